@@ -1,0 +1,1 @@
+//! Errors by who must act.

@@ -1,0 +1,12 @@
+//! The sans-I/O core of Roundtrip.
+//!
+//! Every rule of the protocol that needs no socket, no clock and no runtime lives here, so that it can be
+//! tested with nothing but bytes. Users depend on the `roundtrip` crate, which re-exports what they need.
+//!
+//! | room | what it holds |
+//! |---|---|
+//! | [`wire`] | the specification's nouns in the specification's spelling |
+//! | [`error`] | errors by who must act; the one mapping to JSON-RPC code and HTTP status |
+
+pub mod error;
+pub mod wire;

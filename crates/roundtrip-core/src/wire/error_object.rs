@@ -1,0 +1,103 @@
+//! JSON-RPC error objects, and the codes the specification assigns (basic, "Error Codes").
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{ClientCapabilities, ProtocolVersion};
+
+/// The bytes are not JSON.
+pub const PARSE_ERROR: i64 = -32700;
+/// The JSON is not a request or notification.
+pub const INVALID_REQUEST: i64 = -32600;
+/// The server does not have this method.
+pub const METHOD_NOT_FOUND: i64 = -32601;
+/// The parameters do not fit the method, or name something unknown.
+pub const INVALID_PARAMS: i64 = -32602;
+/// The server failed.
+pub const INTERNAL_ERROR: i64 = -32603;
+/// HTTP headers and body disagree, or a required header is missing.
+pub const HEADER_MISMATCH: i64 = -32020;
+/// The request needs a capability that it did not declare.
+pub const MISSING_REQUIRED_CLIENT_CAPABILITY: i64 = -32021;
+/// The server does not speak the request's revision.
+pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
+
+/// A JSON-RPC error object: what a peer is told when a request fails.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message} ({code})")]
+pub struct ErrorObject {
+    /// Which kind of failure.
+    pub code: i64,
+    /// One sentence for people.
+    pub message: Cow<'static, str>,
+    /// Details for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl ErrorObject {
+    /// An error with any code. Codes of your own belong outside -32768..=-32000, which JSON-RPC reserves.
+    pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// Adds details for programs.
+    #[must_use]
+    pub fn with_data(mut self, data: Value) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    /// -32700
+    pub fn parse_error(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(PARSE_ERROR, message)
+    }
+
+    /// -32600
+    pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(INVALID_REQUEST, message)
+    }
+
+    /// -32601, naming the method
+    pub fn method_not_found(method: &str) -> Self {
+        Self::new(METHOD_NOT_FOUND, format!("method not found: {method}"))
+    }
+
+    /// -32602
+    pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(INVALID_PARAMS, message)
+    }
+
+    /// -32602 with the URI in `data.uri` (resources, "Error Handling")
+    pub fn resource_not_found(uri: &str) -> Self {
+        Self::invalid_params(format!("resource not found: {uri}")).with_data(json!({ "uri": uri }))
+    }
+
+    /// -32603
+    pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(INTERNAL_ERROR, message)
+    }
+
+    /// -32020
+    pub fn header_mismatch(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(HEADER_MISMATCH, message)
+    }
+
+    /// -32021, with the capabilities the request would have had to declare
+    pub fn missing_capability(required: &ClientCapabilities) -> Self {
+        Self::new(
+            MISSING_REQUIRED_CLIENT_CAPABILITY,
+            "the request needs a client capability that it did not declare in `_meta`",
+        )
+        .with_data(json!({ "requiredCapabilities": required }))
+    }
+
+    /// -32022, with what is served and what was asked for
+    pub fn unsupported_version(requested: &str, supported: &[ProtocolVersion]) -> Self {
+        let supported: Vec<&str> = supported.iter().map(|version| version.as_str()).collect();
+        Self::new(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")
+            .with_data(json!({ "supported": supported, "requested": requested }))
+    }
+}

@@ -1,0 +1,263 @@
+//! `_meta`: the per-request and per-result protocol fields, under their reserved keys (basic, "`_meta`").
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::{ClientCapabilities, Implementation, LoggingLevel, ProgressToken, RequestId};
+
+/// Free-form `_meta` on content, tools, resources and the like.
+pub type MetaObject = Map<String, Value>;
+
+/// The reserved keys.
+pub mod key {
+    /// Opts a request into progress notifications.
+    pub const PROGRESS_TOKEN: &str = "progressToken";
+    /// The revision a request speaks.
+    pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    /// Who is calling (self-reported).
+    pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    /// What the caller can do for the server.
+    pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    /// Opts a request into log messages, from this level up.
+    pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    /// Which `subscriptions/listen` request a message belongs to.
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+    /// Who is answering (self-reported).
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    /// W3C trace context, reserved without a prefix.
+    pub const TRACEPARENT: &str = "traceparent";
+}
+
+/// The `_meta` of a modern request. Version and capabilities are required, so a request without them does not
+/// decode (W5).
+#[derive(Debug, Clone)]
+pub struct RequestMeta<'a> {
+    /// Opts into progress notifications.
+    pub progress_token: Option<ProgressToken>,
+    /// The revision this request speaks.
+    pub protocol_version: Cow<'a, str>,
+    /// Who is calling; kept as text because it is for display only.
+    pub client_info: Option<&'a RawValue>,
+    /// What the caller can do for the server.
+    pub client_capabilities: ClientCapabilities,
+    /// Opts into log messages, from this level up.
+    pub log_level: Option<LoggingLevel>,
+    /// All other keys, in the order they came.
+    pub extra: Vec<(Cow<'a, str>, &'a RawValue)>,
+}
+
+impl<'a> RequestMeta<'a> {
+    /// The value under a key that is not one of the protocol's own fields.
+    pub fn get(&self, key: &str) -> Option<&'a RawValue> {
+        self.extra.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
+    }
+}
+
+/// A string borrowed from the input where it has no escapes.
+struct Str<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Str<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct StrVisitor;
+        impl<'de> Visitor<'de> for StrVisitor {
+            type Value = Str<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Str<'de>, E> {
+                Ok(Str(Cow::Borrowed(text)))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Str<'de>, E> {
+                Ok(Str(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(StrVisitor)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RequestMeta<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetaVisitor;
+        impl<'de> Visitor<'de> for MetaVisitor {
+            type Value = RequestMeta<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the `_meta` object of a request")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let (mut progress_token, mut protocol_version, mut client_info) = (None, None, None);
+                let (mut client_capabilities, mut log_level, mut extra) = (None, None, Vec::new());
+                while let Some(Str(name)) = map.next_key()? {
+                    match &*name {
+                        key::PROGRESS_TOKEN => once(&mut progress_token, map.next_value()?, key::PROGRESS_TOKEN)?,
+                        key::PROTOCOL_VERSION => {
+                            let Str(version) = map.next_value()?;
+                            once(&mut protocol_version, version, key::PROTOCOL_VERSION)?;
+                        }
+                        key::CLIENT_INFO => once(&mut client_info, map.next_value()?, key::CLIENT_INFO)?,
+                        key::CLIENT_CAPABILITIES => {
+                            once(&mut client_capabilities, map.next_value()?, key::CLIENT_CAPABILITIES)?;
+                        }
+                        key::LOG_LEVEL => once(&mut log_level, map.next_value()?, key::LOG_LEVEL)?,
+                        _ => extra.push((name, map.next_value()?)),
+                    }
+                }
+                Ok(RequestMeta {
+                    progress_token,
+                    protocol_version: protocol_version
+                        .ok_or_else(|| de::Error::missing_field(key::PROTOCOL_VERSION))?,
+                    client_info,
+                    client_capabilities: client_capabilities
+                        .ok_or_else(|| de::Error::missing_field(key::CLIENT_CAPABILITIES))?,
+                    log_level,
+                    extra,
+                })
+            }
+        }
+        deserializer.deserialize_map(MetaVisitor)
+    }
+}
+
+/// Fills a slot that a second spelling of the same key must not overwrite.
+fn once<T, E: de::Error>(slot: &mut Option<T>, value: T, key: &'static str) -> Result<(), E> {
+    if slot.replace(value).is_some() { Err(E::duplicate_field(key)) } else { Ok(()) }
+}
+
+impl Serialize for RequestMeta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(key::PROTOCOL_VERSION, &self.protocol_version)?;
+        if let Some(info) = self.client_info {
+            map.serialize_entry(key::CLIENT_INFO, info)?;
+        }
+        map.serialize_entry(key::CLIENT_CAPABILITIES, &self.client_capabilities)?;
+        if let Some(token) = &self.progress_token {
+            map.serialize_entry(key::PROGRESS_TOKEN, token)?;
+        }
+        if let Some(level) = &self.log_level {
+            map.serialize_entry(key::LOG_LEVEL, level)?;
+        }
+        for (name, value) in &self.extra {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// The `_meta` of a result.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResultMeta {
+    /// Who answered. Shared, because a server puts the same value on every result (W7).
+    pub server_info: Option<Arc<Implementation>>,
+    /// Which subscription a `subscriptions/listen` result ends.
+    pub subscription_id: Option<RequestId>,
+    /// All other keys.
+    pub extra: MetaObject,
+}
+
+impl ResultMeta {
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.server_info.is_none() && self.subscription_id.is_none() && self.extra.is_empty()
+    }
+}
+
+impl From<MetaObject> for ResultMeta {
+    fn from(extra: MetaObject) -> Self {
+        Self { extra, ..Self::default() }
+    }
+}
+
+impl Serialize for ResultMeta {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(info) = &self.server_info {
+            map.serialize_entry(key::SERVER_INFO, &**info)?;
+        }
+        if let Some(id) = &self.subscription_id {
+            map.serialize_entry(key::SUBSCRIPTION_ID, id)?;
+        }
+        for (name, value) in &self.extra {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ResultMeta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetaVisitor;
+        impl<'de> Visitor<'de> for MetaVisitor {
+            type Value = ResultMeta;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the `_meta` object of a result")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ResultMeta, A::Error> {
+                let mut meta = ResultMeta::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    match &*name {
+                        key::SERVER_INFO => meta.server_info = Some(Arc::new(map.next_value()?)),
+                        key::SUBSCRIPTION_ID => meta.subscription_id = Some(map.next_value()?),
+                        _ => drop(meta.extra.insert(name, map.next_value()?)),
+                    }
+                }
+                Ok(meta)
+            }
+        }
+        deserializer.deserialize_map(MetaVisitor)
+    }
+}
+
+/// The `_meta` of a notification.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NotificationMeta {
+    /// Which subscription it is sent on.
+    pub subscription_id: Option<RequestId>,
+}
+
+impl NotificationMeta {
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.subscription_id.is_none()
+    }
+}
+
+impl Serialize for NotificationMeta {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(id) = &self.subscription_id {
+            map.serialize_entry(key::SUBSCRIPTION_ID, id)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for NotificationMeta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetaVisitor;
+        impl<'de> Visitor<'de> for MetaVisitor {
+            type Value = NotificationMeta;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the `_meta` object of a notification")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NotificationMeta, A::Error> {
+                let mut meta = NotificationMeta::default();
+                while let Some(Str(name)) = map.next_key()? {
+                    if name == key::SUBSCRIPTION_ID {
+                        meta.subscription_id = Some(map.next_value()?);
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(meta)
+            }
+        }
+        deserializer.deserialize_map(MetaVisitor)
+    }
+}

@@ -1,0 +1,335 @@
+//! JSON-RPC 2.0 framing: one message in, one message out, borrowed from the bytes it came in.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{self, Deserializer, Visitor};
+use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{ErrorObject, cow};
+
+/// The only JSON-RPC version there is.
+pub const JSONRPC_VERSION: &str = "2.0";
+
+/// A request's id: a string or an integer, never null (W1).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RequestId {
+    /// An integer id.
+    Number(i64),
+    /// A string id.
+    String(Box<str>),
+}
+
+/// Ties progress notifications to the request that asked for them; it has the shape of an id.
+pub type ProgressToken = RequestId;
+
+impl From<i64> for RequestId {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for RequestId {
+    fn from(text: &str) -> Self {
+        Self::String(text.into())
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::String(text) => text.fmt(f),
+        }
+    }
+}
+
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_i64(*number),
+            Self::String(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct IdVisitor;
+        impl Visitor<'_> for IdVisitor {
+            type Value = RequestId;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an integer")
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<RequestId, E> {
+                Ok(RequestId::Number(number))
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<RequestId, E> {
+                i64::try_from(number)
+                    .map(RequestId::Number)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(number), &"an integer below 2^63"))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<RequestId, E> {
+                Ok(RequestId::String(text.into()))
+            }
+        }
+        deserializer.deserialize_any(IdVisitor)
+    }
+}
+
+/// A request: it has an id and wants an answer.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The sender's id for it.
+    pub id: RequestId,
+    /// Which operation.
+    pub method: Cow<'a, str>,
+    /// Its parameters, not yet decoded: the method says how.
+    pub params: Option<&'a RawValue>,
+}
+
+/// A notification: no id, no answer.
+#[derive(Debug, Clone)]
+pub struct Notification<'a> {
+    /// Which event.
+    pub method: Cow<'a, str>,
+    /// Its parameters, not yet decoded.
+    pub params: Option<&'a RawValue>,
+}
+
+/// An answer to a request.
+#[derive(Debug, Clone)]
+pub struct Response<'a> {
+    /// The request's id; absent only on an error about a message whose id could not be read.
+    pub id: Option<RequestId>,
+    /// What came of it. A result is decoded by the method that was called, never by its shape.
+    pub outcome: Result<&'a RawValue, ErrorObject>,
+}
+
+/// Any JSON-RPC message.
+#[derive(Debug, Clone)]
+pub enum Message<'a> {
+    /// Wants an answer.
+    Request(Request<'a>),
+    /// Wants none.
+    Notification(Notification<'a>),
+    /// Is an answer.
+    Response(Response<'a>),
+}
+
+/// Bytes that are not a message, with the error to answer and the id to answer it under.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Malformed {
+    /// The id, where it could be read (W1).
+    pub id: Option<RequestId>,
+    /// -32700 for what is not JSON, -32600 for what is not JSON-RPC (W2).
+    pub error: ErrorObject,
+}
+
+/// What one pass over the bytes collects; which members are there decides what it is.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "cow::option")]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(default)]
+    id: IdField,
+    #[serde(borrow, default, deserialize_with = "cow::option")]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<ErrorObject>,
+}
+
+/// The `id` member. A present null is an error, so it must not read as absent.
+#[derive(Default)]
+enum IdField {
+    #[default]
+    Absent,
+    Null,
+    Present(RequestId),
+}
+
+impl<'de> Deserialize<'de> for IdField {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::<RequestId>::deserialize(deserializer)?.map_or(Self::Null, Self::Present))
+    }
+}
+
+impl<'a> Message<'a> {
+    /// Reads one message.
+    ///
+    /// # Errors
+    /// [`Malformed`] carries the JSON-RPC error to send back. Batches are refused: this protocol has none.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let envelope: Envelope<'a> = serde_json::from_slice(bytes).map_err(|error| malformed(bytes, &error))?;
+        let id = match envelope.id {
+            IdField::Absent => None,
+            IdField::Present(id) => Some(id),
+            IdField::Null => return Err(Malformed::request(None, "`id` must be a string or an integer, not null")),
+        };
+        if envelope.jsonrpc.as_deref() != Some(JSONRPC_VERSION) {
+            return Err(Malformed::request(id, "`jsonrpc` must be \"2.0\""));
+        }
+        match (envelope.method, envelope.result, envelope.error) {
+            (Some(method), None, None) => Ok(match id {
+                Some(id) => Self::Request(Request { id, method, params: envelope.params }),
+                None => Self::Notification(Notification { method, params: envelope.params }),
+            }),
+            (None, Some(result), None) if id.is_some() => Ok(Self::Response(Response { id, outcome: Ok(result) })),
+            (None, None, Some(error)) => Ok(Self::Response(Response { id, outcome: Err(error) })),
+            _ => Err(Malformed::request(
+                id,
+                "a message needs `method`, or an `id` with either `result` or `error`, and only one of these",
+            )),
+        }
+    }
+}
+
+impl Malformed {
+    fn request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { id, error: ErrorObject::invalid_request(message) }
+    }
+}
+
+/// The slow path: says what is wrong, and digs out the id if there is one.
+#[cold]
+fn malformed(bytes: &[u8], error: &serde_json::Error) -> Malformed {
+    #[derive(Deserialize)]
+    struct IdOnly<'a> {
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+    }
+    if !error.is_data() {
+        return Malformed { id: None, error: ErrorObject::parse_error(format!("the message is not JSON: {error}")) };
+    }
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first == Some(&b'[') {
+        return Malformed::request(None, "batches are not part of this protocol: send one message at a time");
+    }
+    let id = serde_json::from_slice::<IdOnly<'_>>(bytes)
+        .ok()
+        .and_then(|found| found.id)
+        .and_then(|raw| serde_json::from_str(raw.get()).ok());
+    Malformed::request(id, format!("not a JSON-RPC message: {error}"))
+}
+
+impl Serialize for Request<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Request", 4)?;
+        object.serialize_field("jsonrpc", JSONRPC_VERSION)?;
+        object.serialize_field("id", &self.id)?;
+        object.serialize_field("method", &self.method)?;
+        if let Some(params) = self.params {
+            object.serialize_field("params", params)?;
+        }
+        object.end()
+    }
+}
+
+/// Writes a request with parameters that are serialised on the way.
+///
+/// # Errors
+/// When the parameters do not serialise.
+pub fn encode_request<P: Serialize>(id: &RequestId, method: &str, params: &P) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Out<'a, P> {
+        jsonrpc: &'static str,
+        id: &'a RequestId,
+        method: &'a str,
+        params: &'a P,
+    }
+    serde_json::to_vec(&Out { jsonrpc: JSONRPC_VERSION, id, method, params })
+}
+
+/// Writes a notification.
+///
+/// # Errors
+/// When the parameters do not serialise.
+pub fn encode_notification<P: Serialize>(method: &str, params: &P) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Out<'a, P> {
+        jsonrpc: &'static str,
+        method: &'a str,
+        params: &'a P,
+    }
+    serde_json::to_vec(&Out { jsonrpc: JSONRPC_VERSION, method, params })
+}
+
+/// Writes a successful answer at the end of `out`.
+///
+/// # Errors
+/// When the result does not serialise; what was written so far is taken back.
+pub fn encode_result<R: Serialize>(out: &mut Vec<u8>, id: &RequestId, result: &R) -> Result<(), serde_json::Error> {
+    #[derive(Serialize)]
+    struct Out<'a, R> {
+        jsonrpc: &'static str,
+        id: &'a RequestId,
+        result: &'a R,
+    }
+    let start = out.len();
+    let written = serde_json::to_writer(&mut *out, &Out { jsonrpc: JSONRPC_VERSION, id, result });
+    if written.is_err() {
+        out.truncate(start);
+    }
+    written
+}
+
+/// Writes an error answer at the end of `out`. An error object always serialises.
+pub fn encode_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) {
+    #[derive(Serialize)]
+    struct Out<'a> {
+        jsonrpc: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a RequestId>,
+        error: &'a ErrorObject,
+    }
+    let written = serde_json::to_writer(&mut *out, &Out { jsonrpc: JSONRPC_VERSION, id, error });
+    debug_assert!(written.is_ok(), "strings, integers and JSON values always serialise");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> (Option<RequestId>, i64) {
+        let malformed = Message::decode(text.as_bytes()).expect_err(text);
+        (malformed.id, malformed.error.code)
+    }
+
+    #[test]
+    fn member_order_does_not_matter() {
+        let text = r#"{"params":{"a":1},"method":"m","id":"x","jsonrpc":"2.0","more":[]}"#;
+        let Ok(Message::Request(request)) = Message::decode(text.as_bytes()) else { panic!("a request") };
+        assert_eq!((request.id, &*request.method), ("x".into(), "m"));
+        assert_eq!(request.params.map(RawValue::get), Some(r#"{"a":1}"#));
+        assert!(matches!(request.method, Cow::Borrowed(_)), "a plain method name is borrowed");
+    }
+
+    #[test]
+    fn what_is_not_a_message_is_told_apart_from_what_is_not_json() {
+        assert_eq!(refusal("{"), (None, -32700));
+        assert_eq!(refusal(""), (None, -32700));
+        assert_eq!(refusal("[]"), (None, -32600));
+        assert_eq!(refusal("42"), (None, -32600));
+        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7}"#), (Some(7.into()), -32600));
+        assert_eq!(refusal(r#"{"jsonrpc":"1.0","id":7,"method":"m"}"#), (Some(7.into()), -32600));
+        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#), (None, -32600));
+        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#), (None, -32600));
+        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"method":5}"#), (Some(7.into()), -32600));
+        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"method":"m","method":"n"}"#), (Some(7.into()), -32600));
+        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":""}}"#).1, -32600);
+    }
+
+    #[test]
+    fn an_error_without_an_id_is_a_response() {
+        let text = r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#;
+        let Ok(Message::Response(response)) = Message::decode(text.as_bytes()) else { panic!("a response") };
+        assert_eq!(response.id, None);
+        assert_eq!(response.outcome.expect_err("an error").code, -32700);
+    }
+}
