@@ -48,7 +48,10 @@ impl From<Value> for Raw {
 }
 
 impl From<&Value> for Raw {
-    #[expect(clippy::expect_used, reason = "a Value's keys are strings, which is all that serialising can trip over")]
+    #[expect(
+        clippy::expect_used,
+        reason = "a Value's keys are strings, which is all that serialising can trip over"
+    )]
     fn from(value: &Value) -> Self {
         Self(to_raw_value(value).expect("a JSON value serialises"))
     }

@@ -166,11 +166,14 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`Malformed`] carries the JSON-RPC error to send back. Batches are refused: this protocol has none.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let envelope: Envelope<'a> = serde_json::from_slice(bytes).map_err(|error| malformed(bytes, &error))?;
+        let envelope: Envelope<'a> =
+            serde_json::from_slice(bytes).map_err(|error| malformed(bytes, &error))?;
         let id = match envelope.id {
             IdField::Absent => None,
             IdField::Present(id) => Some(id),
-            IdField::Null => return Err(Malformed::request(None, "`id` must be a string or an integer, not null")),
+            IdField::Null => {
+                return Err(Malformed::request(None, "`id` must be a string or an integer, not null"));
+            }
         };
         if envelope.jsonrpc.as_deref() != Some(JSONRPC_VERSION) {
             return Err(Malformed::request(id, "`jsonrpc` must be \"2.0\""));
@@ -180,7 +183,9 @@ impl<'a> Message<'a> {
                 Some(id) => Self::Request(Request { id, method, params: envelope.params }),
                 None => Self::Notification(Notification { method, params: envelope.params }),
             }),
-            (None, Some(result), None) if id.is_some() => Ok(Self::Response(Response { id, outcome: Ok(result) })),
+            (None, Some(result), None) if id.is_some() => {
+                Ok(Self::Response(Response { id, outcome: Ok(result) }))
+            }
             (None, None, Some(error)) => Ok(Self::Response(Response { id, outcome: Err(error) })),
             _ => Err(Malformed::request(
                 id,
@@ -205,7 +210,10 @@ fn malformed(bytes: &[u8], error: &serde_json::Error) -> Malformed {
         id: Option<&'a RawValue>,
     }
     if !error.is_data() {
-        return Malformed { id: None, error: ErrorObject::parse_error(format!("the message is not JSON: {error}")) };
+        return Malformed {
+            id: None,
+            error: ErrorObject::parse_error(format!("the message is not JSON: {error}")),
+        };
     }
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if first == Some(&b'[') {
@@ -235,7 +243,11 @@ impl Serialize for Request<'_> {
 ///
 /// # Errors
 /// When the parameters do not serialise.
-pub fn encode_request<P: Serialize>(id: &RequestId, method: &str, params: &P) -> Result<Vec<u8>, serde_json::Error> {
+pub fn encode_request<P: Serialize>(
+    id: &RequestId,
+    method: &str,
+    params: &P,
+) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Out<'a, P> {
         jsonrpc: &'static str,
@@ -264,7 +276,11 @@ pub fn encode_notification<P: Serialize>(method: &str, params: &P) -> Result<Vec
 ///
 /// # Errors
 /// When the result does not serialise; what was written so far is taken back.
-pub fn encode_result<R: Serialize>(out: &mut Vec<u8>, id: &RequestId, result: &R) -> Result<(), serde_json::Error> {
+pub fn encode_result<R: Serialize>(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    result: &R,
+) -> Result<(), serde_json::Error> {
     #[derive(Serialize)]
     struct Out<'a, R> {
         jsonrpc: &'static str,
@@ -321,8 +337,14 @@ mod tests {
         assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#), (None, -32600));
         assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#), (None, -32600));
         assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"method":5}"#), (Some(7.into()), -32600));
-        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"method":"m","method":"n"}"#), (Some(7.into()), -32600));
-        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":""}}"#).1, -32600);
+        assert_eq!(
+            refusal(r#"{"jsonrpc":"2.0","id":7,"method":"m","method":"n"}"#),
+            (Some(7.into()), -32600)
+        );
+        assert_eq!(
+            refusal(r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":""}}"#).1,
+            -32600
+        );
     }
 
     #[test]
