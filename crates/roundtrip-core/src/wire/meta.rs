@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::cow::Str;
 use super::{ClientCapabilities, Implementation, LoggingLevel, ProgressToken, RequestId};
 
 /// Free-form `_meta` on content, tools, resources and the like.
@@ -60,28 +61,6 @@ impl<'a> RequestMeta<'a> {
     }
 }
 
-/// A string borrowed from the input where it has no escapes.
-struct Str<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Str<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct StrVisitor;
-        impl<'de> Visitor<'de> for StrVisitor {
-            type Value = Str<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Str<'de>, E> {
-                Ok(Str(Cow::Borrowed(text)))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Str<'de>, E> {
-                Ok(Str(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(StrVisitor)
-    }
-}
-
 impl<'de: 'a, 'a> Deserialize<'de> for RequestMeta<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MetaVisitor;
@@ -95,7 +74,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for RequestMeta<'a> {
                 let (mut client_capabilities, mut log_level, mut extra) = (None, None, Vec::new());
                 while let Some(Str(name)) = map.next_key()? {
                     match &*name {
-                        key::PROGRESS_TOKEN => once(&mut progress_token, map.next_value()?, key::PROGRESS_TOKEN)?,
+                        key::PROGRESS_TOKEN => {
+                            once(&mut progress_token, map.next_value()?, key::PROGRESS_TOKEN)?;
+                        }
                         key::PROTOCOL_VERSION => {
                             let Str(version) = map.next_value()?;
                             once(&mut protocol_version, version, key::PROTOCOL_VERSION)?;

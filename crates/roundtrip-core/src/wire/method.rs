@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, DiscoverResult, ErrorObject,
-    GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResult, RequestMeta,
-    RequestParams, SubscriptionsListenRequestParams, SubscriptionsListenResult, cow,
+    CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, DiscoverResult,
+    ErrorObject, GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResult, RequestMeta, RequestParams, SubscriptionsListenRequestParams,
+    SubscriptionsListenResult, cow, fit,
 };
 
 /// An operation of the protocol.
@@ -127,29 +128,22 @@ pub fn peek_version(params: Option<&RawValue>) -> Option<String> {
     }
     #[derive(Deserialize)]
     struct Meta<'a> {
-        #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion", deserialize_with = "cow::option")]
+        #[serde(
+            borrow,
+            default,
+            rename = "io.modelcontextprotocol/protocolVersion",
+            deserialize_with = "cow::option"
+        )]
         version: Option<std::borrow::Cow<'a, str>>,
     }
     let params: Params<'_> = serde_json::from_str(params?.get()).ok()?;
     params.meta.version.map(std::borrow::Cow::into_owned)
 }
 
-/// Decodes parameters; when that fails, decodes again with the path tracked, so that the message names it (W4).
+/// Decodes parameters; a message about what does not fit names the place (W4).
 ///
 /// # Errors
 /// -32602
 pub fn decode_params<'a, P: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<P, ErrorObject> {
-    let text = params.map_or("{}", RawValue::get);
-    serde_json::from_str(text).map_err(|first| invalid_params::<P>(text, &first))
-}
-
-#[cold]
-fn invalid_params<'a, P: Deserialize<'a>>(text: &'a str, first: &serde_json::Error) -> ErrorObject {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let Err(error) = serde_path_to_error::deserialize::<_, P>(&mut deserializer) else {
-        return ErrorObject::invalid_params(format!("invalid params: {first}"));
-    };
-    let path = error.path().to_string();
-    let place = if path == "." { "params".to_owned() } else { format!("params.{path}") };
-    ErrorObject::invalid_params(format!("invalid {place}: {}", error.inner()))
+    fit::decode("params", params.map_or("{}", RawValue::get)).map_err(ErrorObject::invalid_params)
 }

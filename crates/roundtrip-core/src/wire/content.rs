@@ -1,0 +1,214 @@
+//! Content: what tools, prompts and models say.
+
+use serde::de::{self, Deserializer};
+use serde::{Deserialize, Serialize};
+
+use super::tagged::{self, Tagged};
+use super::{JsonObject, MetaObject, Resource, ResourceContents, null, number};
+
+/// Who speaks, or who is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// Hints about content.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    /// Whom it is for.
+    #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
+    pub audience: Vec<Role>,
+    /// How much it matters, from 0 (not at all) to 1 (indispensable).
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
+    pub priority: Option<f64>,
+    /// When it last changed, as an ISO 8601 time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+/// One piece of content, told apart by `type`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ContentBlock {
+    /// Text.
+    Text(TextContent),
+    /// A picture.
+    Image(ImageContent),
+    /// Sound.
+    Audio(AudioContent),
+    /// A resource by its address.
+    ResourceLink(Box<ResourceLink>),
+    /// A resource with its contents.
+    Resource(EmbeddedResource),
+    /// A kind this revision does not have, kept whole, so that one such block does not cost the others (W11).
+    #[serde(untagged)]
+    Other(JsonObject),
+}
+
+impl ContentBlock {
+    /// Text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
+    }
+
+    /// A picture, in base64.
+    pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self::Image(ImageContent::new(data, mime_type))
+    }
+
+    /// Sound, in base64.
+    pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self::Audio(AudioContent::new(data, mime_type))
+    }
+
+    /// A resource by its address.
+    pub fn resource_link(link: ResourceLink) -> Self {
+        Self::ResourceLink(Box::new(link))
+    }
+
+    /// A resource with its contents.
+    pub fn resource(contents: impl Into<ResourceContents>) -> Self {
+        Self::Resource(EmbeddedResource { resource: contents.into(), annotations: None, meta: None })
+    }
+
+    /// The text, if it is text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(content) => Some(&content.text),
+            _ => None,
+        }
+    }
+}
+
+impl From<&str> for ContentBlock {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for ContentBlock {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl Tagged for ContentBlock {
+    const TAG: &'static str = "type";
+    const EXPECTING: &'static str = "a content block";
+
+    fn read<'de, D: Deserializer<'de>>(tag: Option<&str>, rest: D) -> Result<Self, D::Error> {
+        match tag {
+            Some("text") => TextContent::deserialize(rest).map(Self::Text),
+            Some("image") => ImageContent::deserialize(rest).map(Self::Image),
+            Some("audio") => AudioContent::deserialize(rest).map(Self::Audio),
+            Some("resource_link") => Box::deserialize(rest).map(Self::ResourceLink),
+            Some("resource") => EmbeddedResource::deserialize(rest).map(Self::Resource),
+            Some(other) => whole(Self::TAG, other, rest).map(Self::Other),
+            None => Err(de::Error::missing_field(Self::TAG)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged::deserialize(deserializer)
+    }
+}
+
+/// An object of an unknown kind, with its tag put back.
+pub(crate) fn whole<'de, D: Deserializer<'de>>(
+    tag: &str,
+    kind: &str,
+    rest: D,
+) -> Result<JsonObject, D::Error> {
+    let mut object = JsonObject::deserialize(rest)?;
+    object.insert(tag.to_owned(), kind.into());
+    Ok(object)
+}
+
+/// Text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TextContent {
+    /// The text.
+    pub text: String,
+    /// Hints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Anything else.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+}
+
+impl TextContent {
+    /// Text without hints.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// A picture.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageContent {
+    /// Its bytes, in base64.
+    pub data: String,
+    /// Its media type.
+    pub mime_type: String,
+    /// Hints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Anything else.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+}
+
+impl ImageContent {
+    /// A picture without hints; its bytes are in base64.
+    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
+    }
+}
+
+/// Sound.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AudioContent {
+    /// Its bytes, in base64.
+    pub data: String,
+    /// Its media type.
+    pub mime_type: String,
+    /// Hints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Anything else.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+}
+
+impl AudioContent {
+    /// Sound without hints; its bytes are in base64.
+    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
+    }
+}
+
+/// A resource by its address: it says what a [`Resource`] in a list says.
+pub type ResourceLink = Resource;
+
+/// A resource with its contents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EmbeddedResource {
+    /// The contents.
+    pub resource: ResourceContents,
+    /// Hints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Anything else.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+}

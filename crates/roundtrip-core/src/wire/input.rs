@@ -1,0 +1,119 @@
+//! Multi round-trip requests: what a server needs to know before it can answer.
+
+use std::collections::BTreeMap;
+
+use serde::de::{self, Deserializer};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+
+use super::tagged::{self, Tagged};
+use super::{
+    CreateMessageRequestParams, ElicitRequestParams, ListRootsRequestParams, Raw, ResultInputRequired,
+    ResultMeta, null,
+};
+
+/// A question, told apart by `method`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InputRequest {
+    /// To the user.
+    Elicit(ElicitRequestParams),
+    /// To the language model.
+    CreateMessage(Box<CreateMessageRequestParams>),
+    /// Which roots there are.
+    ListRoots(ListRootsRequestParams),
+}
+
+impl InputRequest {
+    const ELICIT: &'static str = "elicitation/create";
+    const CREATE_MESSAGE: &'static str = "sampling/createMessage";
+    const LIST_ROOTS: &'static str = "roots/list";
+
+    /// What kind of question it is, as it stands on the wire.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Elicit(_) => Self::ELICIT,
+            Self::CreateMessage(_) => Self::CREATE_MESSAGE,
+            Self::ListRoots(_) => Self::LIST_ROOTS,
+        }
+    }
+}
+
+impl Serialize for InputRequest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Out<'a, P> {
+            method: &'static str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            params: Option<&'a P>,
+        }
+        let method = self.method();
+        match self {
+            Self::Elicit(params) => Out { method, params: Some(params) }.serialize(serializer),
+            Self::CreateMessage(params) => Out { method, params: Some(params) }.serialize(serializer),
+            Self::ListRoots(params) => {
+                let params = params.meta.is_some().then_some(params);
+                Out { method, params }.serialize(serializer)
+            }
+        }
+    }
+}
+
+impl Tagged for InputRequest {
+    const TAG: &'static str = "method";
+    const EXPECTING: &'static str = "a request for input";
+
+    fn read<'de, D: Deserializer<'de>>(tag: Option<&str>, rest: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Needs<P> {
+            params: P,
+        }
+        #[derive(Deserialize)]
+        struct May<P> {
+            params: Option<P>,
+        }
+        match tag {
+            Some(Self::ELICIT) => Ok(Self::Elicit(Needs::deserialize(rest)?.params)),
+            Some(Self::CREATE_MESSAGE) => Ok(Self::CreateMessage(Needs::deserialize(rest)?.params)),
+            Some(Self::LIST_ROOTS) => Ok(Self::ListRoots(May::deserialize(rest)?.params.unwrap_or_default())),
+            Some(other) => Err(de::Error::unknown_variant(
+                other,
+                &[Self::ELICIT, Self::CREATE_MESSAGE, Self::LIST_ROOTS],
+            )),
+            None => Err(de::Error::missing_field(Self::TAG)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for InputRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged::deserialize(deserializer)
+    }
+}
+
+/// Questions by key.
+pub type InputRequests = BTreeMap<String, InputRequest>;
+
+/// Answers by key, kept as text: only the question knows how to decode its answer.
+pub type InputResponses = BTreeMap<String, Raw>;
+
+/// Questions to answer before the call is made again.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InputRequiredResult {
+    /// Says that this is not the answer. Never assumed: a result without it is complete.
+    pub result_type: ResultInputRequired,
+    /// The questions.
+    #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    pub input_requests: InputRequests,
+    /// To be handed back as it is with the next call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// The protocol's fields.
+    #[serde(
+        rename = "_meta",
+        default,
+        deserialize_with = "null::or_default",
+        skip_serializing_if = "ResultMeta::is_empty"
+    )]
+    pub meta: ResultMeta,
+}

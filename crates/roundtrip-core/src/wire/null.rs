@@ -1,0 +1,22 @@
+//! What an explicit null means, where serde's own reading is not the one wanted.
+
+use serde::Deserialize;
+use serde::de::Deserializer;
+
+/// Null counts as absent, for lists and maps.
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Null is a value like any other: only a missing member is `None`.
+pub(crate) fn is_a_value<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
