@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod headers;
+#[cfg(test)]
 mod leniency;
 #[cfg(test)]
 mod results;

@@ -1,0 +1,271 @@
+//! Which of a tool's arguments HTTP headers mirror (transports, "Custom Headers from Tool Parameters").
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Number, Value};
+
+use super::{decode_header_value, encode_header_value};
+
+/// The keyword that marks a property to be mirrored.
+pub const HEADER_KEYWORD: &str = "x-mcp-header";
+/// What the name of a mirroring header begins with.
+pub const HEADER_PREFIX: &str = "Mcp-Param-";
+
+/// Schemas nested deeper than this are refused.
+const MAX_DEPTH: usize = 64;
+/// The largest integer that JavaScript holds exactly.
+const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
+
+/// One argument that is mirrored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderParam {
+    /// The header's whole name.
+    pub header: String,
+    /// Where the argument is: the names of the properties that lead to it.
+    pub path: Vec<String>,
+}
+
+impl HeaderParam {
+    /// The argument; none where it is absent or null, and then there is no header.
+    pub fn find<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
+        let found = self.path.iter().try_fold(arguments, |value, name| value.as_object()?.get(name))?;
+        (!found.is_null()).then_some(found)
+    }
+}
+
+/// The arguments of a tool that are mirrored in headers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HeaderParams(Vec<HeaderParam>);
+
+impl HeaderParams {
+    /// Collects them from a tool's input schema.
+    ///
+    /// # Errors
+    /// When an annotation breaks a rule, which makes the whole tool invalid.
+    pub fn from_schema(schema: &Value) -> Result<Self, HeaderParamError> {
+        let mut walk = Walk {
+            found: Vec::new(),
+            names: HashSet::new(),
+            depth: 0,
+            place: Vec::new(),
+            path: Some(Vec::new()),
+        };
+        walk.schema(schema)?;
+        Ok(Self(walk.found))
+    }
+
+    /// The arguments that are mirrored.
+    pub fn iter(&self) -> impl Iterator<Item = &HeaderParam> {
+        self.0.iter()
+    }
+
+    /// Whether there are none, as in most tools.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The headers of a call, values encoded. A value that has no form in a header (a list, a fraction, an
+    /// integer beyond what JavaScript holds) gets none: the server will refuse the call for it.
+    pub fn values(&self, arguments: &Value) -> Vec<(String, String)> {
+        let value = |param: &HeaderParam| {
+            let text = match param.find(arguments)? {
+                Value::String(text) => encode_header_value(text).into_owned(),
+                Value::Bool(yes) => yes.to_string(),
+                Value::Number(number) => safe_integer(number)?.to_string(),
+                _ => return None,
+            };
+            Some((param.header.clone(), text))
+        };
+        self.0.iter().filter_map(value).collect()
+    }
+
+    /// Whether a header, as it came in, says what the body says. Integers are compared as numbers.
+    pub fn matches(header_value: &str, body: &Value) -> bool {
+        let Ok(header) = decode_header_value(header_value) else { return false };
+        match body {
+            Value::String(text) => header == text.as_str(),
+            Value::Bool(yes) => *header == *yes.to_string(),
+            Value::Number(number) => {
+                let header = if header.trim() == header { serde_json::from_str(&header).ok() } else { None };
+                let header = header.as_ref().and_then(safe_integer);
+                header.is_some() && header == safe_integer(number)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The integer a JSON number stands for, however it is written, where JavaScript holds it exactly.
+fn safe_integer(number: &Number) -> Option<i64> {
+    let integer = number.as_i64().or_else(|| {
+        let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
+        // A cast from a float saturates, and the ends lie outside the safe range.
+        Some(float as i64)
+    })?;
+    (-MAX_SAFE_INTEGER..=MAX_SAFE_INTEGER).contains(&integer).then_some(integer)
+}
+
+/// An `x-mcp-header` annotation that breaks a rule. `place` is the way to it from the schema's root.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeaderParamError {
+    /// It is not a string.
+    #[error("`x-mcp-header` at `{place}` must be a string")]
+    NotAString {
+        /// Where.
+        place: String,
+    },
+    /// It is empty.
+    #[error("`x-mcp-header` at `{place}` must not be empty")]
+    Empty {
+        /// Where.
+        place: String,
+    },
+    /// It cannot be part of a header's name.
+    #[error(
+        "`x-mcp-header` at `{place}` must be made of letters, digits and !#$%&'*+-.^_`|~ only, unlike {name:?}"
+    )]
+    NotAToken {
+        /// Where.
+        place: String,
+        /// What it says.
+        name: String,
+    },
+    /// Another one says the same, but for upper and lower case.
+    #[error("`x-mcp-header` at `{place}` names `{name}`, which is named twice")]
+    Duplicate {
+        /// Where.
+        place: String,
+        /// What it says.
+        name: String,
+    },
+    /// The property is not of a type that fits a header.
+    #[error("`x-mcp-header` at `{place}` needs the type string, integer or boolean, not {found}")]
+    NotPrimitive {
+        /// Where.
+        place: String,
+        /// The property's type.
+        found: String,
+    },
+    /// The property cannot be found by following `properties` alone.
+    #[error("`x-mcp-header` at `{place}` must be reached through `properties` alone")]
+    NotReachable {
+        /// Where.
+        place: String,
+    },
+    /// The schema is nested too deep to be looked through.
+    #[error("the schema is nested too deep at `{place}`")]
+    TooDeep {
+        /// Where.
+        place: String,
+    },
+}
+
+/// A walk through a schema.
+struct Walk<'a> {
+    found: Vec<HeaderParam>,
+    /// Their names, in lower case.
+    names: HashSet<String>,
+    /// How many schemas are around this one.
+    depth: usize,
+    /// The way here, keywords included.
+    place: Vec<&'a str>,
+    /// The property we are at; none where `properties` alone did not lead here.
+    path: Option<Vec<String>>,
+}
+
+impl<'a> Walk<'a> {
+    fn schema(&mut self, schema: &'a Value) -> Result<(), HeaderParamError> {
+        if self.depth > MAX_DEPTH && (schema.is_object() || schema.is_array()) {
+            return Err(HeaderParamError::TooDeep { place: self.place() });
+        }
+        match schema {
+            Value::Object(schema) => {
+                if let Some(name) = schema.get(HEADER_KEYWORD) {
+                    self.annotation(name, schema.get("type"))?;
+                }
+                schema.iter().try_for_each(|(keyword, value)| self.keyword(keyword, value))
+            }
+            Value::Array(schemas) => schemas.iter().try_for_each(|schema| self.step("[]", None, schema)),
+            _ => Ok(()),
+        }
+    }
+
+    fn keyword(&mut self, keyword: &'a str, value: &'a Value) -> Result<(), HeaderParamError> {
+        match (keyword, value) {
+            // Data, not schemas: whatever stands there means nothing.
+            (HEADER_KEYWORD | "const" | "default" | "enum" | "examples", _) => Ok(()),
+            ("properties", Value::Object(map)) => self.map(keyword, map, true),
+            // Here the names are those of properties or definitions, not keywords.
+            ("$defs" | "definitions" | "dependentSchemas" | "patternProperties", Value::Object(map)) => {
+                self.map(keyword, map, false)
+            }
+            _ => self.step(keyword, None, value),
+        }
+    }
+
+    fn map(
+        &mut self,
+        keyword: &'a str,
+        map: &'a Map<String, Value>,
+        reachable: bool,
+    ) -> Result<(), HeaderParamError> {
+        self.place.push(keyword);
+        for (name, schema) in map {
+            let path = self.path.as_deref().filter(|_| reachable);
+            let path = path.map(|path| [path, std::slice::from_ref(name)].concat());
+            self.step(name, path, schema)?;
+        }
+        self.place.pop();
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        name: &'a str,
+        path: Option<Vec<String>>,
+        value: &'a Value,
+    ) -> Result<(), HeaderParamError> {
+        let before = std::mem::replace(&mut self.path, path);
+        self.place.push(name);
+        self.depth += 1;
+        self.schema(value)?;
+        self.depth -= 1;
+        self.place.pop();
+        self.path = before;
+        Ok(())
+    }
+
+    fn annotation(&mut self, name: &Value, kind: Option<&Value>) -> Result<(), HeaderParamError> {
+        let place = self.place();
+        // The root is no property, so it has no value of its own to mirror.
+        let Some(path) = self.path.clone().filter(|path| !path.is_empty()) else {
+            return Err(HeaderParamError::NotReachable { place });
+        };
+        let Value::String(name) = name else { return Err(HeaderParamError::NotAString { place }) };
+        if name.is_empty() {
+            return Err(HeaderParamError::Empty { place });
+        }
+        if !name.bytes().all(is_token_byte) {
+            return Err(HeaderParamError::NotAToken { place, name: name.clone() });
+        }
+        if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+            let found = kind.map_or_else(|| "none".to_owned(), Value::to_string);
+            return Err(HeaderParamError::NotPrimitive { place, found });
+        }
+        if !self.names.insert(name.to_ascii_lowercase()) {
+            return Err(HeaderParamError::Duplicate { place, name: name.clone() });
+        }
+        self.found.push(HeaderParam { header: format!("{HEADER_PREFIX}{name}"), path });
+        Ok(())
+    }
+
+    fn place(&self) -> String {
+        format!("/{}", self.place.join("/"))
+    }
+}
+
+/// A `tchar` of RFC 9110, section 5.6.2.
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
