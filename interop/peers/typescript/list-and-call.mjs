@@ -1,0 +1,225 @@
+// Drives a server with the published TypeScript client, at protocol revision 2026-07-28.
+//
+//     list-and-call.mjs http URL
+//     list-and-call.mjs stdio COMMAND [ARGUMENT ...]
+//
+// Lists everything the server offers, calls every tool, and checks that each answer is of the
+// expected kind. One line a check; the last line says `N passed, M failed`. Exit status 0 only
+// when something passed and nothing failed.
+
+import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { answerEverything } from './answers.mjs';
+
+const REVISION = '2026-07-28';
+const MISSING_CAPABILITY = -32021;
+const INVALID_PARAMS = -32602;
+const STEP_MS = 20_000;
+
+// Tools every conformance server must offer, and the kinds of content they answer with, in order.
+const PLAIN_TOOLS = {
+  test_simple_text: ['text'],
+  test_image_content: ['image'],
+  test_audio_content: ['audio'],
+  test_embedded_resource: ['resource'],
+  test_multiple_content_types: ['text', 'image', 'resource']
+};
+// Tools whose answer only has to be an answer: any content, no error.
+const OPEN_TOOLS = {
+  json_schema_2020_12_tool: { name: 'Ada', contactMethod: 'email', email: 'ada@example.com' },
+  test_custom_header: { value: 'Grüße, 世界' },
+  test_streaming_elicitation: {},
+  test_logging_tool: {},
+  test_trigger_tool_change: {},
+  test_trigger_prompt_change: {}
+};
+// Tools with a check of their own below.
+const SPECIAL = ['test_error_handling', 'test_tool_with_progress', 'test_missing_capability'];
+// Optional tools that refuse a client which does not declare the tasks extension.
+const TASK_ONLY = { failing_job: MISSING_CAPABILITY, protocol_error_job: undefined };
+
+let passed = 0;
+let failed = 0;
+
+async function check(name, step) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${STEP_MS} ms`)), STEP_MS);
+  });
+  try {
+    console.log(`ok    ${name}: ${await Promise.race([step(), late])}`);
+    passed += 1;
+  } catch (error) {
+    console.log(`FAIL  ${name}: ${error.code === undefined ? '' : `${error.code} `}${error.message}`);
+    failed += 1;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function expect(condition, what) {
+  if (!condition) throw new Error(what);
+}
+
+const kinds = (result) => (result.content ?? []).map((block) => block.type);
+const describe = (result) => (result.isError ? 'tool error, ' : '') + (kinds(result).join('+') || 'no content');
+
+async function openCall(client, name, args) {
+  const result = await client.callTool({ name, arguments: args });
+  expect(!result.isError, `${describe(result)}: ${JSON.stringify(result.content)}`);
+  return describe(result);
+}
+
+/** The request must end in a JSON-RPC error, of that code if one is given. */
+async function refusal(request, code) {
+  let result;
+  try {
+    result = await request();
+  } catch (error) {
+    expect(error instanceof ProtocolError, `not a JSON-RPC error: ${error}`);
+    expect(code === undefined || error.code === code, `wanted error ${code}, got ${error.code}: ${error.message}`);
+    return `error ${error.code}`;
+  }
+  throw new Error(`wanted a JSON-RPC error, got ${JSON.stringify(result)}`);
+}
+
+async function checkTools(client) {
+  let tools = [];
+  await check('tools/list', async () => {
+    ({ tools } = await client.listTools());
+    expect(new Set(tools.map((tool) => tool.name)).size === tools.length, 'a tool is listed twice');
+    return `${tools.length} tools`;
+  });
+
+  for (const [name, expected] of Object.entries(PLAIN_TOOLS)) {
+    await check(name, async () => {
+      const result = await client.callTool({ name, arguments: {} });
+      expect(!result.isError && kinds(result).join() === expected.join(), `wanted ${expected}, got ${describe(result)}`);
+      return describe(result);
+    });
+  }
+  await check('test_error_handling', async () => {
+    const result = await client.callTool({ name: 'test_error_handling', arguments: {} });
+    expect(result.isError === true, `wanted isError, got ${describe(result)}`);
+    expect(kinds(result).includes('text'), 'a tool error says what went wrong in text');
+    return describe(result);
+  });
+  await check('test_tool_with_progress', async () => {
+    const seen = [];
+    const onprogress = ({ progress }) => seen.push(progress);
+    const result = await client.callTool({ name: 'test_tool_with_progress', arguments: {} }, { onprogress });
+    expect(!result.isError, describe(result));
+    expect(seen.length >= 3 && seen.every((n, i) => i === 0 || n > seen[i - 1]), `progress was [${seen}]`);
+    return `${describe(result)}, progress [${seen}]`;
+  });
+  await check('test_missing_capability (sampling declared)', () => openCall(client, 'test_missing_capability', {}));
+
+  const named = new Set([...Object.keys({ ...PLAIN_TOOLS, ...OPEN_TOOLS, ...TASK_ONLY }), ...SPECIAL]);
+  const extra = tools.filter((tool) => !named.has(tool.name) && !tool.inputSchema.required?.length);
+  const open = { ...OPEN_TOOLS, ...Object.fromEntries(extra.map((tool) => [tool.name, {}])) };
+  for (const [name, args] of Object.entries(open)) {
+    await check(name, () => openCall(client, name, args));
+  }
+  for (const [name, code] of Object.entries(TASK_ONLY)) {
+    if (!tools.some((tool) => tool.name === name)) continue;
+    await check(`${name} (tasks not declared)`, () => refusal(() => client.callTool({ name, arguments: {} }), code));
+  }
+  await check('an unknown tool', () =>
+    refusal(() => client.callTool({ name: 'no_such_tool', arguments: {} }), INVALID_PARAMS)
+  );
+}
+
+async function checkResources(client) {
+  await check('resources/list', async () => {
+    const uris = (await client.listResources()).resources.map((one) => one.uri);
+    for (const uri of ['test://static-text', 'test://static-binary']) expect(uris.includes(uri), `listed ${uris}`);
+    return `${uris.length} resources`;
+  });
+  await check('resources/templates/list', async () => {
+    const found = (await client.listResourceTemplates()).resourceTemplates.map((one) => one.uriTemplate);
+    expect(found.includes('test://template/{id}/data'), `listed ${found}`);
+    return `${found.length} templates`;
+  });
+  const read = (name, uri, field, contains = '') =>
+    check(`resources/read ${name}`, async () => {
+      const { contents } = await client.readResource({ uri });
+      expect(contents.length === 1 && contents[0].uri === uri, `contents ${JSON.stringify(contents)}`);
+      expect(contents[0][field]?.includes(contains), `no '${contains}' in ${JSON.stringify(contents[0])}`);
+      return `${field}, ${contents[0].mimeType}`;
+    });
+  await read('text', 'test://static-text', 'text');
+  await read('binary', 'test://static-binary', 'blob');
+  await read('template', 'test://template/42/data', 'text', '42');
+  await check('an unknown resource', () =>
+    refusal(() => client.readResource({ uri: 'test://no-such-resource' }), INVALID_PARAMS)
+  );
+}
+
+async function checkPrompts(client) {
+  let names = [];
+  await check('prompts/list', async () => {
+    names = (await client.listPrompts()).prompts.map((one) => one.name);
+    return `${names.length} prompts`;
+  });
+  const wanted = [
+    ['test_simple_prompt', undefined, 'text'],
+    ['test_prompt_with_arguments', { arg1: 'hello', arg2: 'world' }, 'text'],
+    ['test_prompt_with_embedded_resource', { resourceUri: 'test://example-resource' }, 'resource'],
+    ['test_prompt_with_image', undefined, 'image']
+  ];
+  const asking = 'test_input_required_result_prompt';
+  if (names.includes(asking)) wanted.push([asking, undefined, 'text']);
+  for (const [name, args, kind] of wanted) {
+    await check(name, async () => {
+      const { messages } = await client.getPrompt({ name, arguments: args });
+      const found = messages.map((message) => message.content.type);
+      expect(found.includes(kind), `wanted ${kind}, got ${found}`);
+      const text = messages.map((message) => message.content.text ?? '').join(' ');
+      if (name === 'test_prompt_with_arguments') {
+        for (const value of Object.values(args)) expect(text.includes(value), `'${value}' is not in '${text}'`);
+      }
+      return found.join('+');
+    });
+  }
+  await check('completion/complete', async () => {
+    const ref = { type: 'ref/prompt', name: 'test_prompt_with_arguments' };
+    const { completion } = await client.complete({ ref, argument: { name: 'arg1', value: 't' } });
+    return `${completion.values.length} values`;
+  });
+}
+
+function transport([kind, first, ...rest]) {
+  if (kind === 'http' && first) return new StreamableHTTPClientTransport(new URL(first));
+  if (kind === 'stdio' && first) return new StdioClientTransport({ command: first, args: rest });
+  console.error('usage: list-and-call.mjs http URL | stdio COMMAND [ARGUMENT ...]');
+  process.exit(2);
+}
+
+/** Connects, runs the checks and hangs up. Without a pin this client would speak the handshake era. */
+async function withClient(capabilities, checks) {
+  const options = { capabilities, versionNegotiation: { mode: { pin: REVISION } } };
+  const client = new Client({ name: 'list-and-call', version: '1.0.0' }, options);
+  if (capabilities.elicitation) answerEverything(client);
+  let connected = false;
+  await check('server/discover', async () => {
+    await client.connect(transport(process.argv.slice(2)), { timeout: STEP_MS });
+    const version = client.getNegotiatedProtocolVersion();
+    expect(version === REVISION, `negotiated ${version}`);
+    connected = true;
+    return `${version}, ${client.getServerVersion()?.name}`;
+  });
+  if (connected) await checks(client);
+  await client.close();
+}
+
+await withClient({}, async (client) => {
+  const call = () => client.callTool({ name: 'test_missing_capability', arguments: {} });
+  await check('test_missing_capability', () => refusal(call, MISSING_CAPABILITY));
+});
+await withClient({ elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }, async (client) => {
+  await checkTools(client);
+  await checkResources(client);
+  await checkPrompts(client);
+});
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(passed > 0 && failed === 0 ? 0 : 1);

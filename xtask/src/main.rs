@@ -1,0 +1,55 @@
+//! `cargo xtask`: what this project does to itself. Each command has a module of its own; `process` and
+//! `install` are the tools they share.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
+
+mod conformance;
+mod everything;
+mod fixture;
+mod install;
+mod interop;
+mod process;
+mod spec;
+mod tally;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use workspace::Workspace;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  conformance [server|client] [--spec V] [scenario..]   the official conformance suite, strictly
+  interop [python|typescript] [http|stdio]              published clients of other languages against our server
+  spec [--check]                                        write SPEC.md from the tests' doc comments
+  test [--quick]                                        everything; --quick leaves out what needs the network";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let Some((command, rest)) = arguments.split_first() else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match dispatch(command, rest) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask {command}: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs one command; false means that it ran and something it checked is wrong.
+fn dispatch(command: &str, rest: &[&str]) -> Result<bool> {
+    let workspace = Workspace::find()?;
+    match command {
+        "conformance" => conformance::command(&workspace, rest),
+        "interop" => interop::command(&workspace, rest),
+        "spec" => spec::command(&workspace, rest),
+        "test" => everything::command(&workspace, rest),
+        other => anyhow::bail!("no such command: {other}\n{USAGE}"),
+    }
+}

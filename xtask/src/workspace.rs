@@ -1,0 +1,46 @@
+//! Where things are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+/// The root of the repository and cargo's target folder.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    pub(crate) target: PathBuf,
+}
+
+impl Workspace {
+    pub(crate) fn find() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent folder")?;
+        // Asked, not assumed: a configuration file or the environment may have moved it.
+        let said = Command::new(cargo())
+            .args(["metadata", "--no-deps", "--format-version", "1"])
+            .current_dir(root)
+            .output()
+            .context("running cargo metadata")?;
+        anyhow::ensure!(said.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&said.stderr));
+        let metadata: serde_json::Value = serde_json::from_slice(&said.stdout)?;
+        let target =
+            metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
+        Ok(Self { root: root.to_path_buf(), target: target.into() })
+    }
+
+    /// Everything that is installed or left behind by conformance and interoperability runs.
+    pub(crate) fn interop(&self) -> PathBuf {
+        self.target.join("interop")
+    }
+
+    /// A cargo invocation at the root.
+    pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(cargo());
+        command.args(arguments).current_dir(&self.root);
+        command
+    }
+}
+
+fn cargo() -> std::ffi::OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
