@@ -86,6 +86,29 @@ pub struct ClientCapabilities {
     pub extensions: BTreeMap<String, JsonObject>,
 }
 
+impl ClientCapabilities {
+    /// Whether everything in `required` is declared here.
+    pub fn covers(&self, required: &Self) -> bool {
+        let sampling = |wanted: &SamplingCapability| {
+            self.sampling.as_ref().is_some_and(|declared| {
+                (wanted.context.is_none() || declared.context.is_some())
+                    && (wanted.tools.is_none() || declared.tools.is_some())
+            })
+        };
+        let elicitation = |wanted: &ElicitationCapability| {
+            self.elicitation.as_ref().is_some_and(|declared| {
+                (wanted.form.is_none() || declared.allows_form())
+                    && (wanted.url.is_none() || declared.allows_url())
+            })
+        };
+        (required.roots.is_none() || self.roots.is_some())
+            && required.sampling.as_ref().is_none_or(sampling)
+            && required.elicitation.as_ref().is_none_or(elicitation)
+            && required.extensions.keys().all(|name| self.extensions.contains_key(name))
+            && required.experimental.keys().all(|name| self.experimental.contains_key(name))
+    }
+}
+
 /// The client can list its roots.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootsCapability {}

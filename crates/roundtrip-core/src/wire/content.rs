@@ -91,6 +91,30 @@ impl From<&str> for ContentBlock {
     }
 }
 
+impl From<ImageContent> for ContentBlock {
+    fn from(image: ImageContent) -> Self {
+        Self::Image(image)
+    }
+}
+
+impl From<AudioContent> for ContentBlock {
+    fn from(audio: AudioContent) -> Self {
+        Self::Audio(audio)
+    }
+}
+
+impl From<ResourceLink> for ContentBlock {
+    fn from(link: ResourceLink) -> Self {
+        Self::ResourceLink(Box::new(link))
+    }
+}
+
+impl From<EmbeddedResource> for ContentBlock {
+    fn from(resource: EmbeddedResource) -> Self {
+        Self::Resource(resource)
+    }
+}
+
 impl From<String> for ContentBlock {
     fn from(text: String) -> Self {
         Self::text(text)

@@ -1,0 +1,133 @@
+//! Response bodies: one JSON message, or a stream of events that polls the call as it goes.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
+
+use crate::server::{Endpoint, Event, InFlight};
+
+/// How much of a stream is put into one write, if there is that much to say at once.
+const CHUNK: usize = 32 * 1024;
+
+/// A response body.
+pub struct Body(Kind);
+
+enum Kind {
+    Whole(Option<Bytes>),
+    Events(Box<Events>),
+}
+
+/// A call whose events are sent as they come. Dropping it, as a closed connection does, cancels the call (H5).
+struct Events {
+    endpoint: Endpoint,
+    call: Option<InFlight>,
+    /// Where the next frame is put together.
+    buffer: Vec<u8>,
+    every: Duration,
+    keep_alive: Pin<Box<Sleep>>,
+}
+
+impl Body {
+    pub(crate) fn empty() -> Self {
+        Self(Kind::Whole(None))
+    }
+
+    pub(crate) fn json(message: Vec<u8>) -> Self {
+        Self(Kind::Whole(Some(Bytes::from(message))))
+    }
+
+    /// A stream that begins with `first`, if there is something to say already.
+    pub(crate) fn events(endpoint: Endpoint, call: InFlight, first: Option<Event>, every: Duration) -> Self {
+        let keep_alive = Box::pin(tokio::time::sleep(every));
+        let mut events = Events { endpoint, call: Some(call), buffer: Vec::new(), every, keep_alive };
+        if let Some(event) = first {
+            events.write(event);
+        }
+        Self(Kind::Events(Box::new(events)))
+    }
+}
+
+impl Events {
+    /// Puts an event into the buffer; after the response the call is gone.
+    fn write(&mut self, event: Event) {
+        self.buffer.extend_from_slice(b"data: ");
+        match event {
+            Event::Notification(message) => self.buffer.extend_from_slice(&message),
+            Event::Response(outcome) => {
+                if let Some(call) = self.call.take() {
+                    self.endpoint.encode(&mut self.buffer, call.id(), outcome);
+                }
+            }
+        }
+        self.buffer.extend_from_slice(b"\n\n");
+    }
+
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        while let Some(call) = self.call.as_mut() {
+            if self.buffer.len() >= CHUNK {
+                break;
+            }
+            match call.poll_event(cx) {
+                Poll::Ready(event) => self.write(event),
+                Poll::Pending => break,
+            }
+        }
+        if self.buffer.is_empty() {
+            if self.call.is_none() {
+                return Poll::Ready(None);
+            }
+            if self.keep_alive.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.buffer.extend_from_slice(b":\n\n");
+        }
+        self.keep_alive.as_mut().reset(Instant::now() + self.every);
+        Poll::Ready(Some(Bytes::from(std::mem::take(&mut self.buffer))))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match &mut self.0 {
+            Kind::Whole(bytes) => Poll::Ready(bytes.take()),
+            Kind::Events(events) => events.poll_frame(cx),
+        };
+        next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Whole(bytes) => bytes.is_none(),
+            Kind::Events(events) => events.call.is_none() && events.buffer.is_empty(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Kind::Events(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Kind::Whole(_) => "Body(whole)",
+            Kind::Events(_) => "Body(events)",
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Holding HTTP headers against the message they mirror (streamable HTTP, "Server Validation").
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use roundtrip_core::wire::{
+    CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, ProtocolVersion, Request,
+    decode_header_value, peek_version,
+};
+use serde_json::Value;
+
+use super::{EVENT_STREAM, JSON, name};
+use crate::server::{Endpoint, SUPPORTED};
+
+/// Decodes a request that came with headers. The headers are required, and must say what the body says (H2).
+pub(crate) fn decode<'a>(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    request: &Request<'a>,
+) -> Result<ClientRequest<'a>, ErrorObject> {
+    let version = required(headers, &name::PROTOCOL_VERSION, "MCP-Protocol-Version")?;
+    if !version.parse::<ProtocolVersion>().is_ok_and(|version| SUPPORTED.contains(&version)) {
+        // Of a revision we do not know we cannot expect more than that its two version fields agree.
+        return Err(match peek_version(request.params) {
+            Some(body) if body != version => differs("MCP-Protocol-Version", version, &body),
+            _ => ErrorObject::unsupported_version(version, SUPPORTED),
+        });
+    }
+    let method = required(headers, &name::METHOD, "Mcp-Method")?;
+    if method != request.method {
+        return Err(differs("Mcp-Method", method, &request.method));
+    }
+    let decoded =
+        ClientRequest::decode(&request.method, request.params).map_err(|error| {
+            match peek_version(request.params) {
+                Some(body) if body != version => differs("MCP-Protocol-Version", version, &body),
+                _ => error,
+            }
+        })?;
+    let body = &decoded.meta().protocol_version;
+    if body != version {
+        return Err(differs("MCP-Protocol-Version", version, body));
+    }
+    if let Some(target) = decoded.target() {
+        let raw = required(headers, &name::NAME, "Mcp-Name")?;
+        if raw != target {
+            let sent = decode_header_value(raw).map_err(|why| invalid("Mcp-Name", &why))?;
+            if sent != target {
+                return Err(differs("Mcp-Name", &sent, target));
+            }
+        }
+    }
+    if let ClientRequest::CallTool(params) = &decoded {
+        let checked =
+            endpoint.header_params(&params.name, |annotated| check_params(annotated, headers, params));
+        checked.unwrap_or(Ok(()))?;
+    }
+    Ok(decoded)
+}
+
+/// `Mcp-Param-*` headers against the arguments they mirror (H3).
+fn check_params(
+    annotated: &HeaderParams,
+    headers: &HeaderMap,
+    params: &CallToolRequestParams<'_>,
+) -> Result<(), ErrorObject> {
+    let arguments: Value = match params.arguments {
+        Some(raw) => serde_json::from_str(raw.get()).unwrap_or_default(),
+        None => Value::Null,
+    };
+    for param in annotated.iter() {
+        let name = &param.header;
+        let sent = headers.get(name).map(|value| text(value, name)).transpose()?;
+        match (param.find(&arguments), sent) {
+            (None, None) => {}
+            (None, Some(sent)) => {
+                return Err(ErrorObject::header_mismatch(format!(
+                    "header mismatch: {name} is '{sent}' but the arguments have no value for it"
+                )));
+            }
+            (Some(_), None) => return Err(missing(name)),
+            (Some(body), Some(sent)) => {
+                if !HeaderParams::matches(sent, body) {
+                    return Err(differs(name, sent, &body.to_string()));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn required<'h>(headers: &'h HeaderMap, name: &HeaderName, shown: &str) -> Result<&'h str, ErrorObject> {
+    text(headers.get(name).ok_or_else(|| missing(shown))?, shown)
+}
+
+fn text<'h>(value: &'h HeaderValue, shown: &str) -> Result<&'h str, ErrorObject> {
+    value.to_str().map_err(|_| invalid(shown, &"it has characters that a header cannot carry"))
+}
+
+fn missing(header: &str) -> ErrorObject {
+    ErrorObject::header_mismatch(format!("header mismatch: the {header} header is required"))
+}
+
+fn invalid(header: &str, why: &dyn std::fmt::Display) -> ErrorObject {
+    ErrorObject::header_mismatch(format!("header mismatch: {header} is not usable: {why}"))
+}
+
+fn differs(header: &str, sent: &str, body: &str) -> ErrorObject {
+    ErrorObject::header_mismatch(format!(
+        "header mismatch: {header} header value '{sent}' does not match body value '{body}'"
+    ))
+}
+
+/// Whether the body is declared to be JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| media_type(value) == Some(JSON))
+}
+
+/// The media type without its parameters, if it is one of ours.
+fn media_type(value: &str) -> Option<&'static str> {
+    let bare = value.split(';').next().unwrap_or_default().trim();
+    [JSON, EVENT_STREAM].into_iter().find(|known| known.eq_ignore_ascii_case(bare))
+}
+
+/// The kinds of answer a client takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accepts {
+    Both,
+    Json,
+    Stream,
+}
+
+/// What the client takes, or `None` if it rules out everything we have (H8).
+pub(crate) fn accepts(headers: &HeaderMap) -> Option<Accepts> {
+    let (mut any, mut json, mut stream) = (false, false, false);
+    for value in headers.get_all(ACCEPT) {
+        for range in value.to_str().unwrap_or_default().split(',') {
+            any = true;
+            let mut parts = range.split(';').map(str::trim);
+            let bare = parts.next().unwrap_or_default();
+            if parts.any(|parameter| matches!(parameter, "q=0" | "q=0.0" | "q=0.00" | "q=0.000")) {
+                continue;
+            }
+            json |= matches!(bare, "*/*" | "application/*") || media_type(bare) == Some(JSON);
+            stream |= matches!(bare, "*/*" | "text/*") || media_type(bare) == Some(EVENT_STREAM);
+        }
+    }
+    match (any, json, stream) {
+        (false, ..) | (_, true, true) => Some(Accepts::Both),
+        (_, true, false) => Some(Accepts::Json),
+        (_, false, true) => Some(Accepts::Stream),
+        (_, false, false) => None,
+    }
+}

@@ -1,0 +1,37 @@
+//! What the HTTP side puts up with.
+
+use std::time::Duration;
+
+/// How much, and how long, the HTTP side puts up with (H7).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct HttpLimits {
+    /// The largest body taken. Default: 4 MiB.
+    pub body_bytes: usize,
+    /// How long a body may take to arrive. Default: 30 s.
+    pub body_timeout: Duration,
+    /// How long a connection may take to send a request's head, idle time between requests included.
+    /// Default: 75 s. Only where Roundtrip itself accepts connections.
+    pub head_timeout: Duration,
+    /// How many connections are open at once. Default: 20,000. Only where Roundtrip itself accepts connections.
+    pub connections: usize,
+    /// How long running calls get to finish when the server shuts down. Default: 30 s. Only where Roundtrip itself
+    /// accepts connections.
+    pub grace: Duration,
+    /// After how long without anything to say an answer turns into a stream, and a stream sends a keep-alive.
+    /// Default: 15 s.
+    pub keep_alive: Duration,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 4 * 1024 * 1024,
+            body_timeout: Duration::from_secs(30),
+            head_timeout: Duration::from_secs(75),
+            connections: 20_000,
+            grace: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(15),
+        }
+    }
+}

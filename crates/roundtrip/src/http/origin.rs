@@ -1,0 +1,109 @@
+//! Who may call from a browser: `Origin` and `Host` (streamable HTTP, "Security & Endpoint").
+
+use http::HeaderMap;
+use http::header::{HOST, ORIGIN};
+
+/// Which origins and hosts are let in (H6).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gate {
+    origins: Vec<String>,
+    hosts: Vec<String>,
+    /// On a loopback address nobody calls us by another name, unless a page has rebound its own.
+    pub(crate) loopback: bool,
+}
+
+impl Gate {
+    pub(crate) fn allow_origin(&mut self, origin: String) {
+        self.origins.push(origin);
+    }
+
+    pub(crate) fn allow_host(&mut self, host: String) {
+        self.hosts.push(host);
+    }
+
+    /// Why a request is turned away, if it is.
+    pub(crate) fn refuses(&self, headers: &HeaderMap) -> Option<&'static str> {
+        if let Some(origin) = headers.get(ORIGIN) {
+            let allowed = origin.to_str().is_ok_and(|origin| {
+                self.origins.iter().any(|allowed| allowed == origin || allowed == "*")
+                    || is_loopback_origin(origin)
+            });
+            if !allowed {
+                return Some(
+                    "this origin is not allowed: the server's author can add it with `allow_origin`",
+                );
+            }
+        }
+        if self.loopback {
+            // HTTP/1.1 requires Host; without one there is nothing a browser could have been tricked with.
+            let host = headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
+            let allowed = host.is_none_or(|host| {
+                is_loopback_authority(host) || self.hosts.iter().any(|allowed| allowed == host)
+            });
+            if !allowed {
+                return Some("this host is not allowed: the server's author can add it with `allow_host`");
+            }
+        }
+        None
+    }
+}
+
+fn is_loopback_origin(origin: &str) -> bool {
+    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    authority.is_some_and(is_loopback_authority)
+}
+
+/// A loopback host with any port, and nothing else around it.
+fn is_loopback_authority(authority: &str) -> bool {
+    let port = ["localhost", "127.0.0.1", "[::1]"].iter().find_map(|host| authority.strip_prefix(host));
+    port.is_some_and(|port| {
+        port.is_empty() || port.strip_prefix(':').is_some_and(|digits| digits.parse::<u16>().is_ok())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(gate: &Gate, name: http::HeaderName, value: &str) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value.parse().expect("a header value"));
+        gate.refuses(&headers).is_some()
+    }
+
+    /// H6: `Origin` is checked by default: loopback and configured ones pass, every other is refused.
+    #[test]
+    fn only_loopback_and_configured_origins_pass() {
+        let mut gate = Gate::default();
+        gate.allow_origin("https://app.example".into());
+        for fine in ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:80", "https://app.example"] {
+            assert!(!refused(&gate, ORIGIN, fine), "{fine}");
+        }
+        for evil in [
+            "http://evil.example",
+            "http://localhost.evil.example",
+            "http://127.0.0.1.evil.example",
+            "http://localhost:80@evil.example",
+            "https://app.example.evil.example",
+            "https://app.example:444",
+            "null",
+            "localhost",
+            "ftp://localhost",
+        ] {
+            assert!(refused(&gate, ORIGIN, evil), "{evil}");
+        }
+        assert!(gate.refuses(&HeaderMap::new()).is_none(), "no Origin: not a browser");
+    }
+
+    /// H6: on a loopback bind, `Host` is checked too.
+    #[test]
+    fn a_loopback_bind_answers_to_loopback_names_only() {
+        let mut gate = Gate { loopback: true, ..Gate::default() };
+        gate.allow_host("dev.example:8000".into());
+        for fine in ["localhost:8000", "127.0.0.1:8000", "[::1]", "dev.example:8000"] {
+            assert!(!refused(&gate, HOST, fine), "{fine}");
+        }
+        assert!(refused(&gate, HOST, "evil.example:8000"));
+        assert!(!refused(&Gate::default(), HOST, "tools.example"), "not bound to loopback: any name");
+    }
+}

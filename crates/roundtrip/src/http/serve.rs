@@ -1,0 +1,199 @@
+//! A small accept loop, for servers that are nothing but an MCP endpoint.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tower_service::Service as _;
+
+use super::service::Http;
+use crate::server::{Server, SetupError};
+
+/// The path the endpoint is served at when Roundtrip accepts the connections itself.
+const PATH: &str = "/mcp";
+
+type Shutdown = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A server bound to an address. Await it to serve, until SIGTERM or ctrl-c.
+#[must_use = "a bound server does nothing until it is awaited"]
+pub struct Bound {
+    http: Http,
+    listener: TcpListener,
+    shutdown: Option<Shutdown>,
+}
+
+/// What serving can end in.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The server was put together wrongly.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The network said no.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Server {
+    /// Serves HTTP at `/mcp` on an address, until SIGTERM or ctrl-c.
+    ///
+    /// # Errors
+    /// When the server was put together wrongly, or the address cannot be had.
+    pub async fn serve_http(self, address: impl ToSocketAddrs) -> Result<(), ServeError> {
+        Ok(self.into_http()?.bind(address).await?.await?)
+    }
+}
+
+impl Http {
+    /// Binds to an address, to be served at `/mcp`. On a loopback address only loopback host names are
+    /// answered to.
+    ///
+    /// # Errors
+    /// When the address cannot be had.
+    pub async fn bind(self, address: impl ToSocketAddrs) -> io::Result<Bound> {
+        let listener = TcpListener::bind(address).await?;
+        let http = if listener.local_addr()?.ip().is_loopback() { self.on_loopback() } else { self };
+        Ok(Bound { http, listener, shutdown: None })
+    }
+}
+
+impl Bound {
+    /// The address it is bound to.
+    ///
+    /// # Errors
+    /// When the socket does not know.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until a future of yours ends, in place of SIGTERM or ctrl-c.
+    pub fn until(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.shutdown = Some(Box::pin(shutdown));
+        self
+    }
+
+    async fn serve(self) -> io::Result<()> {
+        let limits = self.http.http_limits();
+        let places = Arc::new(Semaphore::new(limits.connections));
+        let (closing, closed) = watch::channel(());
+        let mut shutdown = pin!(self.shutdown.unwrap_or_else(|| Box::pin(stop_signal())));
+        loop {
+            let accepted = tokio::select! {
+                accepted = accept(&self.listener, &places) => accepted,
+                () = &mut shutdown => break,
+            };
+            let Some((stream, place)) = accepted else { continue };
+            tokio::spawn(connection(self.http.clone(), stream, place, closed.clone()));
+        }
+        // Stop accepting, end the listening streams with their result, and let the rest finish (H9).
+        drop((self.listener, closed));
+        self.http.endpoint().close_subscriptions();
+        closing.send_replace(());
+        let _ = tokio::time::timeout(limits.grace, closing.closed()).await;
+        Ok(())
+    }
+}
+
+impl IntoFuture for Bound {
+    type Output = io::Result<()>;
+    type IntoFuture = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.serve())
+    }
+}
+
+/// The next connection, once there is a place for it. Beyond the limit, connections wait in the backlog.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+    let place = Arc::clone(places).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => Some((stream, place)),
+        Err(error) => {
+            // Out of file descriptors, most likely: those in use have to be given back first.
+            tracing::warn!(%error, "cannot accept a connection");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            None
+        }
+    }
+}
+
+async fn connection(
+    http: Http,
+    stream: TcpStream,
+    _place: OwnedSemaphorePermit,
+    mut closed: watch::Receiver<()>,
+) {
+    // An answer is one write: there is nothing to wait for and put together.
+    let _ = stream.set_nodelay(true);
+    let limits = http.http_limits();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut http = http.clone();
+        async move {
+            if request.uri().path() == PATH {
+                http.call(request).await
+            } else {
+                Ok::<_, Infallible>(not_here())
+            }
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_timeout)
+        .max_buf_size(64 * 1024)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        _ = closed.changed() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection ended");
+    }
+}
+
+fn not_here() -> http::Response<super::Body> {
+    let mut response = http::Response::new(super::Body::json(
+        br#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"the MCP endpoint is at /mcp"}}"#.to_vec(),
+    ));
+    *response.status_mut() = http::StatusCode::NOT_FOUND;
+    response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(super::JSON));
+    response
+}
+
+/// SIGTERM, which is what orchestrators send, or ctrl-c.
+async fn stop_signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => return,
+                _ = tokio::signal::ctrl_c() => return,
+            }
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+impl fmt::Debug for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bound").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}

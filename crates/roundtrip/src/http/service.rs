@@ -1,0 +1,289 @@
+//! The server side as a [`Service`]: one request in, one response out.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderName, Method, Request, Response, StatusCode};
+use http_body::Body as HttpBody;
+use roundtrip_core::error::{Stage, http_status};
+use roundtrip_core::wire::{ClientRequest, ErrorObject, Message, RequestId, encode_error};
+use tower_service::Service;
+
+use super::body::Body;
+use super::headers::{self, Accepts};
+use super::limits::HttpLimits;
+use super::origin::Gate;
+use super::receive::{Unread, read};
+use super::{EVENT_STREAM, JSON};
+use crate::server::{Endpoint, Event, InFlight, Listens, Peer, Principal, Server, SetupError};
+
+/// A server on HTTP: a [`Service`] to mount where your requests come in, or to [`bind`](Self::bind) on its own.
+///
+/// ```
+/// # use roundtrip::Server;
+/// # fn app() -> Result<axum::Router, Box<dyn std::error::Error>> {
+/// let mcp = Server::new("mounted", "1.0.0").into_http()?.allow_origin("https://app.example");
+/// let app = axum::Router::new().route_service("/mcp", mcp);
+/// # Ok(app)
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Http {
+    endpoint: Endpoint,
+    settings: Arc<Settings>,
+}
+
+type PrincipalOf = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
+
+#[derive(Clone, Default)]
+struct Settings {
+    gate: Gate,
+    limits: HttpLimits,
+    principal: Option<Arc<PrincipalOf>>,
+}
+
+impl Server {
+    /// Starts the server for HTTP.
+    ///
+    /// # Errors
+    /// The first mistake in how it was put together.
+    pub fn into_http(self) -> Result<Http, SetupError> {
+        Ok(Http { endpoint: self.build()?, settings: Arc::default() })
+    }
+}
+
+impl Http {
+    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(Arc::make_mut(&mut self.settings));
+        self
+    }
+
+    /// Lets pages of an origin call, besides those on loopback. `"*"` lets in every page there is.
+    #[must_use]
+    pub fn allow_origin(self, origin: impl Into<String>) -> Self {
+        self.set(|settings| settings.gate.allow_origin(origin.into()))
+    }
+
+    /// Answers to a host name, port included, when bound to loopback.
+    #[must_use]
+    pub fn allow_host(self, host: impl Into<String>) -> Self {
+        self.set(|settings| settings.gate.allow_host(host.into()))
+    }
+
+    /// How much, and how long, to put up with.
+    #[must_use]
+    pub fn limits(self, limits: HttpLimits) -> Self {
+        self.set(|settings| settings.limits = limits)
+    }
+
+    /// Who is calling, from the request's head: from what your authentication layer left there.
+    #[must_use]
+    pub fn principal<F>(self, principal: F) -> Self
+    where
+        F: Fn(&Parts) -> Option<Principal> + Send + Sync + 'static,
+    {
+        self.set(|settings| settings.principal = Some(Arc::new(principal)))
+    }
+
+    pub(crate) fn on_loopback(self) -> Self {
+        self.set(|settings| settings.gate.loopback = true)
+    }
+
+    pub(crate) fn http_limits(&self) -> HttpLimits {
+        self.settings.limits
+    }
+
+    /// The started server behind it.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    async fn answer<B: HttpBody>(self, request: Request<B>) -> Response<Body> {
+        let (mut parts, body) = request.into_parts();
+        let accepts = match self.admit(&parts) {
+            Ok(accepts) => accepts,
+            Err(refused) => return *refused,
+        };
+        let bytes = match read(body, &self.settings.limits).await {
+            Ok(bytes) => bytes,
+            Err(unread) => return self.unread(&unread),
+        };
+        let message = match Message::decode(&bytes) {
+            Ok(Message::Request(message)) => message,
+            // No notification means anything here; all of them are taken (H10).
+            Ok(Message::Notification(_)) => return respond(StatusCode::ACCEPTED, Body::empty()),
+            Ok(Message::Response(response)) => {
+                let error = ErrorObject::invalid_request(
+                    "the server asks nothing, so there is nothing to respond to",
+                );
+                return refuse(response.id.as_ref(), &error);
+            }
+            Err(malformed) => return refuse(malformed.id.as_ref(), &malformed.error),
+        };
+        let request = match headers::decode(&self.endpoint, &parts.headers, &message) {
+            Ok(request) => request,
+            Err(error) => return refuse(Some(&message.id), &error),
+        };
+        if accepts == Accepts::Json && matches!(request, ClientRequest::SubscriptionsListen(_)) {
+            let error = ErrorObject::invalid_request(
+                "subscriptions/listen is answered by a stream: accept text/event-stream",
+            );
+            return refuse_with(StatusCode::NOT_ACCEPTABLE, Some(&message.id), &error);
+        }
+        let peer = Peer {
+            principal: self.settings.principal.as_ref().and_then(|principal| principal(&parts)),
+            listens: if accepts == Accepts::Json { Listens::No } else { Listens::Yes },
+            extensions: std::mem::take(&mut parts.extensions),
+        };
+        let call = self.endpoint.begin(message.id, &request, &peer);
+        drop((request, peer));
+        self.run(call, accepts).await
+    }
+
+    /// Everything that can be said before the body is read.
+    fn admit(&self, parts: &Parts) -> Result<Accepts, Box<Response<Body>>> {
+        let no = |status, why: &'static str| {
+            Err(Box::new(refuse_with(status, None, &ErrorObject::invalid_request(why))))
+        };
+        if parts.method != Method::POST {
+            let why = "this endpoint takes POST alone: streams are opened by subscriptions/listen, and there are no sessions";
+            return no(StatusCode::METHOD_NOT_ALLOWED, why).map_err(|mut refused| {
+                refused.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+                refused
+            });
+        }
+        if let Some(why) = self.settings.gate.refuses(&parts.headers) {
+            return no(StatusCode::FORBIDDEN, why);
+        }
+        if !headers::is_json(&parts.headers) {
+            return no(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "send the message as content-type application/json",
+            );
+        }
+        let Some(accepts) = headers::accepts(&parts.headers) else {
+            return no(StatusCode::NOT_ACCEPTABLE, "accept application/json and text/event-stream");
+        };
+        let announced =
+            parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+        if announced.is_some_and(|length| length > self.settings.limits.body_bytes) {
+            return Err(Box::new(self.unread(&Unread::TooLarge)));
+        }
+        Ok(accepts)
+    }
+
+    fn unread(&self, why: &Unread) -> Response<Body> {
+        let limits = &self.settings.limits;
+        let (status, message) = match why {
+            Unread::TooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("the message is larger than {} bytes", limits.body_bytes),
+            ),
+            Unread::TooSlow => (
+                StatusCode::REQUEST_TIMEOUT,
+                format!("the message took longer than {:?}", limits.body_timeout),
+            ),
+            Unread::Broken => (StatusCode::BAD_REQUEST, "the message broke off".to_owned()),
+        };
+        refuse_with(status, None, &ErrorObject::invalid_request(message))
+    }
+
+    /// Polls a call to its first event, which decides the kind of answer (H4).
+    async fn run(self, mut call: InFlight, accepts: Accepts) -> Response<Body> {
+        let keep_alive = self.settings.limits.keep_alive;
+        let first = match first_event(&mut call).await {
+            Some(event) => Some(event),
+            None if accepts == Accepts::Json => Some(call.event().await),
+            None => tokio::time::timeout(keep_alive, call.event()).await.ok(),
+        };
+        match first {
+            Some(Event::Response(outcome)) if accepts != Accepts::Stream => {
+                let status = outcome.as_ref().err().map_or(200, |error| http_status(error, Stage::Call));
+                let mut message = Vec::with_capacity(256);
+                self.endpoint.encode(&mut message, call.id(), outcome);
+                json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), message)
+            }
+            first => stream(Body::events(self.endpoint, call, first, keep_alive)),
+        }
+    }
+}
+
+/// The first event, if the handler has one without waiting. Most do, and need no timer.
+async fn first_event(call: &mut InFlight) -> Option<Event> {
+    poll_fn(|cx| {
+        Poll::Ready(match call.poll_event(cx) {
+            Poll::Ready(event) => Some(event),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+fn respond(status: StatusCode, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
+}
+
+fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
+    let mut response = respond(status, Body::json(message));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+fn stream(body: Body) -> Response<Body> {
+    let mut response = respond(StatusCode::OK, body);
+    let headers: &mut HeaderMap = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+    headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // Tells nginx and its like not to hold events back.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+/// An error about the request itself.
+fn refuse(id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
+    let status = StatusCode::from_u16(http_status(error, Stage::Request)).unwrap_or(StatusCode::BAD_REQUEST);
+    refuse_with(status, id, error)
+}
+
+fn refuse_with(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
+    tracing::debug!(%status, %error, "request refused");
+    let mut message = Vec::with_capacity(128);
+    encode_error(&mut message, id, error);
+    json(status, message)
+}
+
+impl<B> Service<Request<B>> for Http
+where
+    B: HttpBody + Send + 'static,
+    B::Data: Send,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.answer(request).await) })
+    }
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}

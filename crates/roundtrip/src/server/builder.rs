@@ -1,0 +1,265 @@
+//! Putting a server together.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities};
+
+use super::call::StateMap;
+use super::catalog::{Catalog, Offer};
+use super::endpoint::{Endpoint, Inner};
+use super::hook::{CallInfo, Hook, Next, Outcome};
+use super::list::{Cache, Presentation};
+use super::prompt::Prompt;
+use super::resource::{Resource, ResourceTemplate};
+use super::setup::SetupError;
+use super::tool::Tool;
+
+/// An MCP server being put together.
+///
+/// ```
+/// use roundtrip::{Args, Server, Tool};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Greet { name: String }
+///
+/// async fn greet(Args(Greet { name }): Args<Greet>) -> String {
+///     format!("Hello, {name}!")
+/// }
+///
+/// let server = Server::new("greeter", "1.0.0").tool(Tool::new("greet", greet).description("Say hello"));
+/// # server.build().unwrap();
+/// ```
+///
+/// Mistakes (two tools of one name, a schema that is not an object, state nobody provides) are reported when the
+/// server starts, by [`build`](Self::build) and everything that calls it.
+#[derive(Debug)]
+#[must_use = "a server does nothing until it is served"]
+pub struct Server {
+    info: Implementation,
+    instructions: Option<String>,
+    declared: ServerCapabilities,
+    catalog: Catalog,
+    state: StateMap,
+    hooks: Vec<Hook>,
+    caches: Caches,
+    page_size: usize,
+    limits: Limits,
+    problem: Option<SetupError>,
+}
+
+/// The results whose caching hints can be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Listed {
+    /// `server/discover`
+    Discover,
+    /// `tools/list`
+    Tools,
+    /// `prompts/list`
+    Prompts,
+    /// `resources/list`
+    Resources,
+    /// `resources/templates/list`
+    Templates,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Caches {
+    discover: Cache,
+    tools: Cache,
+    prompts: Cache,
+    resources: Cache,
+    templates: Cache,
+}
+
+/// How each list is shown.
+#[derive(Debug)]
+pub(crate) struct Listings {
+    pub(crate) discover: Cache,
+    pub(crate) tools: Presentation,
+    pub(crate) prompts: Presentation,
+    pub(crate) resources: Presentation,
+    pub(crate) templates: Presentation,
+}
+
+/// How much a server takes on at once. Past a limit, callers get a clear and cheap refusal (Z3).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Calls running at the same time, listening ones included. Default: 10,000.
+    pub concurrent_calls: usize,
+    /// Open `subscriptions/listen` streams. Default: 1,000.
+    pub subscriptions: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { concurrent_calls: 10_000, subscriptions: 1_000 }
+    }
+}
+
+impl Server {
+    /// A server with a name and a version, which every result carries.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            info: Implementation::new(name, version),
+            instructions: None,
+            declared: ServerCapabilities::default(),
+            catalog: Catalog::new(),
+            state: StateMap::default(),
+            hooks: Vec::new(),
+            caches: Caches::default(),
+            page_size: usize::MAX,
+            limits: Limits::default(),
+            problem: None,
+        }
+    }
+
+    /// Offers a tool.
+    pub fn tool(self, tool: Tool) -> Self {
+        self.offer(tool)
+    }
+
+    /// Offers a prompt.
+    pub fn prompt(self, prompt: Prompt) -> Self {
+        self.offer(prompt)
+    }
+
+    /// Offers a resource.
+    pub fn resource(self, resource: Resource) -> Self {
+        self.offer(resource)
+    }
+
+    /// Offers a family of resources.
+    pub fn template(self, template: ResourceTemplate) -> Self {
+        self.offer(template)
+    }
+
+    fn offer<O: Offer>(mut self, offer: O) -> Self {
+        let added = self.catalog.add(offer);
+        self.problem = self.problem.or(added.err());
+        self
+    }
+
+    /// Shares a value with handlers, which take it as [`State<S>`](super::State). One value a type.
+    pub fn state<S: Clone + Send + Sync + 'static>(mut self, value: S) -> Self {
+        self.state.insert(value);
+        self
+    }
+
+    /// A name for people.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.info.title = Some(title.into());
+        self
+    }
+
+    /// What this server is.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.info.description = Some(description.into());
+        self
+    }
+
+    /// An icon for user interfaces.
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.info.icons.push(icon);
+        self
+    }
+
+    /// How to use this server well, for the model.
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+
+    /// Declares a protocol extension, with its settings.
+    pub fn extension(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
+        self.declared.extensions.insert(name.into(), settings);
+        self
+    }
+
+    /// Runs a function around every call, whatever transport it came by: rate limits, audit, authorization.
+    /// The first one added is the outermost.
+    ///
+    /// ```
+    /// # use roundtrip::{Server, wire::ErrorObject};
+    /// let server = Server::new("audited", "1.0.0").around(async |call, next| {
+    ///     if call.principal.is_none() && call.method == "tools/call" {
+    ///         return Err(ErrorObject::new(401, "sign in first"));
+    ///     }
+    ///     next.run().await
+    /// });
+    /// ```
+    pub fn around<F, Fut>(mut self, hook: F) -> Self
+    where
+        F: Fn(CallInfo, Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Outcome> + Send + 'static,
+    {
+        self.hooks.push(Hook::new(hook));
+        self
+    }
+
+    /// How long clients may keep a list. The default is not at all.
+    pub fn cache(mut self, list: Listed, cache: Cache) -> Self {
+        let slot = match list {
+            Listed::Discover => &mut self.caches.discover,
+            Listed::Tools => &mut self.caches.tools,
+            Listed::Prompts => &mut self.caches.prompts,
+            Listed::Resources => &mut self.caches.resources,
+            Listed::Templates => &mut self.caches.templates,
+        };
+        *slot = cache;
+        self
+    }
+
+    /// How many entries a page of a list has. The default is all of them.
+    pub fn page_size(mut self, entries: usize) -> Self {
+        self.page_size = entries.max(1);
+        self
+    }
+
+    /// How much to take on at once.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What this server offers, to be changed while it runs.
+    pub fn catalog(&self) -> Catalog {
+        self.catalog.clone()
+    }
+
+    /// Checks everything and starts the server, for a transport to hand it requests.
+    ///
+    /// # Errors
+    /// The first mistake in how it was put together.
+    pub fn build(self) -> Result<Endpoint, SetupError> {
+        if let Some(problem) = self.problem {
+            return Err(problem);
+        }
+        let state = Arc::new(self.state);
+        self.catalog.start(&state)?;
+        self.catalog.hub().limit(self.limits.subscriptions);
+        let info = Arc::new(self.info);
+        let shown = |cache| Presentation { cache, page_size: self.page_size, server_info: Arc::clone(&info) };
+        let listings = Listings {
+            discover: self.caches.discover,
+            tools: shown(self.caches.tools),
+            prompts: shown(self.caches.prompts),
+            resources: shown(self.caches.resources),
+            templates: shown(self.caches.templates),
+        };
+        Ok(Endpoint::new(Inner {
+            info,
+            instructions: self.instructions,
+            declared: self.declared,
+            catalog: self.catalog,
+            state,
+            hooks: self.hooks,
+            listings,
+            limits: self.limits,
+            running: Arc::new(AtomicUsize::new(0)),
+        }))
+    }
+}

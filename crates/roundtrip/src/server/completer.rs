@@ -1,0 +1,85 @@
+//! Argument completion for prompts and resource templates.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use roundtrip_core::wire::{CompleteRequestParams, CompleteResult, Completion};
+
+/// The specification's cap on one answer.
+const MAX_VALUES: usize = 100;
+
+/// An argument somebody is in the middle of typing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Partial {
+    /// What has been typed.
+    pub value: String,
+    /// The other arguments, as far as they are known.
+    pub arguments: BTreeMap<String, String>,
+}
+
+impl Partial {
+    /// Those candidates that begin with what has been typed.
+    pub fn starting<'a>(&self, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        candidates
+            .into_iter()
+            .filter(|candidate| candidate.starts_with(&self.value))
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+type Suggest = dyn Fn(Partial) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync;
+
+/// Completers by argument.
+#[derive(Default)]
+pub(crate) struct Completers(BTreeMap<String, Box<Suggest>>);
+
+impl Completers {
+    pub(crate) fn add<F, Fut>(&mut self, argument: String, suggest: F)
+    where
+        F: Fn(Partial) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<String>> + Send + 'static,
+    {
+        self.0.insert(argument, Box::new(move |partial| Box::pin(suggest(partial))));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn unknown<'a>(&'a self, known: &[&str]) -> Option<&'a str> {
+        self.0.keys().map(String::as_str).find(|argument| !known.contains(argument))
+    }
+
+    /// Suggestions for one request; none for an argument without a completer.
+    pub(crate) fn complete(
+        &self,
+        params: &CompleteRequestParams<'_>,
+    ) -> impl Future<Output = CompleteResult> + Send + use<> {
+        let known = params.context.iter().flat_map(|context| &context.arguments);
+        let partial = Partial {
+            value: params.argument.value.to_string(),
+            arguments: known.map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        };
+        let running = self.0.get(&*params.argument.name).map(|suggest| suggest(partial));
+        async move {
+            let mut values = match running {
+                Some(running) => running.await,
+                None => Vec::new(),
+            };
+            let total = values.len();
+            values.truncate(MAX_VALUES);
+            let completion =
+                Completion { has_more: Some(total > values.len()), total: u64::try_from(total).ok(), values };
+            CompleteResult { completion, ..CompleteResult::default() }
+        }
+    }
+}
+
+impl fmt::Debug for Completers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}

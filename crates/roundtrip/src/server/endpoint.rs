@@ -1,0 +1,170 @@
+//! A started server: from a request to a call on its way. Every transport goes through here.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roundtrip_core::error::BUSY;
+use roundtrip_core::wire::{
+    ClientRequest, Era, ErrorObject, HeaderParams, Implementation, ProtocolVersion, Request, RequestId,
+    ServerCapabilities, encode_error, encode_result, meta, peek_version,
+};
+use serde_json::value::RawValue;
+
+use super::builder::{Limits, Listings};
+use super::call::{Peer, StateMap};
+use super::catalog::Catalog;
+use super::hook::{CallInfo, Hook, Outcome};
+use super::in_flight::{InFlight, Source, Work};
+
+/// The revisions a started server speaks.
+pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
+
+/// A server that has been checked and started. Transports hand it requests; clones share everything.
+#[derive(Clone)]
+pub struct Endpoint(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) info: Arc<Implementation>,
+    pub(crate) instructions: Option<String>,
+    pub(crate) declared: ServerCapabilities,
+    pub(crate) catalog: Catalog,
+    pub(crate) state: Arc<StateMap>,
+    pub(crate) hooks: Vec<Hook>,
+    pub(crate) listings: Listings,
+    pub(crate) limits: Limits,
+    pub(crate) running: Arc<AtomicUsize>,
+}
+
+/// A place among the calls that may run at once; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Permit(Arc<AtomicUsize>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Endpoint {
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self(Arc::new(inner))
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+
+    /// What the server offers, to be changed while it runs.
+    pub fn catalog(&self) -> &Catalog {
+        &self.0.catalog
+    }
+
+    /// Decodes a request by its method, and checks that we speak its revision.
+    ///
+    /// # Errors
+    /// The JSON-RPC error to answer. An unsupported version wins over parameters that do not fit, because
+    /// another revision may well have other parameters.
+    pub fn decode<'a>(&self, request: &Request<'a>) -> Result<ClientRequest<'a>, ErrorObject> {
+        match ClientRequest::decode(&request.method, request.params) {
+            Ok(decoded) => supported(&decoded.meta().protocol_version).map(|()| decoded),
+            Err(error) => match peek_version(request.params) {
+                Some(version) => supported(&version).and(Err(error)),
+                None => Err(error),
+            },
+        }
+    }
+
+    /// Starts a call. The handler runs when the call is polled.
+    pub fn begin(&self, id: RequestId, request: &ClientRequest<'_>, peer: &Peer) -> InFlight {
+        let span = span_of(request);
+        let entered = span.enter();
+        let permit = self.admit();
+        let (mut work, source) = if self.busy() {
+            (
+                ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later").into(),
+                Source::None,
+            )
+        } else {
+            self.prepare(&id, request, peer)
+        };
+        if !self.0.hooks.is_empty() {
+            let info = CallInfo::new(request, peer);
+            work = Work::Other(Hook::wrap(&self.0.hooks, &info, work.boxed()));
+        }
+        drop(entered);
+        InFlight::new(id, work, source, span, permit)
+    }
+
+    fn admit(&self) -> Permit {
+        self.0.running.fetch_add(1, Ordering::Relaxed);
+        Permit(Arc::clone(&self.0.running))
+    }
+
+    /// Whether there are more calls than may run at once, the one being admitted included (Z3).
+    fn busy(&self) -> bool {
+        self.0.running.load(Ordering::Relaxed) > self.0.limits.concurrent_calls
+    }
+
+    /// Writes the answer to a request at the end of `out`, naming the server in its `_meta` (W7).
+    pub fn encode(&self, out: &mut Vec<u8>, id: &RequestId, outcome: Outcome) {
+        let failed = match outcome {
+            Ok(mut result) => {
+                if let Some(meta) = result.meta_mut() {
+                    meta.server_info.get_or_insert_with(|| Arc::clone(&self.0.info));
+                }
+                match encode_result(out, id, &result) {
+                    Ok(()) => return,
+                    Err(error) => ErrorObject::internal(format!("the result does not serialise: {error}")),
+                }
+            }
+            Err(error) => error,
+        };
+        encode_error(out, Some(id), &failed);
+    }
+
+    /// The header annotations of a tool, for the transport that has headers to hold against them.
+    pub(crate) fn header_params<T>(&self, tool: &str, check: impl FnOnce(&HeaderParams) -> T) -> Option<T> {
+        let entry = self.0.catalog.read().tools.get(tool).map(Arc::clone)?;
+        (!entry.headers.is_empty()).then(|| check(&entry.headers))
+    }
+
+    /// Ends every subscription with its result; calls go on.
+    pub fn close_subscriptions(&self) {
+        self.0.catalog.hub().close();
+    }
+}
+
+fn supported(version: &str) -> Result<(), ErrorObject> {
+    match version.parse::<ProtocolVersion>() {
+        Ok(known) if SUPPORTED.contains(&known) => Ok(()),
+        _ => Err(ErrorObject::unsupported_version(version, SUPPORTED)),
+    }
+}
+
+/// Every request runs in a span (N7). The caller's trace context is recorded, for whoever exports spans.
+fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
+    let span = tracing::info_span!(
+        "mcp.request",
+        method = request.method(),
+        target = tracing::field::Empty,
+        era = ?Era::Modern,
+        traceparent = tracing::field::Empty,
+    );
+    if !span.is_disabled() {
+        if let Some(target) = request.target() {
+            span.record("target", target);
+        }
+        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
+        if let Some(parent) = request.meta().get(meta::key::TRACEPARENT).and_then(text) {
+            span.record("traceparent", parent);
+        }
+    }
+    span
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("server", &self.0.info.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,178 @@
+//! Lists: stable order, opaque cursors, pages serialised once and reused until the list changes (N3).
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use indexmap::IndexMap;
+use roundtrip_core::wire::{CacheScope, ErrorObject, Implementation, Raw, ResultComplete, ResultMeta};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+/// How long clients may keep a result, and whether they may share it between users.
+///
+/// The default is not at all: `ttlMs` 0, private.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    ttl: Duration,
+    scope: CacheScope,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self::private(Duration::ZERO)
+    }
+}
+
+impl Cache {
+    /// Anybody may keep it and serve it to anybody: it must not depend on who asked.
+    pub const fn public(ttl: Duration) -> Self {
+        Self { ttl, scope: CacheScope::Public }
+    }
+
+    /// Only whoever asked may keep it.
+    pub const fn private(ttl: Duration) -> Self {
+        Self { ttl, scope: CacheScope::Private }
+    }
+
+    pub(crate) fn ttl_ms(self) -> u64 {
+        u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn scope(self) -> CacheScope {
+        self.scope
+    }
+}
+
+/// Something that can stand in a list.
+pub(crate) trait Listed {
+    /// The member of the result that holds the list.
+    const MEMBER: &'static str;
+    /// The entry as the client sees it.
+    type Definition: Serialize;
+    fn definition(&self) -> &Self::Definition;
+}
+
+/// How a list is shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Presentation {
+    pub(crate) cache: Cache,
+    pub(crate) page_size: usize,
+    pub(crate) server_info: Arc<Implementation>,
+}
+
+/// A list in the order of registration, with its pages.
+#[derive(Debug)]
+pub(crate) struct Listing<E> {
+    entries: IndexMap<String, Arc<E>>,
+    pages: OnceLock<Vec<(String, Arc<Raw>)>>,
+}
+
+impl<E> Default for Listing<E> {
+    fn default() -> Self {
+        Self { entries: IndexMap::new(), pages: OnceLock::new() }
+    }
+}
+
+impl<E: Listed> Listing<E> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<E>> {
+        self.entries.get(name)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<E>> {
+        self.entries.values()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds an entry; false if the name is taken.
+    pub(crate) fn insert(&mut self, name: &str, entry: E) -> bool {
+        if self.entries.contains_key(name) {
+            return false;
+        }
+        self.entries.insert(name.to_owned(), Arc::new(entry));
+        self.pages = OnceLock::new();
+        true
+    }
+
+    /// Removes an entry, keeping the order of the others; false if there was none.
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
+        self.pages = OnceLock::new();
+        self.entries.shift_remove(name).is_some()
+    }
+
+    /// The page a cursor points at, ready to send.
+    pub(crate) fn page(&self, cursor: Option<&str>, shown: &Presentation) -> Result<Arc<Raw>, ErrorObject> {
+        let pages = self.pages.get_or_init(|| self.render_all(shown));
+        let Some(cursor) = cursor else {
+            return Ok(Arc::clone(&pages[0].1));
+        };
+        let first = read_cursor::<E>(cursor).filter(|first| self.entries.contains_key(first));
+        let first = first.ok_or_else(|| {
+            ErrorObject::invalid_params(
+                "params.cursor: not a cursor of this list as it is now: start again without one",
+            )
+        })?;
+        // A cursor from before a change may point into the middle of a page of today.
+        match pages.iter().find(|(start, _)| *start == first) {
+            Some((_, page)) => Ok(Arc::clone(page)),
+            None => Ok(self.render(self.entries.get_index_of(&first).unwrap_or(0), shown)),
+        }
+    }
+
+    fn render_all(&self, shown: &Presentation) -> Vec<(String, Arc<Raw>)> {
+        let starts = (0..self.entries.len().max(1)).step_by(shown.page_size);
+        let name = |start| self.entries.get_index(start).map(|(name, _)| name.clone()).unwrap_or_default();
+        starts.map(|start| (name(start), self.render(start, shown))).collect()
+    }
+
+    fn render(&self, start: usize, shown: &Presentation) -> Arc<Raw> {
+        let next = self.entries.get_index(start.saturating_add(shown.page_size));
+        let page = Page {
+            entries: self.entries.values().skip(start).take(shown.page_size).collect::<Vec<_>>(),
+            next_cursor: next.map(|(name, _)| write_cursor::<E>(name)),
+            shown,
+        };
+        // Definitions are strings and JSON values, all of which serialise.
+        Arc::new(Raw::of(&page).unwrap_or_else(|_| Raw::from(serde_json::Value::Null)))
+    }
+}
+
+/// A list result whose entries stay where they are.
+struct Page<'a, E> {
+    entries: Vec<&'a Arc<E>>,
+    next_cursor: Option<String>,
+    shown: &'a Presentation,
+}
+
+impl<E: Listed> Serialize for Page<'_, E> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Presentation { cache, server_info, .. } = self.shown;
+        let meta = ResultMeta { server_info: Some(Arc::clone(server_info)), ..ResultMeta::default() };
+        let definitions: Vec<_> = self.entries.iter().map(|entry| entry.definition()).collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("resultType", &ResultComplete)?;
+        map.serialize_entry(E::MEMBER, &definitions)?;
+        if let Some(cursor) = &self.next_cursor {
+            map.serialize_entry("nextCursor", cursor)?;
+        }
+        map.serialize_entry("ttlMs", &cache.ttl_ms())?;
+        map.serialize_entry("cacheScope", &cache.scope())?;
+        map.serialize_entry("_meta", &meta)?;
+        map.end()
+    }
+}
+
+/// A cursor names the list and the first entry of the page, so that it stays good while other entries come
+/// and go.
+fn write_cursor<E: Listed>(first: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{}:{first}", E::MEMBER))
+}
+
+fn read_cursor<E: Listed>(cursor: &str) -> Option<String> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+    text.strip_prefix(E::MEMBER)?.strip_prefix(':').map(str::to_owned)
+}

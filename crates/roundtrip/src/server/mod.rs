@@ -1,0 +1,44 @@
+//! Servers: what they offer, how handlers are written, and how a request becomes a call.
+//!
+//! This room knows nothing of bytes, sockets or clients. Transports decode a message, hand it to an [`Endpoint`],
+//! and poll the [`InFlight`] call they get back.
+
+mod builder;
+mod call;
+mod catalog;
+mod completer;
+mod dispatch;
+mod endpoint;
+mod extract;
+mod handler;
+mod hook;
+mod in_flight;
+mod list;
+mod outbox;
+mod prompt;
+mod reply;
+mod resource;
+mod schema;
+mod setup;
+mod strings;
+mod subscription;
+mod tool;
+mod uri_template;
+
+pub use builder::{Limits, Listed, Server};
+pub use call::{Call, Listens, Peer, Principal, Rejection};
+pub use catalog::{Catalog, Offer};
+pub use completer::Partial;
+pub use endpoint::Endpoint;
+pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, State, Step, Uri};
+pub use handler::{Handler, HandlerFuture};
+pub use hook::{CallInfo, Next, Outcome};
+pub use in_flight::{Event, InFlight};
+pub use list::Cache;
+pub use prompt::Prompt;
+pub use reply::{Answer, IntoFailure, IntoReply, Json, ReadAt, ToolError};
+pub use resource::{Resource, ResourceTemplate};
+pub use setup::{Needs, SetupError};
+pub use tool::Tool;
+
+pub(crate) use endpoint::SUPPORTED;
