@@ -164,3 +164,30 @@ fn empty(status: StatusCode) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn admits_origins_on_this_machine_only() {
+        for origin in ["http://localhost", "https://localhost:8443", "http://127.0.0.1:3000", "http://[::1]"]
+        {
+            assert!(is_loopback(origin.as_bytes()), "{origin}");
+        }
+        for origin in ["null", "http://evil.example", "http://localhost.evil.example", "http://127.0.0.1:x"] {
+            assert!(!is_loopback(origin.as_bytes()), "{origin}");
+        }
+    }
+
+    #[test]
+    fn compares_a_header_in_plain_text_or_decoded() {
+        let mut headers = HeaderMap::new();
+        assert!(mirrors(&headers, "mcp-name", "echo").is_err());
+        headers.insert("mcp-name", HeaderValue::from_static("echo"));
+        assert!(mirrors(&headers, "mcp-name", "echo").is_ok());
+        assert!(mirrors(&headers, "mcp-name", "Echo").is_err());
+        headers.insert("mcp-name", HeaderValue::from_static("=?base64?ZWNobw==?="));
+        assert!(mirrors(&headers, "mcp-name", "echo").is_ok());
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// The one revision this server speaks.
@@ -16,7 +16,7 @@ pub(crate) const REVISION: &str = "2026-07-28";
 pub(crate) struct Message<'a> {
     #[serde(borrow)]
     jsonrpc: Text<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) method: Text<'a>,
@@ -46,6 +46,11 @@ pub(crate) struct Meta<'a> {
 /// A string that is borrowed unless it holds escapes; serde borrows no `Cow` inside an `Option` by itself.
 #[derive(Deserialize)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// Keeps a `null` id apart from none at all: the one is an error, the other a notification.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
+}
 
 /// Why a message was refused, and under which HTTP status.
 #[derive(Debug)]
@@ -130,5 +135,34 @@ pub(crate) fn write_refusal(out: &mut Vec<u8>, id: Option<&str>, refusal: &Refus
 pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
     if serde_json::to_writer(&mut *out, text).is_err() {
         unreachable!("writing a string to memory does not fail");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_a_message_without_id_for_a_notification_and_refuses_a_null_id() {
+        let parse = |text: &'static str| Message::parse(text.as_bytes()).map(|message| message.id());
+        assert_eq!(parse(r#"{"jsonrpc":"2.0","method":"x"}"#).unwrap(), None);
+        assert_eq!(parse(r#"{"method":"x","id":"a","jsonrpc":"2.0"}"#).unwrap(), Some("\"a\""));
+        assert_eq!(parse(r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#).unwrap_err().code, -32600);
+        assert_eq!(parse(r#"{"jsonrpc":"2.0","id":[],"method":"x"}"#).unwrap_err().code, -32600);
+    }
+
+    #[test]
+    fn requires_the_version_and_the_capabilities_of_the_client() {
+        let version = |meta: &str| {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"_meta":{{{meta}}}}}}}"#);
+            Message::parse(text.as_bytes()).unwrap().declared_version().map(str::to_owned)
+        };
+        let (named, able) = (
+            r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#,
+            r#""io.modelcontextprotocol/clientCapabilities":{}"#,
+        );
+        assert_eq!(version(&format!("{able},{named}")).unwrap(), REVISION);
+        assert_eq!(version(able).unwrap_err().code, -32602);
+        assert_eq!(version(named).unwrap_err().code, -32602);
     }
 }

@@ -36,8 +36,8 @@
 //!
 //! Instructions are counted in user mode, by the processor where `perf` can; elsewhere by callgrind, from two
 //! runs with different numbers of calls whose difference leaves out start-up and connecting. Allocations are
-//! counted like that under memcheck. Both slow a server down so much that fewer events are handled per wake-up
-//! than at full speed, so the counts lean to the high side, for all servers alike.
+//! counted like that under memcheck. Both slow a server down until it always finds requests waiting, so it is
+//! woken less often per call than at full speed; the counts are for comparing, not for predicting time.
 //!
 //! # What is not measured
 //!
