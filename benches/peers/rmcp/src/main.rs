@@ -1,0 +1,152 @@
+//! The official Rust SDK (rmcp) behind the command line the load generator expects:
+//!
+//! ```text
+//! rmcp-server [--tuned] http PORT [--tools N]
+//! rmcp-server [--tuned] stdio
+//! ```
+//!
+//! Without `--tuned` it is written the way its documentation shows: the macros in their shortest form, the
+//! configuration at its defaults (answers as SSE streams), `stdio()` for the pipes. With `--tuned` it is what
+//! somebody who measured would write: the router built once and shared, JSON answers, no sessions for older
+//! revisions, `stdio_pipes()`. Both set TCP_NODELAY, which the documentation does not: without it the second
+//! write of each SSE answer waits some 40 ms for the client's delayed acknowledgement, and the benchmark would
+//! measure that wait and nothing else.
+//!
+//! `--tools N` adds N tools that are never called. The macros cannot make tools at run time, so a server with
+//! such tools keeps its router in a field, built once; untuned, each POST gets a copy of it. That is kinder than
+//! the documentation's `new()` in the service factory, which would build all N routes again for each POST.
+
+use std::{env, error::Error, sync::Arc};
+
+use axum::serve::ListenerExt;
+use rmcp::{
+    ServerHandler, ServiceExt,
+    handler::server::{
+        router::tool::{CallToolHandlerExt, ToolRouter},
+        wrapper::Parameters,
+    },
+    schemars, tool, tool_handler, tool_router,
+    transport::{
+        io::stdio_pipes,
+        stdio,
+        streamable_http_server::{
+            StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+        },
+    },
+};
+use serde::Deserialize;
+
+#[derive(Deserialize, schemars::JsonSchema)]
+struct EchoArguments {
+    /// What to say back.
+    text: String,
+}
+
+/// The server of the documentation: no state, nothing but macros.
+struct Documented;
+
+#[tool_router]
+impl Documented {
+    #[tool(description = "Says back what it is told")]
+    fn echo(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {
+        text
+    }
+}
+
+#[tool_handler]
+impl ServerHandler for Documented {}
+
+/// The server with its router in a field.
+#[derive(Clone)]
+struct Prepared {
+    router: Arc<ToolRouter<Prepared>>,
+}
+
+#[tool_router]
+impl Prepared {
+    #[tool(description = "Says back what it is told")]
+    fn echo(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {
+        text
+    }
+
+    fn filler(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {
+        text
+    }
+
+    fn new(fillers: usize) -> Self {
+        let mut router = Self::tool_router();
+        for number in 0..fillers {
+            router = router.with_route(
+                Self::filler
+                    .name(format!("filler_{number:05}"))
+                    .description("A tool that is never called")
+                    .parameters::<EchoArguments>(),
+            );
+        }
+        Self { router: Arc::new(router) }
+    }
+
+    fn copy(&self) -> Self {
+        Self { router: Arc::new((*self.router).clone()) }
+    }
+}
+
+#[tool_handler(router = self.router)]
+impl ServerHandler for Prepared {}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut words: Vec<String> = env::args().skip(1).collect();
+    let tuned = words.first().is_some_and(|word| word == "--tuned");
+    if tuned {
+        words.remove(0);
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["stdio"] => serve_stdio(tuned).await,
+        ["http", port] => serve_http(tuned, port.parse()?, 0).await,
+        ["http", port, "--tools", fillers] => serve_http(tuned, port.parse()?, fillers.parse()?).await,
+        _ => Err("usage: rmcp-server [--tuned] (http PORT [--tools N] | stdio)".into()),
+    }
+}
+
+async fn serve_stdio(tuned: bool) -> Result<(), Box<dyn Error>> {
+    if tuned {
+        Prepared::new(0).serve(stdio_pipes()).await?.waiting().await?;
+    } else {
+        Documented.serve(stdio()).await?.waiting().await?;
+    }
+    Ok(())
+}
+
+async fn serve_http(tuned: bool, port: u16, fillers: usize) -> Result<(), Box<dyn Error>> {
+    if tuned {
+        let config =
+            StreamableHttpServerConfig::default().with_json_response(true).with_legacy_session_mode(false);
+        let server = Prepared::new(fillers);
+        listen(port, config, move || server.clone()).await
+    } else if fillers == 0 {
+        listen(port, StreamableHttpServerConfig::default(), || Documented).await
+    } else {
+        let server = Prepared::new(fillers);
+        listen(port, StreamableHttpServerConfig::default(), move || server.copy()).await
+    }
+}
+
+async fn listen<S: ServerHandler>(
+    port: u16,
+    config: StreamableHttpServerConfig,
+    server: impl Fn() -> S + Send + Sync + 'static,
+) -> Result<(), Box<dyn Error>> {
+    let service =
+        StreamableHttpService::new(move || Ok(server()), Arc::new(LocalSessionManager::default()), config);
+    let router = axum::Router::new().nest_service("/mcp", service);
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
+    println!("listening on {}", listener.local_addr()?);
+    let listener = listener.tap_io(|stream| {
+        // Best effort: a connection that is already gone fails at its first read.
+        let _ = stream.set_nodelay(true);
+    });
+    axum::serve(listener, router).await?;
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! One keep-alive connection, with just enough HTTP/1.1 to be cheap.
+
+use std::net::SocketAddr;
+
+use memchr::memmem;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::{
+    Fail,
+    request::{Ask, Request, TEXT, check, digits},
+};
+
+/// A connection that asks one thing over and over.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: TcpStream,
+    ask: Ask,
+    request: Request,
+    received: Vec<u8>,
+    body: Vec<u8>,
+    /// The length of the answer that was checked in full.
+    length: Option<usize>,
+}
+
+struct Head {
+    /// `None` means chunks.
+    length: Option<usize>,
+    events: bool,
+}
+
+impl Connection {
+    pub(crate) async fn open(address: SocketAddr, ask: Ask) -> Result<Self, Fail> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let request = Request::http(ask, &address.to_string());
+        Ok(Self { stream, ask, request, received: Vec::new(), body: Vec::new(), length: None })
+    }
+
+    /// Asks once and checks the answer.
+    pub(crate) async fn call(&mut self, number: usize) -> Result<(), Fail> {
+        self.stream.write_all(self.request.number(number)).await?;
+        let head = self.receive().await?;
+        let right = match (self.length, self.ask) {
+            (None, _) => {
+                check(self.ask, number, if head.events { last_event(&self.body) } else { &self.body })?;
+                self.length = Some(self.body.len());
+                true
+            }
+            (Some(_), Ask::Echo) => contains_text(&self.body, number),
+            (Some(length), Ask::List(_)) => self.body.len() == length,
+        };
+        if right {
+            Ok(())
+        } else {
+            Err(format!("a wrong answer: {}", String::from_utf8_lossy(&self.body)).into())
+        }
+    }
+
+    /// Receives one answer, its body put together in `self.body`.
+    async fn receive(&mut self) -> Result<Head, Fail> {
+        self.received.clear();
+        self.body.clear();
+        let mut at = self.find(0, b"\r\n\r\n").await? + 4;
+        let head = Head::parse(&self.received[..at])?;
+        if let Some(length) = head.length {
+            self.fill(at + length).await?;
+            self.body.extend_from_slice(&self.received[at..at + length]);
+            at += length;
+        } else {
+            loop {
+                let end = self.find(at, b"\r\n").await?;
+                let size = std::str::from_utf8(&self.received[at..end])?;
+                let size = usize::from_str_radix(size.split(';').next().unwrap_or_default().trim(), 16)?;
+                at = end + 2;
+                self.fill(at + size + 2).await?;
+                self.body.extend_from_slice(&self.received[at..at + size]);
+                at += size + 2;
+                if size == 0 {
+                    break;
+                }
+            }
+        }
+        if self.received.len() == at { Ok(head) } else { Err("more bytes came than the answer has".into()) }
+    }
+
+    async fn find(&mut self, from: usize, pattern: &[u8]) -> Result<usize, Fail> {
+        loop {
+            if let Some(place) = memmem::find(&self.received[from..], pattern) {
+                return Ok(from + place);
+            }
+            self.fill(self.received.len() + 1).await?;
+        }
+    }
+
+    /// Receives until there are at least so many bytes.
+    async fn fill(&mut self, bytes: usize) -> Result<(), Fail> {
+        while self.received.len() < bytes {
+            self.received.reserve((bytes - self.received.len()).max(1024));
+            if self.stream.read_buf(&mut self.received).await? == 0 {
+                return Err("the server closed the connection".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Head {
+    fn parse(bytes: &[u8]) -> Result<Self, Fail> {
+        let text = std::str::from_utf8(bytes)?;
+        let mut lines = text.split("\r\n");
+        if !lines.next().is_some_and(|line| line.starts_with("HTTP/1.1 200")) {
+            return Err(format!("not status 200: {text}").into());
+        }
+        let (mut length, mut chunks, mut json, mut events) = (None, false, false, false);
+        for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+            let value = value.trim();
+            if name.eq_ignore_ascii_case("content-length") {
+                length = Some(value.parse()?);
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                chunks = value.eq_ignore_ascii_case("chunked");
+            } else if name.eq_ignore_ascii_case("content-type") {
+                json = value.starts_with("application/json");
+                events = value.starts_with("text/event-stream");
+            }
+        }
+        match (length.is_some() != chunks, json || events) {
+            (true, true) => Ok(Self { length, events }),
+            _ => Err(format!("an answer of unknown length or type: {text}").into()),
+        }
+    }
+}
+
+/// Whether the text that was sent under this number is there, as a whole string.
+fn contains_text(answer: &[u8], number: usize) -> bool {
+    let digits = digits(number);
+    memmem::find_iter(answer, TEXT).any(|place| {
+        let rest = &answer[place + TEXT.len()..];
+        rest.starts_with(&digits) && rest.get(digits.len()) == Some(&b'"')
+    })
+}
+
+/// The data of the last event that has any; events that only keep the stream alive have none.
+fn last_event(body: &[u8]) -> &[u8] {
+    let data = body.split(|&byte| byte == b'\n').filter_map(|line| line.strip_prefix(b"data:"));
+    data.map(<[u8]>::trim_ascii).rfind(|data| !data.is_empty()).unwrap_or_default()
+}

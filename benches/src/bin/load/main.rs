@@ -1,0 +1,78 @@
+//! The load generator: starts servers, asks them the same questions in turn, and says what each answer cost.
+//!
+//! ```text
+//! load [--calls N] [--rounds N] [--seconds N] [--connections N] [--only plain,tools,list,memory,stdio]
+//!      [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...
+//! ```
+//!
+//! COMMAND is split at white space, without quoting; the words `http 0`, `http 0 --tools N` or `stdio` are
+//! appended, or put in the place of the word `{args}`. An HTTP server prints `listening on ADDRESS:PORT` on
+//! standard output and serves POST `/mcp`. Ratios are to the server named `limit`, or else to the first.
+//!
+//! ```text
+//! load limit=target/release/limit rmcp=benches/peers/rmcp/target/release/rmcp-server
+//! ```
+//!
+//! # What is measured
+//!
+//! **The processor time of the server process**, user and system together, divided by the calls it answered in
+//! that time. Unlike latency or throughput it hardly depends on how fast the generator is. It is taken from the
+//! scheduler's account of every thread, in nanoseconds; should a thread end meanwhile, from the process's own
+//! account in clock ticks. Servers are asked in turn, A B C A B C, and the median of the rounds is reported with
+//! the spread between the cheapest and the dearest round, so that a disturbance hits all of them alike and shows.
+//!
+//! * `plain`: `tools/call` of `echo` with a short text over 16 keep-alive connections, each with one request
+//!   under way. With `--instructions` and `--allocations`, also what a call executes and allocates.
+//! * `tools`: the same call with 2 and with 10,000 tools registered.
+//! * `list`: `tools/list` of 1,000 tools in one page.
+//! * `memory`: resident memory after the start, and with 10,000 keep-alive connections (`--connections`) which
+//!   all made one call and then fell silent.
+//! * `stdio`: requests per second over pipes with 64 under way. This one is throughput, so the generator's own
+//!   cost is in it as far as the two cores do not overlap; the processor time is beside it.
+//!
+//! Each request carries every header and `_meta` field the specification asks of a client. Each answer is
+//! checked: the first on every connection in full, later ones for status 200 and their own text, which is a
+//! different one in each request. A wrong answer ends the run with an error, and so does a server that hangs.
+//!
+//! Instructions are counted in user mode, by the processor where `perf` can; elsewhere by callgrind, from two
+//! runs with different numbers of calls whose difference leaves out start-up and connecting. Allocations are
+//! counted like that under memcheck. Both slow a server down until it always finds requests waiting, so it is
+//! woken less often per call than at full speed; the counts are for comparing, not for predicting time.
+//!
+//! # What is not measured
+//!
+//! Latency under load, TLS, HTTP/2, large arguments, tools that work or wait, and the network: the loopback
+//! interface's cost is in the system time of every server, `limit` included. A server is confined to one core
+//! and the generator to another, where `taskset` allows; how well a server scales over cores does not show.
+//! Other load on the machine inflates even processor time, through caches and frequencies: compare within one
+//! run only. A server that needs more than `--seconds` for a round is measured on the calls it managed.
+
+mod client;
+mod count;
+mod fleet;
+mod options;
+mod process;
+mod report;
+mod request;
+mod scenario;
+mod setting;
+
+use std::{env, error::Error, process::ExitCode};
+
+use options::Options;
+
+type Fail = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let result = Options::parse(env::args().skip(1)).and_then(|options| {
+        setting::enter()?;
+        tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(scenario::run(&options))
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report::progress(&format!("failed: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The requests: full, honest ones, laid out once and renumbered in place.
+
+use serde_json::{Value, json};
+
+use crate::Fail;
+
+/// Numbers have seven digits, so that a request can be renumbered without moving a byte.
+pub(crate) const FIRST_NUMBER: usize = 1_000_000;
+const NUMBERS: usize = 9_000_000;
+pub(crate) const DIGITS: usize = 7;
+
+/// What stands before the number in the text to be echoed.
+pub(crate) const TEXT: &str = "a short text, number ";
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ask {
+    /// `tools/call` of `echo`.
+    Echo,
+    /// `tools/list`, which must name so many tools.
+    List(usize),
+}
+
+/// A request that can be sent again under another number.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    bytes: Vec<u8>,
+    numbers: Vec<usize>,
+}
+
+impl Request {
+    /// The request as an HTTP/1.1 POST.
+    pub(crate) fn http(ask: Ask, host: &str) -> Self {
+        let body = body(ask);
+        let (method, name) = match ask {
+            Ask::Echo => ("tools/call", "mcp-name: echo\r\n"),
+            Ask::List(_) => ("tools/list", ""),
+        };
+        Self::numbered(format!(
+            "POST /mcp HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
+             mcp-method: {method}\r\n{name}content-length: {}\r\n\r\n{body}",
+            body.len()
+        ))
+    }
+
+    /// The request as a line.
+    pub(crate) fn line(ask: Ask) -> Self {
+        Self::numbered(format!("{}\n", body(ask)))
+    }
+
+    fn numbered(text: String) -> Self {
+        let number = FIRST_NUMBER.to_string();
+        let numbers = text.match_indices(&number).map(|(place, _)| place).collect();
+        Self { bytes: text.into_bytes(), numbers }
+    }
+
+    /// The bytes under the given number.
+    pub(crate) fn number(&mut self, number: usize) -> &[u8] {
+        let digits = digits(number);
+        for &place in &self.numbers {
+            self.bytes[place..place + DIGITS].copy_from_slice(&digits);
+        }
+        &self.bytes
+    }
+}
+
+/// The digits a request carries as its number.
+pub(crate) fn digits(number: usize) -> [u8; DIGITS] {
+    let mut digits = [0; DIGITS];
+    let mut rest = FIRST_NUMBER + number % NUMBERS;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    digits
+}
+
+/// Checks an answer in full.
+pub(crate) fn check(ask: Ask, number: usize, answer: &[u8]) -> Result<(), Fail> {
+    let shown = || String::from_utf8_lossy(&answer[..answer.len().min(400)]).into_owned();
+    let value: Value = serde_json::from_slice(answer).map_err(|error| format!("{error}: {}", shown()))?;
+    let number = FIRST_NUMBER + number % NUMBERS;
+    let result = &value["result"];
+    let right = match ask {
+        Ask::Echo => result["content"][0]["text"] == format!("{TEXT}{number}"),
+        Ask::List(tools) => result["tools"].as_array().is_some_and(|listed| listed.len() == tools),
+    };
+    if right && value["jsonrpc"] == "2.0" && value["id"] == number && result["resultType"] == "complete" {
+        Ok(())
+    } else {
+        Err(format!("a wrong answer to {ask:?} number {number}: {}", shown()).into())
+    }
+}
+
+fn body(ask: Ask) -> String {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "load", "version": env!("CARGO_PKG_VERSION") },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    // Laid out by hand to have the keys in the order that clients usually send them in.
+    match ask {
+        Ask::Echo => format!(
+            r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{TEXT}{FIRST_NUMBER}"}},"_meta":{meta}}}}}"#
+        ),
+        Ask::List(_) => format!(
+            r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/list","params":{{"_meta":{meta}}}}}"#
+        ),
+    }
+}

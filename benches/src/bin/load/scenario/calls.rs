@@ -1,0 +1,87 @@
+//! Processor time per call over HTTP.
+
+use crate::{
+    Fail, count,
+    fleet::Fleet,
+    options::Options,
+    process::Server,
+    report::{Rounds, Table, number, progress},
+    request::Ask,
+    scenario::{CONNECTIONS, empty_rounds, explain},
+};
+
+/// The plain call, and what it executes and allocates if that is asked for.
+pub(super) async fn plain(options: &Options) -> Result<Table, Fail> {
+    let spent = measure(options, Ask::Echo, 0).await?;
+    let mut explanation = explain(
+        &format!("server CPU time per tools/call of echo, {CONNECTIONS} keep-alive connections"),
+        options,
+    );
+    let mut columns = columns(options);
+    let mut counts: Vec<Vec<String>> = vec![Vec::new(); options.servers.len()];
+    if options.instructions {
+        columns.push("instructions");
+        let counter = if count::by_processor() { "perf" } else { "callgrind" };
+        explanation.push_str(&format!("; user-mode instructions per call by {counter}"));
+        for (server, counts) in options.servers.iter().zip(&mut counts) {
+            counts.push(number(count::instructions(server).await?));
+        }
+    }
+    if options.allocations {
+        columns.push("allocations");
+        explanation.push_str("; heap allocations per call by memcheck");
+        for (server, counts) in options.servers.iter().zip(&mut counts) {
+            counts.push(number(count::allocations(server).await?));
+        }
+    }
+    let mut table = Table::new("A plain call", explanation, &columns);
+    for (index, counts) in counts.into_iter().enumerate() {
+        table.row(row(options, &spent, index).into_iter().chain(counts).collect());
+    }
+    Ok(table)
+}
+
+/// The columns that [`rows`] fills.
+pub(super) fn columns(options: &Options) -> Vec<&'static str> {
+    let limit = options.servers[options.yardstick()].name == "limit";
+    vec!["server", "CPU us", if limit { "x limit" } else { "x first" }, "spread"]
+}
+
+pub(super) fn rows(table: &mut Table, options: &Options, spent: &[Rounds]) {
+    for index in 0..options.servers.len() {
+        table.row(row(options, spent, index));
+    }
+}
+
+fn row(options: &Options, spent: &[Rounds], index: usize) -> Vec<String> {
+    let (median, unit) = (spent[index].median(), spent[options.yardstick()].median());
+    vec![options.servers[index].name.clone(), number(median), number(median / unit), spent[index].spread()]
+}
+
+/// Microseconds of processor time per call, for each server.
+pub(super) async fn measure(options: &Options, ask: Ask, fillers: usize) -> Result<Vec<Rounds>, Fail> {
+    let mut running = Vec::new();
+    for contender in &options.servers {
+        progress(&format!("{ask:?} with {fillers} more tools: {}", contender.name));
+        let (server, address) = Server::http(contender, fillers, &[]).await?;
+        let fleet = Fleet::open(address, ask, CONNECTIONS).await;
+        let mut fleet = fleet.map_err(|error| format!("{}: {error}", contender.name))?;
+        fleet
+            .ask(options.calls, options.window)
+            .await
+            .map_err(|error| format!("{}: {error}", contender.name))?;
+        running.push((server, fleet));
+    }
+    let mut spent = empty_rounds(options);
+    for _ in 0..options.rounds {
+        for (index, (server, fleet)) in running.iter_mut().enumerate() {
+            let named = |error| format!("{}: {error}", options.servers[index].name);
+            // What the others left in the caches is not this server's fault.
+            fleet.ask(options.calls / 10, options.window / 10).await.map_err(named)?;
+            let before = server.spent()?;
+            let calls = fleet.ask(options.calls, options.window).await.map_err(named)?;
+            spent[index].push(server.spent()?.microseconds_since(&before) / calls as f64);
+        }
+    }
+    Ok(spent)
+}

@@ -1,0 +1,49 @@
+//! Resident memory.
+
+use crate::{
+    Fail,
+    fleet::Fleet,
+    options::Options,
+    process::Server,
+    report::{Table, number},
+    request::Ask,
+    scenario::{say, settle},
+    setting,
+};
+
+/// Files a process has open beside its connections.
+const OTHER_FILES: usize = 200;
+
+pub(super) async fn measure(options: &Options) -> Result<Table, Fail> {
+    let size = options.connections;
+    let files = setting::open_files()?;
+    if files < size + OTHER_FILES {
+        return Err(format!(
+            "{size} connections need a limit of {} open files and it is {files}; raise `ulimit -Hn` or lower --connections",
+            size + OTHER_FILES
+        )
+        .into());
+    }
+    let mut table = Table::new(
+        "Memory",
+        format!(
+            "resident memory after the start, and with {size} idle keep-alive connections after one call each; {}",
+            setting::machine()
+        ),
+        &["server", "idle, MiB", "connected, MiB", "KiB a connection"],
+    );
+    for contender in &options.servers {
+        say("memory", contender);
+        let named = |error| format!("{}: {error}", contender.name);
+        let (server, address) = Server::http(contender, 0, &[]).await?;
+        settle().await;
+        let idle = server.resident()?;
+        let fleet = Fleet::open(address, Ask::Echo, size).await.map_err(named)?;
+        settle().await;
+        let connected = server.resident()?;
+        drop(fleet);
+        let each = (connected - idle) * 1024.0 / size as f64;
+        table.row(vec![contender.name.clone(), number(idle), number(connected), number(each)]);
+    }
+    Ok(table)
+}

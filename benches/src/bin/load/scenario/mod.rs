@@ -1,0 +1,71 @@
+//! What is measured, one scenario a file.
+
+mod calls;
+mod memory;
+mod stdio;
+
+use std::time::Duration;
+
+use crate::{
+    Fail,
+    options::{Contender, Options},
+    report::{Rounds, Table, number, progress},
+    request::Ask,
+    setting,
+};
+
+/// Connections that ask at the same time.
+pub(crate) const CONNECTIONS: usize = 16;
+
+/// Runs the scenarios the options name and prints a table for each.
+pub(crate) async fn run(options: &Options) -> Result<(), Fail> {
+    if options.wants("plain") {
+        calls::plain(options).await?.print(options.markdown);
+    }
+    if options.wants("tools") {
+        let few = calls::measure(options, Ask::Echo, 1).await?;
+        let many = calls::measure(options, Ask::Echo, 9_999).await?;
+        let mut table = Table::new(
+            "tools/call with 2 and with 10,000 tools",
+            explain("server CPU time per call of echo", options),
+            &["server", "2 tools, us", "10,000 tools, us", "x"],
+        );
+        for ((server, few), many) in options.servers.iter().zip(few).zip(many) {
+            let (few, many) = (few.median(), many.median());
+            table.row(vec![server.name.clone(), number(few), number(many), number(many / few)]);
+        }
+        table.print(options.markdown);
+    }
+    if options.wants("list") {
+        let spent = calls::measure(options, Ask::List(1_000), 999).await?;
+        let explanation = explain("server CPU time per list, in one page", options);
+        let mut table = Table::new("tools/list of 1,000 tools", explanation, &calls::columns(options));
+        calls::rows(&mut table, options, &spent);
+        table.print(options.markdown);
+    }
+    if options.wants("memory") {
+        memory::measure(options).await?.print(options.markdown);
+    }
+    if options.wants("stdio") {
+        stdio::measure(options).await?.print(options.markdown);
+    }
+    Ok(())
+}
+
+/// One line on what a table shows, and where it was measured.
+fn explain(what: &str, options: &Options) -> String {
+    format!("{what}; median of {} alternating rounds; {}", options.rounds, setting::machine())
+}
+
+fn empty_rounds(options: &Options) -> Vec<Rounds> {
+    vec![Rounds::default(); options.servers.len()]
+}
+
+fn say(what: &str, server: &Contender) {
+    progress(&format!("{what}: {}", server.name));
+}
+
+/// Time for a server to come to rest.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(500)).await;
+}

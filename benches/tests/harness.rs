@@ -1,0 +1,41 @@
+//! The harness measures what it says it measures, and refuses what it should.
+
+use std::{
+    io,
+    process::{Command, Output},
+};
+
+fn load(words: &[&str]) -> io::Result<Output> {
+    Command::new(env!("CARGO_BIN_EXE_load")).args(words).output()
+}
+
+#[test]
+fn measures_the_yardstick_in_every_scenario() {
+    let limit = concat!("limit=", env!("CARGO_BIN_EXE_limit"));
+    let output =
+        load(&["--calls", "300", "--rounds", "1", "--connections", "100", "--format", "markdown", limit])
+            .unwrap();
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{complained}");
+    for title in ["A plain call", "10,000 tools", "tools/list of 1,000 tools", "Memory", "stdio"] {
+        assert!(said.contains(title), "{title} is missing from:\n{said}");
+    }
+    assert_eq!(said.lines().filter(|line| line.starts_with("| limit")).count(), 5, "{said}");
+    assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
+}
+
+#[test]
+fn fails_on_a_server_that_answers_wrongly() {
+    // It sends the request back, which holds the text but is no answer.
+    let output = load(&["--only", "stdio", "mirror=sh -c cat"]).unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("mirror: a wrong answer"));
+}
+
+#[test]
+fn fails_on_a_server_that_does_not_start() {
+    let output = load(&["--only", "plain", "absent=/nonexistent"]).unwrap();
+    assert!(!output.status.success());
+    assert!(output.stdout.is_empty());
+}
