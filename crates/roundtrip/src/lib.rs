@@ -2,6 +2,7 @@
 
 pub mod http;
 pub mod server;
+pub mod stdio;
 
 pub use roundtrip_core::wire;
 pub use server::{

@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower_service::Service as _;
 
 use super::service::Http;
-use crate::server::{Server, SetupError};
+use crate::server::{ServeError, Server};
 
 /// The path the endpoint is served at when Roundtrip accepts the connections itself.
 const PATH: &str = "/mcp";
@@ -32,17 +32,6 @@ pub struct Bound {
     http: Http,
     listener: TcpListener,
     shutdown: Option<Shutdown>,
-}
-
-/// What serving can end in.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The server was put together wrongly.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The network said no.
-    #[error(transparent)]
-    Io(#[from] io::Error),
 }
 
 impl Server {

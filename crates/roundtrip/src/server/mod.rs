@@ -38,7 +38,7 @@ pub use list::Cache;
 pub use prompt::Prompt;
 pub use reply::{Answer, IntoFailure, IntoReply, Json, ReadAt, ToolError};
 pub use resource::{Resource, ResourceTemplate};
-pub use setup::{Needs, SetupError};
+pub use setup::{Needs, ServeError, SetupError};
 pub use tool::Tool;
 
 pub(crate) use endpoint::SUPPORTED;

@@ -19,6 +19,17 @@ impl SetupError {
     }
 }
 
+/// What serving can end in.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The server was put together wrongly.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A stream or the network said no.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
 /// What a handler's parameters need from the server, collected from their types when it is registered.
 #[derive(Debug, Default)]
 pub struct Needs {

@@ -1,0 +1,98 @@
+//! Lines from chunks, without a copy for those that arrive whole.
+
+/// Splits a byte stream into lines, dropping those that grow past a cap.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    /// The beginning of a line whose end has not come yet.
+    started: Vec<u8>,
+    /// The line being read is too long: skip to its end.
+    skipping: bool,
+    cap: usize,
+}
+
+/// What a chunk held.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line<'a> {
+    Whole(&'a [u8]),
+    TooLong,
+}
+
+impl Lines {
+    pub(crate) fn new(cap: usize) -> Self {
+        Self { started: Vec::new(), skipping: false, cap }
+    }
+
+    /// Hands every line that `chunk` completes to `take`. Blank lines are passed over.
+    pub(crate) fn feed(&mut self, chunk: &[u8], mut take: impl FnMut(Line<'_>)) {
+        let mut rest = chunk;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let (line, after) = (&rest[..end], &rest[end + 1..]);
+            rest = after;
+            if std::mem::take(&mut self.skipping) {
+                continue;
+            }
+            if self.started.len() + line.len() > self.cap {
+                self.started = Vec::new();
+                take(Line::TooLong);
+            } else if self.started.is_empty() {
+                emit(line, &mut take);
+            } else {
+                self.started.extend_from_slice(line);
+                emit(&self.started, &mut take);
+                self.started.clear();
+            }
+        }
+        if self.skipping {
+            return;
+        }
+        if self.started.len() + rest.len() > self.cap {
+            self.started = Vec::new();
+            self.skipping = true;
+            take(Line::TooLong);
+        } else {
+            self.started.extend_from_slice(rest);
+        }
+    }
+}
+
+fn emit(line: &[u8], take: &mut impl FnMut(Line<'_>)) {
+    if !line.iter().all(u8::is_ascii_whitespace) {
+        take(Line::Whole(line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(cap: usize, chunks: &[&str]) -> Vec<String> {
+        let mut lines = Lines::new(cap);
+        let mut all = Vec::new();
+        for chunk in chunks {
+            lines.feed(chunk.as_bytes(), |line| {
+                all.push(match line {
+                    Line::Whole(line) => String::from_utf8_lossy(line).into_owned(),
+                    Line::TooLong => "too long".to_owned(),
+                });
+            });
+        }
+        all
+    }
+
+    #[test]
+    fn lines_are_whole_however_they_arrive() {
+        assert_eq!(read(99, &["a\nb", "c\n", "\n \r\n", "d", "e", "\nf"]), ["a", "bc", "de"]);
+        let bytes: Vec<String> = "one\ntwo\r\n".chars().map(String::from).collect();
+        let bytes: Vec<&str> = bytes.iter().map(String::as_str).collect();
+        assert_eq!(read(99, &bytes), ["one", "two\r"]);
+    }
+
+    /// I1: a line past the cap is reported once, and the stream goes on after it.
+    #[test]
+    fn a_long_line_is_dropped_and_the_next_one_read() {
+        assert_eq!(read(4, &["123456789", "123456789", "9\nok\n"]), ["too long", "ok"]);
+        assert_eq!(read(4, &["12345\nok\n"]), ["too long", "ok"]);
+        assert_eq!(read(4, &["123", "45\nok\n"]), ["too long", "ok"]);
+        assert_eq!(read(4, &["1234\n"]), ["1234"]);
+    }
+}

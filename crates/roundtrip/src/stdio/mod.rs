@@ -1,0 +1,14 @@
+//! stdio: one message a line, on both sides.
+//!
+//! The framing is not tied to standard streams: [`serve_lines`] serves any pair of byte streams, such as the two
+//! halves of a Unix socket.
+
+mod lines;
+mod outgoing;
+mod pipe;
+mod serve;
+
+pub use serve::serve_lines;
+
+/// The longest line taken (I1).
+pub(crate) const MAX_LINE: usize = 16 * 1024 * 1024;

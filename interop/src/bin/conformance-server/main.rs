@@ -1,0 +1,33 @@
+//! The server that the official conformance suite and the peers of other languages are run against.
+//!
+//! `PORT` says where to listen (`http://127.0.0.1:$PORT/mcp`); `--stdio` serves standard input and output instead.
+
+#![expect(clippy::print_stdout, reason = "it says where it listens")]
+
+mod prompts;
+mod resources;
+mod tools;
+
+use roundtrip::Server;
+
+/// A picture of one pixel, and a wave file without a sound.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGM4YGAAAALUASE6aDcJAAAAAElFTkSuQmCC";
+const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA==";
+
+fn server() -> Server {
+    let server = Server::new("roundtrip-conformance", env!("CARGO_PKG_VERSION"))
+        .instructions("Fixtures for the conformance suite of the Model Context Protocol");
+    resources::offer(prompts::offer(tools::offer(server)))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if std::env::args().any(|argument| argument == "--stdio") {
+        return Ok(server().serve_stdio().await?);
+    }
+    let port = std::env::var("PORT").unwrap_or_else(|_| "3001".into()).parse()?;
+    let bound = server().into_http()?.bind(("127.0.0.1", port)).await?;
+    println!("listening on http://{}/mcp", bound.local_addr()?);
+    Ok(bound.await?)
+}
