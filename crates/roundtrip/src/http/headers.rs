@@ -69,7 +69,7 @@ fn check_params(
     };
     for param in annotated.iter() {
         let name = &param.header;
-        let sent = headers.get(name).map(|value| text(value, name)).transpose()?;
+        let sent = single(headers, name.as_str(), name)?;
         match (param.find(&arguments), sent) {
             (None, None) => {}
             (None, Some(sent)) => {
@@ -89,7 +89,21 @@ fn check_params(
 }
 
 fn required<'h>(headers: &'h HeaderMap, name: &HeaderName, shown: &str) -> Result<&'h str, ErrorObject> {
-    text(headers.get(name).ok_or_else(|| missing(shown))?, shown)
+    single(headers, name, shown)?.ok_or_else(|| missing(shown))
+}
+
+/// A header's value. Two values are none: whoever reads the other one would act on something else.
+fn single<'h>(
+    headers: &'h HeaderMap,
+    name: impl http::header::AsHeaderName,
+    shown: &str,
+) -> Result<Option<&'h str>, ErrorObject> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => text(value, shown).map(Some),
+        (Some(_), Some(_)) => Err(invalid(shown, &"it is there more than once")),
+    }
 }
 
 fn text<'h>(value: &'h HeaderValue, shown: &str) -> Result<&'h str, ErrorObject> {

@@ -108,7 +108,13 @@ impl Http {
         let (mut parts, body) = request.into_parts();
         let accepts = match self.admit(&parts) {
             Ok(accepts) => accepts,
-            Err(refused) => return *refused,
+            Err(refused) => {
+                // A small body is read all the same, so that the connection can be used again.
+                if announced(&parts.headers).is_some_and(|length| length <= DRAINED) {
+                    drop(read(body, &self.settings.limits).await);
+                }
+                return *refused;
+            }
         };
         let bytes = match read(body, &self.settings.limits).await {
             Ok(bytes) => bytes,
@@ -170,9 +176,7 @@ impl Http {
         let Some(accepts) = headers::accepts(&parts.headers) else {
             return no(StatusCode::NOT_ACCEPTABLE, "accept application/json and text/event-stream");
         };
-        let announced =
-            parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        if announced.is_some_and(|length| length > self.settings.limits.body_bytes) {
+        if announced(&parts.headers).is_some_and(|length| length > self.settings.limits.body_bytes) {
             return Err(Box::new(self.unread(&Unread::TooLarge)));
         }
         Ok(accepts)
@@ -212,6 +216,13 @@ impl Http {
             first => stream(Body::events(self.endpoint, call, first, keep_alive)),
         }
     }
+}
+
+/// The length of a refused body that is still worth reading.
+const DRAINED: usize = 64 * 1024;
+
+fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// The first event, if the handler has one without waiting. Most do, and need no timer.

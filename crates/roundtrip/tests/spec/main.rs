@@ -1,0 +1,12 @@
+//! The specification as tests, a file for each part of it. Every test names the rule it shows; `SPEC.md` is made
+//! from these names.
+
+mod http;
+mod lists;
+mod messages;
+mod notifications;
+mod robustness;
+mod server;
+mod stdio;
+mod support;
+mod tracing_spans;

@@ -1,0 +1,181 @@
+//! Subscriptions, progress and logging (patterns, "Subscriptions", "Progress"; utilities, "Logging").
+
+use roundtrip::wire::LoggingLevel;
+use roundtrip::{Catalog, Log, Progress, Prompt, Resource, Server, Tool};
+use serde_json::{Value, json};
+
+use crate::support::{Connection, Running, headers, message, meta};
+
+async fn nothing() -> &'static str {
+    ""
+}
+
+fn server() -> Server {
+    Server::new("s", "1")
+        .tool(Tool::new("t", nothing))
+        .prompt(Prompt::new("p", nothing))
+        .resource(Resource::new("app://r", "r", nothing))
+}
+
+async fn listen(running: &Running, id: &str, filter: Value) -> Connection {
+    let mut connection = running.connect().await;
+    let request = message(id, "subscriptions/listen", json!({ "notifications": filter }));
+    connection.send("POST", &headers(&request), request.to_string().as_bytes()).await;
+    assert_eq!(connection.head().await.header("content-type"), Some("text/event-stream"));
+    connection
+}
+
+fn change(catalog: &Catalog, name: &str) {
+    catalog.add(Tool::new(format!("tool_{name}"), nothing)).expect("a tool");
+    catalog.add(Prompt::new(format!("prompt_{name}"), nothing)).expect("a prompt");
+    catalog.add(Resource::new(format!("app://{name}"), name, nothing)).expect("a resource");
+    catalog.resource_updated("app://r");
+    catalog.resource_updated("app://other");
+}
+
+/// N1: a subscription is acknowledged first with what will be honoured, tells what it was asked to tell and nothing
+/// else, and tags every message with its own id; several run side by side.
+#[tokio::test]
+async fn subscriptions_tell_what_they_were_asked_to() {
+    let server = server();
+    let catalog = server.catalog();
+    let running = Running::start(server).await;
+    let wants_all = json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
+                            "resourceSubscriptions": ["app://r"], "unheardOf": true });
+    let mut all = listen(&running, "all", wants_all).await;
+    let mut some =
+        listen(&running, "some", json!({ "promptsListChanged": true, "toolsListChanged": false })).await;
+    let acknowledged = all.event().await.expect("an acknowledgement");
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(acknowledged["params"]["notifications"]["resourceSubscriptions"], json!(["app://r"]));
+    assert_eq!(
+        some.event().await.expect("one")["params"]["notifications"],
+        json!({ "promptsListChanged": true })
+    );
+
+    change(&catalog, "x");
+    let tag = "io.modelcontextprotocol/subscriptionId";
+    let (mut methods, mut rest) = (Vec::new(), String::new());
+    while methods.len() < 4 {
+        rest += &all.chunk().await.expect("more");
+        methods = rest.lines().filter_map(|line| line.strip_prefix("data: ")).map(str::to_owned).collect();
+    }
+    let told: Vec<Value> = methods.iter().map(|text| serde_json::from_str(text).expect("JSON")).collect();
+    let kinds: Vec<&str> = told.iter().filter_map(|event| event["method"].as_str()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "notifications/tools/list_changed",
+            "notifications/prompts/list_changed",
+            "notifications/resources/list_changed",
+            "notifications/resources/updated"
+        ]
+    );
+    assert!(told.iter().all(|event| event["params"]["_meta"][tag] == "all"));
+    assert_eq!(told[3]["params"]["uri"], "app://r");
+    let other = some.event().await.expect("one");
+    assert_eq!(
+        (&other["method"], &other["params"]["_meta"][tag]),
+        (&json!("notifications/prompts/list_changed"), &json!("some"))
+    );
+}
+
+/// N1: a listener that does not keep up costs no memory: what changed meanwhile is told once.
+#[tokio::test]
+async fn a_slow_listener_is_told_once() {
+    let server = server();
+    let catalog = server.catalog();
+    let endpoint = server.build().expect("a server");
+    let request =
+        message(1, "subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }))
+            .to_string();
+    let roundtrip::wire::Message::Request(request) =
+        roundtrip::wire::Message::decode(request.as_bytes()).expect("JSON")
+    else {
+        panic!("a request")
+    };
+    let decoded = endpoint.decode(&request).expect("a request");
+    let mut call = endpoint.begin(request.id.clone(), &decoded, &roundtrip::server::Peer::default());
+    assert!(matches!(call.event().await, roundtrip::server::Event::Notification(_)), "acknowledged");
+    for number in 0..10_000 {
+        catalog.add(Tool::new(format!("tool_{number}"), nothing)).expect("a tool");
+    }
+    assert!(matches!(call.event().await, roundtrip::server::Event::Notification(_)), "told");
+    endpoint.close_subscriptions();
+    let roundtrip::server::Event::Response(Ok(_)) = call.event().await else {
+        panic!("the graceful end, and nothing before it")
+    };
+}
+
+/// N1: what a server does not have is not honoured, and a subscription to too much is refused.
+#[tokio::test]
+async fn subscriptions_are_honoured_as_far_as_possible() {
+    let running = Running::start(Server::new("s", "1").tool(Tool::new("t", nothing))).await;
+    let mut connection = listen(
+        &running,
+        "x",
+        json!({ "promptsListChanged": true, "toolsListChanged": true,
+                                                       "resourceSubscriptions": ["app://r"] }),
+    )
+    .await;
+    let acknowledged = connection.event().await.expect("an acknowledgement");
+    assert_eq!(acknowledged["params"]["notifications"], json!({ "toolsListChanged": true }));
+    let running = Running::start(server()).await;
+    let much: Vec<String> = (0..2_000).map(|number| format!("app://{number}")).collect();
+    let answer = running
+        .call("subscriptions/listen", json!({ "notifications": { "resourceSubscriptions": much } }))
+        .await;
+    assert_eq!(answer.refusal().1, -32602);
+}
+
+/// N2: progress is sent only with a token, and only increasing; nothing is sent after the result.
+#[tokio::test]
+async fn progress_increases() {
+    let tool = Tool::new("work", async |progress: Progress| {
+        for step in [1.0, 2.0, 2.0, 1.5, f64::NAN, 3.0] {
+            progress.report(step);
+        }
+        let late = progress.clone();
+        drop(tokio::spawn(async move { late.report(99) }));
+        tokio::task::yield_now().await;
+        "done"
+    });
+    let running = Running::start(Server::new("s", "1").tool(tool)).await;
+    let silent = running.call("tools/call", json!({ "name": "work" })).await;
+    assert_eq!(silent.result()["content"][0]["text"], "done");
+    let mut meta = meta();
+    meta["progressToken"] = json!(7);
+    let events = running.call("tools/call", json!({ "name": "work", "_meta": meta })).await.events();
+    let steps: Vec<&Value> =
+        events.iter().filter(|event| event["method"] == "notifications/progress").collect();
+    assert!(steps.iter().all(|event| event["params"]["progressToken"] == 7));
+    let values: Vec<f64> = steps.iter().filter_map(|event| event["params"]["progress"].as_f64()).collect();
+    assert_eq!(values[..3], [1.0, 2.0, 3.0]);
+    assert!(events.last().expect("a result").get("result").is_some());
+}
+
+/// N2: log messages are sent only to a request that asked, from the level it asked for up.
+#[tokio::test]
+async fn logs_are_sent_at_the_level_asked_for() {
+    let tool = Tool::new("work", async |log: Log| {
+        for level in [LoggingLevel::Debug, LoggingLevel::Info, LoggingLevel::Warning, LoggingLevel::Emergency]
+        {
+            log.send(level, json!({ "at": level }));
+        }
+        "done"
+    });
+    let running = Running::start(Server::new("s", "1").tool(tool)).await;
+    assert_eq!(
+        running.call("tools/call", json!({ "name": "work" })).await.result()["content"][0]["text"],
+        "done"
+    );
+    for (level, expected) in [("debug", 4), ("warning", 2), ("emergency", 1)] {
+        let mut meta = meta();
+        meta["io.modelcontextprotocol/logLevel"] = json!(level);
+        let events = running.call("tools/call", json!({ "name": "work", "_meta": meta })).await.events();
+        let logs = events.iter().filter(|event| event["method"] == "notifications/message");
+        assert_eq!(logs.count(), expected, "{level}");
+    }
+    let capabilities = running.call("server/discover", json!({})).await.result()["capabilities"].clone();
+    assert_eq!(capabilities["logging"], json!({}), "a handler that logs declares it");
+}

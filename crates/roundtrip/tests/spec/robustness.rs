@@ -1,0 +1,135 @@
+//! Robustness: panics, hostile JSON, limits.
+
+use std::sync::Arc;
+
+use roundtrip::server::Limits;
+use roundtrip::{Args, Server, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::support::{Running, headers, message};
+
+#[derive(Deserialize, JsonSchema)]
+struct Any {
+    #[expect(dead_code, reason = "it only has to be parsed")]
+    value: Option<Value>,
+}
+
+/// Z1: a panicking handler costs its own call an internal error, and neither its connection nor anybody else.
+#[tokio::test]
+async fn a_panic_costs_one_call() {
+    let server = Server::new("s", "1")
+        .tool(Tool::new("at_once", async || -> String { panic!("boom") }))
+        .tool(Tool::new("later", async || -> String {
+            tokio::task::yield_now().await;
+            panic!("boom")
+        }))
+        .tool(Tool::new("while_starting", || -> std::future::Ready<String> { panic!("boom") }))
+        .tool(Tool::new("fine", async || "fine"));
+    let running = Running::start(server).await;
+    let mut connection = running.connect().await;
+    for name in ["at_once", "later", "while_starting"] {
+        let answer = connection.request("tools/call", json!({ "name": name })).await;
+        assert_eq!(answer.refusal().1, -32603, "{name}");
+        assert!(!answer.body.contains("boom"), "what went wrong is for the log");
+    }
+    assert_eq!(connection.request("tools/call", json!({ "name": "fine" })).await.status, 200);
+}
+
+/// Z2: deep, duplicate-keyed, truncated and ill-encoded JSON gets an error, and the connection goes on.
+#[tokio::test]
+async fn hostile_json_is_refused() {
+    let running =
+        Running::start(Server::new("s", "1").tool(Tool::new("any", async |Args(Any { .. })| "ok"))).await;
+    let mut connection = running.connect().await;
+    let call = message(1, "tools/call", json!({ "name": "any", "arguments": { "value": 0 } }));
+    let whole = call.to_string();
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let duplicate = whole.replace("\"name\":\"any\"", "\"name\":\"other\",\"name\":\"any\"");
+    let hostile = [
+        whole.replace("\"value\":0", &format!("\"value\":{deep}")),
+        whole.replace("\"value\":0", "\"value\":1e999999"),
+        whole.replace("\"value\":0", "\"value\":\"\\ud800\""),
+        whole.replace("\"jsonrpc\":\"2.0\"", "\"jsonrpc\":\"2.0\",\"id\":2"),
+        duplicate,
+        whole[..whole.len() / 2].to_owned(),
+        whole
+            .replace("\"_meta\":{", "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","),
+        deep.clone(),
+    ];
+    for text in &hostile {
+        let answer = connection.post(&headers(&call), text.as_bytes()).await;
+        let message = answer.json();
+        let refused = message.get("error").is_some() || message["result"]["isError"] == true;
+        assert!(refused, "{}: {message}", &text[..text.len().min(300)]);
+    }
+    let mut broken = whole.clone().into_bytes();
+    let place = whole.find("any").expect("the name");
+    broken[place] = 0xff;
+    assert_eq!(connection.post(&headers(&call), &broken).await.status, 400);
+    assert_eq!(connection.post(&headers(&call), whole.as_bytes()).await.status, 200, "as good as new");
+}
+
+/// Z2: header games get an HTTP error and never reach a handler.
+#[tokio::test]
+async fn header_games_are_refused() {
+    let running = Running::start(Server::new("s", "1").tool(Tool::new("any", async || "ok"))).await;
+    let call = message(1, "tools/call", json!({ "name": "any" }));
+    let mut connection = running.connect().await;
+    let mut twice = headers(&call);
+    twice.push(("Mcp-Name".into(), "other".into()));
+    let answer = connection.post(&twice, call.to_string().as_bytes()).await;
+    assert_eq!(answer.refusal(), (400, -32020), "two values are not one");
+    let mut binary = headers(&call);
+    binary.retain(|(name, _)| name != "Mcp-Name");
+    binary.push(("Mcp-Name".into(), "\u{e9}".into()));
+    let answer = connection.post(&binary, call.to_string().as_bytes()).await;
+    assert_eq!(answer.refusal(), (400, -32020));
+    let mut huge = headers(&call);
+    huge.push(("X-Filler".into(), "x".repeat(200_000)));
+    let mut other = running.connect().await;
+    other.send("POST", &huge, call.to_string().as_bytes()).await;
+    assert_eq!(other.head().await.status, 431);
+}
+
+/// Z3: past the limit of concurrent calls and of subscriptions there is a clear, cheap refusal, and a place that
+/// becomes free is used again.
+#[tokio::test]
+async fn past_the_limits_calls_are_refused() {
+    let (started, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (starting, held) = (Arc::clone(&started), Arc::clone(&release));
+    let tool = Tool::new("wait", move || {
+        let (started, held) = (Arc::clone(&starting), Arc::clone(&held));
+        async move {
+            started.notify_one();
+            held.notified().await;
+            "waited"
+        }
+    });
+    let mut limits = Limits::default();
+    limits.concurrent_calls = 2;
+    limits.subscriptions = 1;
+    let running = Running::start(Server::new("s", "1").tool(tool).limits(limits)).await;
+    let call = message(1, "tools/call", json!({ "name": "wait" }));
+    let mut waiting = running.connect().await;
+    waiting.send("POST", &headers(&call), call.to_string().as_bytes()).await;
+    started.notified().await;
+
+    let listen = message(1, "subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
+    let mut listening = running.connect().await;
+    listening.send("POST", &headers(&listen), listen.to_string().as_bytes()).await;
+    assert_eq!(listening.head().await.status, 200);
+
+    let busy = running.call("tools/call", json!({ "name": "wait" })).await;
+    assert_eq!((busy.refusal(), busy.header("retry-after")), ((503, 503), Some("1")));
+    release.notify_one();
+    assert_eq!(waiting.head().await.status, 200);
+
+    let second =
+        running.call("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } })).await;
+    assert_eq!(second.refusal(), (503, 503), "one listener is enough");
+    let answer = running.call("tools/list", json!({})).await;
+    assert_eq!(answer.status, 200, "a place has become free");
+}

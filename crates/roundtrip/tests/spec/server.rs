@@ -1,0 +1,223 @@
+//! Handlers: arguments, structured output, state, hooks, and what is found out before the first call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roundtrip::wire::ErrorObject;
+use roundtrip::{Args, Json, Prompt, Resource, ResourceTemplate, Server, State, Tool, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::support::Running;
+
+#[derive(Deserialize, JsonSchema)]
+struct Party {
+    #[schemars(range(min = 1, max = 12))]
+    people: u8,
+    names: Option<Vec<String>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Plain {
+    people: u8,
+    names: Option<Vec<String>>,
+}
+
+async fn nothing() -> &'static str {
+    ""
+}
+
+/// N4: arguments that break the input schema are a tool error naming the path, whether the type finds out or the
+/// schema does.
+#[tokio::test]
+async fn arguments_are_checked_against_the_schema() {
+    let server = Server::new("s", "1")
+        .tool(Tool::new("constrained", async |Args(party): Args<Party>| {
+            format!("{} {:?}", party.people, party.names)
+        }))
+        .tool(Tool::new("plain", async |Args(party): Args<Plain>| {
+            format!("{} {:?}", party.people, party.names)
+        }))
+        .tool(Tool::new("none", nothing))
+        .tool(Tool::new("written", async |Args(value): Args<Value>| value.to_string()).input_schema(
+            json!({ "type": "object", "required": ["a"], "properties": { "a": { "enum": [1, 2] } } }),
+        ));
+    let running = Running::start(server).await;
+    let cases = [
+        ("constrained", json!({ "people": 13 }), "/people"),
+        ("constrained", json!({ "people": "2" }), "/people"),
+        ("constrained", json!({ "people": 2, "names": ["a", 7] }), "/names/1"),
+        ("constrained", json!({}), "people"),
+        ("plain", json!({ "people": 256 }), "/people"),
+        ("plain", json!({ "people": "2" }), "/people"),
+        ("plain", json!({ "people": 2, "names": ["a", 7] }), "/names"),
+        ("plain", json!({}), "people"),
+        ("plain", json!([]), "invalid arguments"),
+        ("none", json!({ "a": 1 }), "takes no arguments"),
+        ("written", json!({ "a": 3 }), "/a"),
+        ("written", json!({}), "a"),
+    ];
+    for (tool, arguments, place) in cases {
+        let result =
+            running.call("tools/call", json!({ "name": tool, "arguments": arguments })).await.result();
+        assert_eq!(result["isError"], true, "{tool} {arguments}");
+        let text = result["content"][0]["text"].as_str().expect("text");
+        assert!(text.contains(place), "{tool} {arguments}: {text}");
+    }
+    let fine = json!({ "name": "constrained", "arguments": { "people": 2, "names": ["a"], "more": 1 } });
+    let result = running.call("tools/call", fine).await.result();
+    assert_eq!((&result["content"][0]["text"], result.get("isError")), (&json!("2 Some([\"a\"])"), None));
+    assert_eq!(running.call("tools/call", json!({ "name": "nope" })).await.refusal(), (200, -32602));
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Weather {
+    celsius: f64,
+}
+
+/// N4: structured output carries its schema and its text, and is checked against the schema before it is sent.
+#[tokio::test]
+async fn structured_output_fits_its_schema() {
+    let server = Server::new("s", "1")
+        .tool(Tool::new("weather", async || Json(Weather { celsius: 21.5 })))
+        .tool(Tool::new("maybe", async || Err::<Json<Weather>, _>(ToolError::new("no weather today"))))
+        .tool(
+            Tool::new("liar", async || Json(Value::from("text"))).output_schema(json!({ "type": "integer" })),
+        )
+        .tool(Tool::new("forgetful", async || "text").output_schema(json!({ "type": "integer" })))
+        .tool(Tool::new("list", async || Json(vec![1, 2])));
+    let running = Running::start(server).await;
+    let call = async |name: &str| running.call("tools/call", json!({ "name": name })).await;
+    let result = call("weather").await.result();
+    assert_eq!(result["structuredContent"], json!({ "celsius": 21.5 }));
+    assert_eq!(result["content"], json!([{ "type": "text", "text": "{\"celsius\":21.5}" }]));
+    assert_eq!(call("list").await.result()["structuredContent"], json!([1, 2]));
+    assert_eq!(call("maybe").await.result()["isError"], true, "a failure owes nobody structured content");
+    assert_eq!(call("liar").await.refusal().1, -32603);
+    assert_eq!(call("forgetful").await.refusal().1, -32603);
+    let tools = running.call("tools/list", json!({})).await.result()["tools"].clone();
+    assert_eq!(tools[0]["outputSchema"]["properties"]["celsius"]["type"], "number");
+}
+
+/// Errors: `?` turns any error into one the model can read, and leaves a protocol error what it is.
+#[tokio::test]
+async fn failures_reach_whom_they_concern() {
+    let server = Server::new("s", "1")
+        .tool(Tool::new("parse", async || {
+            let number: i32 = "seven".parse()?;
+            Ok::<_, ToolError>(number.to_string())
+        }))
+        .tool(Tool::new("protocol", async || {
+            Err::<String, _>(ErrorObject::new(4711, "mine"))?;
+            Ok::<_, ToolError>("unreachable")
+        }))
+        .prompt(Prompt::new("broken", async || Err::<String, _>(ErrorObject::internal("no prompt today"))))
+        .resource(Resource::new("app://broken", "broken", async || {
+            Err::<String, _>(ErrorObject::internal("no"))
+        }));
+    let running = Running::start(server).await;
+    let parsed = running.call("tools/call", json!({ "name": "parse" })).await.result();
+    assert_eq!(
+        (&parsed["isError"], &parsed["content"][0]["text"]),
+        (&json!(true), &json!("invalid digit found in string"))
+    );
+    assert_eq!(running.call("tools/call", json!({ "name": "protocol" })).await.refusal(), (200, 4711));
+    assert_eq!(running.call("prompts/get", json!({ "name": "broken" })).await.refusal().1, -32603);
+    assert_eq!(running.call("resources/read", json!({ "uri": "app://broken" })).await.refusal().1, -32603);
+    assert_eq!(running.call("prompts/get", json!({ "name": "nope" })).await.refusal().1, -32602);
+}
+
+/// Hooks see every call in order, and can refuse it before the handler runs.
+#[tokio::test]
+async fn hooks_stand_around_every_call() {
+    let (ran, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counter, watching) = (Arc::clone(&ran), Arc::clone(&seen));
+    let server = Server::new("s", "1")
+        .state(counter)
+        .tool(Tool::new("open", async |State(ran): State<Arc<AtomicUsize>>| {
+            ran.fetch_add(1, Ordering::SeqCst).to_string()
+        }))
+        .tool(Tool::new("secret", async |State(ran): State<Arc<AtomicUsize>>| {
+            ran.fetch_add(1, Ordering::SeqCst).to_string()
+        }))
+        .around(move |_, next| {
+            let seen = Arc::clone(&watching);
+            async move {
+                let outcome = next.run().await;
+                seen.fetch_add(1, Ordering::SeqCst);
+                outcome
+            }
+        })
+        .around(async |call, next| {
+            if call.target.as_deref() == Some("secret") {
+                return Err(ErrorObject::new(403, "not for you"));
+            }
+            next.run().await
+        });
+    let running = Running::start(server).await;
+    assert_eq!(running.call("tools/call", json!({ "name": "open" })).await.status, 200);
+    assert_eq!(running.call("tools/call", json!({ "name": "secret" })).await.refusal().1, 403);
+    assert_eq!(running.call("tools/list", json!({})).await.status, 200);
+    assert_eq!((ran.load(Ordering::SeqCst), seen.load(Ordering::SeqCst)), (1, 3));
+}
+
+/// What is wrong with a server is found out when it starts, and says which tool it is about.
+#[test]
+fn mistakes_are_found_at_start_up() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Id {
+        #[expect(dead_code, reason = "only its name matters")]
+        id: String,
+    }
+    let tool = |name: &str| Tool::new(name, nothing);
+    let schema = |schema| tool("odd").input_schema(schema);
+    let refused = |server: Server| server.build().expect_err("a mistake").to_string();
+    let new = || Server::new("s", "1");
+    assert!(refused(new().tool(tool("twice")).tool(tool("twice"))).contains("tool `twice`: there is one"));
+    assert!(refused(new().tool(tool("a b"))).contains("tool `a b`: a tool's name"));
+    assert!(
+        refused(new().tool(schema(json!({ "type": "array" }))))
+            .contains("tool `odd`: the input schema must be an object")
+    );
+    assert!(refused(new().tool(schema(json!(7)))).contains("tool `odd`"));
+    assert!(
+        refused(
+            new().tool(schema(json!({ "type": "object", "properties": { "a": { "type": "nonsense" } } })))
+        )
+        .contains("tool `odd`")
+    );
+    let array = Tool::new("array", async |Args(_): Args<Vec<String>>| "");
+    assert!(refused(new().tool(array)).contains("tool `array`: the input schema must be an object"));
+    let stateful = Tool::new("stateful", async |State(_): State<u64>| "");
+    assert!(refused(new().tool(stateful)).contains("tool `stateful`: its handler takes `State<u64>`"));
+    let completing = Prompt::new("p", nothing).complete("x", async |_| Vec::new());
+    assert!(refused(new().prompt(completing)).contains("prompt `p`: completes `x`"));
+    assert!(
+        refused(new().resource(Resource::new("motto", "m", nothing)))
+            .contains("resource `motto`: a resource's URI")
+    );
+    let template = ResourceTemplate::new("app://{name}", "t", async |Args(_): Args<Id>| "");
+    assert!(refused(new().template(template)).contains("want `id`"));
+    assert!(
+        refused(new().template(ResourceTemplate::new("app://{?q}", "t", nothing))).contains("`app://{?q}`")
+    );
+}
+
+/// Tools, prompts and resources come and go while the server runs.
+#[tokio::test]
+async fn the_catalog_changes_while_the_server_runs() {
+    let server = Server::new("s", "1").state(7_u64);
+    let catalog = server.catalog();
+    let running = Running::start(server).await;
+    assert_eq!(running.call("tools/call", json!({ "name": "late" })).await.refusal().1, -32602);
+    catalog.add(Tool::new("late", async |State(number): State<u64>| number.to_string())).expect("added");
+    assert!(catalog.add(Tool::new("late", nothing)).is_err());
+    assert!(catalog.add(Tool::new("other", async |State(_): State<i8>| "")).is_err(), "no such state");
+    assert_eq!(
+        running.call("tools/call", json!({ "name": "late" })).await.result()["content"][0]["text"],
+        "7"
+    );
+    assert!(catalog.remove::<Tool>("late") && !catalog.remove::<Tool>("late"));
+    assert_eq!(running.call("tools/call", json!({ "name": "late" })).await.refusal().1, -32602);
+}

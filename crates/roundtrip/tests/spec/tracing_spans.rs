@@ -1,0 +1,65 @@
+//! Spans around requests.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use roundtrip::{Server, Tool};
+use serde_json::json;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+use crate::support::{Running, meta};
+
+/// Writes down every span of ours: its name, then its fields as they become known.
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<String>>);
+
+impl<S: tracing::Subscriber> Layer<S> for Recorder {
+    fn on_new_span(
+        &self,
+        attributes: &tracing::span::Attributes<'_>,
+        _: &tracing::span::Id,
+        _: Context<'_, S>,
+    ) {
+        let mut text = self.0.lock().expect("a lock");
+        let _ = write!(text, "\n{}", attributes.metadata().name());
+        attributes.record(&mut Fields(&mut text));
+    }
+
+    fn on_record(&self, _: &tracing::span::Id, values: &tracing::span::Record<'_>, _: Context<'_, S>) {
+        values.record(&mut Fields(&mut self.0.lock().expect("a lock")));
+    }
+}
+
+struct Fields<'a>(&'a mut String);
+
+impl tracing::field::Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        let _ = write!(self.0, " {}={value:?}", field.name());
+    }
+}
+
+/// N7: every request runs in a span with its method, target and era, and with the caller's trace context.
+#[test]
+fn every_request_runs_in_a_span() {
+    let recorder = Recorder::default();
+    let subscriber = tracing_subscriber::registry().with(recorder.clone());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let _default = tracing::subscriber::set_default(subscriber);
+    runtime.block_on(async {
+        let tool = Tool::new("inside", async || {
+            tracing::Span::current().metadata().map(|span| span.name()).unwrap_or("none")
+        });
+        let running = Running::start(Server::new("s", "1").tool(tool)).await;
+        let mut meta = meta();
+        meta["traceparent"] = json!("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01");
+        let answer = running.call("tools/call", json!({ "name": "inside", "_meta": meta })).await;
+        assert_eq!(answer.result()["content"][0]["text"], "mcp.request", "the handler runs inside");
+    });
+    let recorded = recorder.0.lock().expect("a lock").clone();
+    let span = recorded.lines().find(|line| line.starts_with("mcp.request")).expect("a span");
+    for part in
+        ["method=\"tools/call\"", "target=\"inside\"", "era=Modern", "traceparent=\"00-0af7651916cd43dd"]
+    {
+        assert!(span.contains(part), "{span}");
+    }
+}
