@@ -166,8 +166,9 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`Malformed`] carries the JSON-RPC error to send back. Batches are refused: this protocol has none.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let envelope: Envelope<'a> =
-            serde_json::from_slice(bytes).map_err(|error| malformed(bytes, &error))?;
+        // Checked once for the whole message, which is cheaper than string by string.
+        let text = std::str::from_utf8(bytes).map_err(|error| Malformed::parse(&error))?;
+        let envelope: Envelope<'a> = serde_json::from_str(text).map_err(|error| malformed(text, &error))?;
         let id = match envelope.id {
             IdField::Absent => None,
             IdField::Present(id) => Some(id),
@@ -196,6 +197,10 @@ impl<'a> Message<'a> {
 }
 
 impl Malformed {
+    fn parse(error: &dyn fmt::Display) -> Self {
+        Self { id: None, error: ErrorObject::parse_error(format!("the message is not JSON: {error}")) }
+    }
+
     fn request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> Self {
         Self { id, error: ErrorObject::invalid_request(message) }
     }
@@ -203,23 +208,19 @@ impl Malformed {
 
 /// The slow path: says what is wrong, and digs out the id if there is one.
 #[cold]
-fn malformed(bytes: &[u8], error: &serde_json::Error) -> Malformed {
+fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
     #[derive(Deserialize)]
     struct IdOnly<'a> {
         #[serde(borrow)]
         id: Option<&'a RawValue>,
     }
     if !error.is_data() {
-        return Malformed {
-            id: None,
-            error: ErrorObject::parse_error(format!("the message is not JSON: {error}")),
-        };
+        return Malformed::parse(error);
     }
-    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    if first == Some(&b'[') {
+    if text.trim_start().starts_with('[') {
         return Malformed::request(None, "batches are not part of this protocol: send one message at a time");
     }
-    let id = serde_json::from_slice::<IdOnly<'_>>(bytes)
+    let id = serde_json::from_str::<IdOnly<'_>>(text)
         .ok()
         .and_then(|found| found.id)
         .and_then(|raw| serde_json::from_str(raw.get()).ok());

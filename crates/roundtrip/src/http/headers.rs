@@ -126,10 +126,10 @@ fn differs(header: &str, sent: &str, body: &str) -> ErrorObject {
 
 /// Whether the body is declared to be JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| media_type(value) == Some(JSON))
+    headers.get(CONTENT_TYPE).is_some_and(|value| {
+        // Nearly every client sends just this.
+        value == JSON || value.to_str().is_ok_and(|value| media_type(value) == Some(JSON))
+    })
 }
 
 /// The media type without its parameters, if it is one of ours.
@@ -148,6 +148,10 @@ pub(crate) enum Accepts {
 
 /// What the client takes, or `None` if it rules out everything we have (H8).
 pub(crate) fn accepts(headers: &HeaderMap) -> Option<Accepts> {
+    // What the specification tells clients to send, the way most of them write it.
+    if headers.get(ACCEPT).is_some_and(|value| value == "application/json, text/event-stream") {
+        return Some(Accepts::Both);
+    }
     let (mut any, mut json, mut stream) = (false, false, false);
     for value in headers.get_all(ACCEPT) {
         for range in value.to_str().unwrap_or_default().split(',') {
