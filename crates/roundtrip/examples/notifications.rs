@@ -21,7 +21,8 @@ async fn learn(catalog: Catalog) -> Result<&'static str, ToolError> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = Server::new("kitchen", "1.0.0").tool(Tool::new("bake", bake)).tool(Tool::new("learn", learn));
+    let server =
+        Server::new("kitchen", "1.0.0").tool(Tool::new("bake", bake)).tool(Tool::new("learn", learn));
     let client = Client::in_process(server)?;
 
     let bread = client.call_tool("bake", json!({})).on_progress(|step| {

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::call::{Arguments, Call, Peer, Rejection};
 use super::endpoint::{Endpoint, SUPPORTED};
-use super::handler::{AnyHandler, HandlerFuture};
+use super::handler::{Handler, HandlerFuture};
 use super::in_flight::{Source, Work, panicked};
 use super::list::{Listed, Listing, Presentation};
 use super::reply::Answer;
@@ -240,7 +240,7 @@ fn completed(
 
 /// Takes a handler's parameters; a panic while doing so is this call's problem alone (Z1).
 fn start<R: Answer>(
-    handler: &dyn AnyHandler<R>,
+    handler: &dyn Handler<R>,
     call: &mut Call<'_>,
     context: R::Context,
 ) -> Result<HandlerFuture<R>, Rejection> {

@@ -31,7 +31,7 @@ pub use catalog::{Catalog, Offer};
 pub use completer::Partial;
 pub use endpoint::Endpoint;
 pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, State, Step, Uri};
-pub use handler::{Handler, HandlerFuture};
+pub use handler::{Function, Parameters};
 pub use hook::{CallInfo, Next, Outcome};
 pub use in_flight::{Event, InFlight};
 pub use list::Cache;

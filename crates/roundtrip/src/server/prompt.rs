@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::catalog::{Entry, Tables};
 use super::completer::{Completers, Partial};
-use super::handler::{BoxHandler, Handler, erase};
+use super::handler::{BoxHandler, Function, Parameters, erase};
 use super::list::{Listed, Listing};
+use super::reply::IntoReply;
 use super::setup::{Needs, SetupError};
 use super::subscription::Change;
 
@@ -36,8 +37,11 @@ pub struct Prompt {
 
 impl Prompt {
     /// A prompt that `handler` fills in. Its arguments come from the handler's [`Args`](super::Args) parameter.
-    pub fn new<P: 'static, H: Handler<GetPromptResult, P>>(name: impl Into<String>, handler: H) -> Self {
-        let needs = Needs::of::<_, P, H>();
+    pub fn new<P: Parameters, F: Function<P>>(name: impl Into<String>, handler: F) -> Self
+    where
+        F::Output: IntoReply<GetPromptResult>,
+    {
+        let needs = Needs::of::<P>();
         let mut definition = wire::Prompt::new(name);
         definition.arguments = needs.arguments.as_ref().map(arguments_of).unwrap_or_default();
         Self { definition, handler: erase(handler), completers: Completers::default(), needs }

@@ -8,9 +8,9 @@ use roundtrip_core::wire::{self, Annotations, Icon, ReadResourceResult};
 
 use super::catalog::{Entry, Tables};
 use super::completer::{Completers, Partial};
-use super::handler::{BoxHandler, Handler, erase};
+use super::handler::{BoxHandler, Function, Parameters, erase};
 use super::list::{Cache, Listed, Listing};
-use super::reply::ReadAt;
+use super::reply::{IntoReply, ReadAt};
 use super::setup::{Needs, SetupError};
 use super::subscription::Change;
 use super::uri_template::UriTemplate;
@@ -91,16 +91,19 @@ described!(ResourceTemplate);
 
 impl Resource {
     /// A resource that `handler` reads.
-    pub fn new<P: 'static, H: Handler<ReadResourceResult, P>>(
+    pub fn new<P: Parameters, F: Function<P>>(
         uri: impl Into<String>,
         name: impl Into<String>,
-        handler: H,
-    ) -> Self {
+        handler: F,
+    ) -> Self
+    where
+        F::Output: IntoReply<ReadResourceResult>,
+    {
         Self {
             definition: wire::Resource::new(uri, name),
             handler: erase(handler),
             cache: Cache::default(),
-            needs: Needs::of::<_, P, H>(),
+            needs: Needs::of::<P>(),
         }
     }
 
@@ -139,17 +142,20 @@ impl Entry for Resource {
 
 impl ResourceTemplate {
     /// A template whose resources `handler` reads.
-    pub fn new<P: 'static, H: Handler<ReadResourceResult, P>>(
+    pub fn new<P: Parameters, F: Function<P>>(
         uri_template: impl Into<String>,
         name: impl Into<String>,
-        handler: H,
-    ) -> Self {
+        handler: F,
+    ) -> Self
+    where
+        F::Output: IntoReply<ReadResourceResult>,
+    {
         Self {
             definition: wire::ResourceTemplate::new(uri_template, name),
             handler: erase(handler),
             cache: Cache::default(),
             completers: Completers::default(),
-            needs: Needs::of::<_, P, H>(),
+            needs: Needs::of::<P>(),
         }
     }
 

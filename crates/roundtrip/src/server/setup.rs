@@ -2,8 +2,7 @@
 
 use std::any::TypeId;
 
-use super::handler::Handler;
-use super::reply::Answer;
+use super::handler::Parameters;
 
 /// A mistake in how a server was put together. It always names the tool, prompt or resource it is about.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,9 +38,9 @@ pub struct Needs {
 }
 
 impl Needs {
-    pub(crate) fn of<R: Answer, P, H: Handler<R, P>>() -> Self {
+    pub(crate) fn of<P: Parameters>() -> Self {
         let mut needs = Self::default();
-        H::needs(&mut needs);
+        P::needs(&mut needs);
         needs
     }
 

@@ -4,8 +4,9 @@ use roundtrip_core::wire::{self, CallToolResult, HeaderParams, Icon, MetaObject,
 use serde_json::{Value, json};
 
 use super::catalog::{Entry, Tables};
-use super::handler::{BoxHandler, Handler, erase};
+use super::handler::{BoxHandler, Function, Parameters, erase};
 use super::list::{Listed, Listing};
+use super::reply::IntoReply;
 use super::schema::Check;
 use super::setup::{Needs, SetupError};
 use super::subscription::Change;
@@ -34,14 +35,17 @@ pub struct Tool {
 impl Tool {
     /// A tool that runs `handler`. Its input schema comes from the handler's [`Args`](super::Args) parameter, its
     /// output schema from a [`Json`](super::Json) return type.
-    pub fn new<P: 'static, H: Handler<CallToolResult, P>>(name: impl Into<String>, handler: H) -> Self {
+    pub fn new<P: Parameters, F: Function<P>>(name: impl Into<String>, handler: F) -> Self
+    where
+        F::Output: IntoReply<CallToolResult>,
+    {
         Self {
             definition: wire::Tool::new(name, Raw::from(Value::Null)),
             input_schema: None,
             output_schema: None,
-            derived_output: H::output_schema().map(Value::from),
+            derived_output: F::Output::output_schema().map(Value::from),
             handler: erase(handler),
-            needs: Needs::of::<_, P, H>(),
+            needs: Needs::of::<P>(),
         }
     }
 

@@ -1,0 +1,130 @@
+//! The walls of the house: which room may use which. CONTRIBUTING.md has the picture.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every source file below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A line without its comment, so that prose may name what code may not use.
+fn code(line: &str) -> &str {
+    line.split("//").next().unwrap_or_default()
+}
+
+/// The lines of a room that use something they may not.
+fn crossings(folder: &str, forbidden: &[&str]) -> Vec<String> {
+    let files = sources(&root().join(folder));
+    assert!(!files.is_empty(), "{folder} has no sources");
+    let mut crossings = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a source file");
+        for (number, line) in text.lines().enumerate() {
+            if let Some(what) = forbidden.iter().find(|what| code(line).contains(**what)) {
+                crossings.push(format!("{}:{}: uses `{what}`", file.display(), number + 1));
+            }
+        }
+    }
+    crossings
+}
+
+fn assert_none(crossings: &[String]) {
+    assert!(crossings.is_empty(), "a wall is crossed:\n{}", crossings.join("\n"));
+}
+
+#[test]
+fn the_core_does_no_io_and_has_no_clock_and_no_randomness() {
+    let io = [
+        "tokio",
+        "std::net",
+        "std::fs",
+        "std::env",
+        "std::process",
+        "std::thread",
+        "std::io",
+        "Instant::now",
+        "SystemTime::now",
+        "hyper",
+        "reqwest",
+        "getrandom",
+        "rand::",
+        "OsRng",
+        "tracing",
+    ];
+    assert_none(&crossings("crates/roundtrip-core/src", &io));
+}
+
+#[test]
+fn wire_uses_no_other_room() {
+    assert_none(&crossings(
+        "crates/roundtrip-core/src/wire",
+        &["crate::error", "crate::seal", "crate::round", "crate::form"],
+    ));
+}
+
+#[test]
+fn servers_and_clients_do_not_know_each_other_or_the_edges() {
+    let edges = [
+        "crate::http",
+        "crate::stdio",
+        "crate::in_process",
+        "hyper",
+        "reqwest",
+        "tokio::net",
+        "tokio::process",
+    ];
+    assert_none(&crossings("crates/roundtrip/src/server", &[&edges[..], &["crate::client"]].concat()));
+    assert_none(&crossings("crates/roundtrip/src/client", &[&edges[..], &["crate::server"]].concat()));
+}
+
+#[test]
+fn the_edges_do_not_know_each_other() {
+    assert_none(&crossings("crates/roundtrip/src/http", &["crate::stdio", "crate::in_process"]));
+    assert_none(&crossings("crates/roundtrip/src/stdio", &["crate::http", "crate::in_process"]));
+}
+
+#[test]
+fn the_command_and_the_fixtures_use_the_public_api_alone() {
+    for folder in ["crates/roundtrip-cli/src", "interop/src", "benches/src"] {
+        assert_none(&crossings(folder, &["roundtrip_core"]));
+    }
+}
+
+#[test]
+fn nothing_is_decoded_by_shape() {
+    // The one use there is writes the content kinds we do not know; it reads nothing.
+    let crossings = crossings("crates", &["serde(untagged)"]);
+    let reading: Vec<String> = crossings
+        .into_iter()
+        .filter(|line| {
+            !line.contains("wire/content.rs")
+                && !line.contains("wire/sampling.rs")
+                && !line.contains("tests/architecture.rs")
+        })
+        .collect();
+    assert_none(&reading);
+}
+
+#[test]
+fn rooms_stay_small() {
+    for folder in ["crates", "interop/src", "benches/src", "xtask/src"] {
+        for file in sources(&root().join(folder)) {
+            let lines = fs::read_to_string(&file).expect("a source file").lines().count();
+            assert!(lines <= 500, "{}: {lines} lines are more than a room holds", file.display());
+        }
+    }
+}
