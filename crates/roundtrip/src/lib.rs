@@ -5,6 +5,7 @@ pub mod client;
 pub mod http;
 #[cfg(feature = "client")]
 mod in_process;
+mod schema;
 pub mod server;
 pub mod stdio;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use roundtrip_core::error::Error;
 use roundtrip_core::wire::{
-    CallTool, ErrorObject, GetPrompt, HEADER_MISMATCH, Method, ProtocolVersion, Raw, ReadResource,
-    ResultError, UNSUPPORTED_PROTOCOL_VERSION, decode_complete,
+    CallTool, ErrorObject, GetPrompt, HEADER_MISMATCH, InputRequiredResult, Method, ProtocolVersion, Raw,
+    ReadResource, ResultError, UNSUPPORTED_PROTOCOL_VERSION, decode_complete,
 };
 use serde::Deserialize;
 
@@ -27,17 +27,43 @@ pub(crate) async fn call<M: Method>(
     request: &Request,
     options: &mut Options,
 ) -> Result<M::Result, Error> {
-    settle::<M>(&*fetch(client, request, options).await?)
+    let raw = fetch(client, request, options).await?;
+    let result = settle::<M>(&raw)?;
+    if M::NAME == CallTool::NAME {
+        client.tools().check(&request.target().unwrap_or_default(), &raw)?;
+    }
+    Ok(result)
 }
 
 /// Decodes a result. This is the one place where a result that asks is met.
 fn settle<M: Method>(result: &Raw) -> Result<M::Result, Error> {
     decode_complete::<M>(result.as_ref()).map_err(|error| match error {
-        ResultError::MayNotAsk { method } if may_ask(method) => Error::PeerIncompatible(format!(
-            "`{method}` was answered with questions (`input_required`), and this client has nobody to ask"
-        )),
+        ResultError::MayNotAsk { method } if may_ask(method) => asked(method, result),
         other => Error::PeerMisbehaved(other.to_string()),
     })
+}
+
+/// What a call comes to that was answered with questions.
+fn asked(method: &'static str, result: &Raw) -> Error {
+    let asks = match result.to::<InputRequiredResult>() {
+        Ok(asks) => asks,
+        Err(error) => {
+            return Error::PeerMisbehaved(format!("`{method}` asks in a way that does not fit: {error}"));
+        }
+    };
+    if asks.input_requests.is_empty() && asks.request_state.is_none() {
+        return Error::PeerMisbehaved(ResultError::AsksNothing { method }.to_string());
+    }
+    let questions: Vec<String> = asks
+        .input_requests
+        .iter()
+        .map(|(key, question)| format!("`{key}` ({})", question.method()))
+        .collect();
+    let questions =
+        if questions.is_empty() { "none, only to be called again".to_owned() } else { questions.join(", ") };
+    Error::PeerIncompatible(format!(
+        "`{method}` needs another round (questions: {questions}), and this client makes none"
+    ))
 }
 
 fn may_ask(method: &str) -> bool {

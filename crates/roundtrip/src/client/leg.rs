@@ -73,7 +73,7 @@ impl Leg {
 
 /// An error whose id is null. Plain JSON-RPC has these where the request could not be read, and whoever asked
 /// still wants to know.
-fn nameless_error(bytes: &[u8]) -> Option<ErrorObject> {
+pub(crate) fn nameless_error(bytes: &[u8]) -> Option<ErrorObject> {
     #[derive(Deserialize)]
     struct Nameless {
         id: Option<serde::de::IgnoredAny>,

@@ -57,11 +57,11 @@ listings! {
     ListResourceTemplates: resource_templates => ResourceTemplate;
 }
 
-/// Where arguments are mirrored in headers, a tool with invalid annotations is as good as not there (H3).
+/// What the list says of its tools is remembered. Where arguments are mirrored in headers, a tool with invalid
+/// annotations is as good as not there (H3).
 fn known_tools(client: &Client, mut tools: Vec<Tool>) -> Vec<Tool> {
-    if client.transport().has_headers() {
-        client.tools().learn(&mut tools);
-    }
+    let has_headers = client.transport().has_headers();
+    tools.retain(|tool| client.tools().learn(tool, has_headers));
     tools
 }
 

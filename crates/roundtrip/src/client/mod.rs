@@ -22,3 +22,5 @@ pub use list::{List, Listing, Pages};
 pub use listen::{Change, Changes, Listen};
 pub use roundtrip_core::error::{Error, Sent};
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
+
+pub(crate) use leg::nameless_error;

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::catalog::{Entry, Tables};
 use super::handler::{BoxHandler, Handler, erase};
 use super::list::{Listed, Listing};
-use super::schema::Check;
 use super::setup::{Needs, SetupError};
 use super::subscription::Change;
+use crate::schema::Check;
 
 /// A tool: a name, what the model is told about it, and the function that runs.
 ///

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::sse::{Decoder, Overlong};
 use super::{broken, media_type};
 use crate::client::{Error, Incoming, Sent};
-use crate::http::{EVENT_STREAM, JSON};
+use crate::http::EVENT_STREAM;
 
 /// How large a single JSON answer may be.
 const MAX_BODY: usize = 64 * 1024 * 1024;
@@ -29,11 +29,8 @@ pub(super) async fn read(mut response: Response) -> Result<Incoming, Error> {
     let kind = media_type(response.headers());
     if !status.is_success() {
         let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
-        return if kind == Some(JSON) && is_error(&body) {
-            Ok(Box::pin(Single(Some(body))))
-        } else {
-            Err(refused(status, &body))
-        };
+        // Whatever it calls itself.
+        return if is_error(&body) { Ok(Box::pin(Single(Some(body)))) } else { Err(refused(status, &body)) };
     }
     match kind {
         Some(EVENT_STREAM) => Ok(Box::pin(Events {
