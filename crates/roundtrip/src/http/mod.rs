@@ -5,6 +5,8 @@
 //! channel: a dropped connection drops the handler.
 
 mod body;
+#[cfg(feature = "client")]
+mod client;
 mod headers;
 mod limits;
 mod origin;
@@ -13,6 +15,8 @@ mod serve;
 mod service;
 
 pub use body::Body;
+#[cfg(feature = "client")]
+pub use client::HttpTransport;
 pub use limits::HttpLimits;
 pub use serve::Bound;
 pub use service::Http;

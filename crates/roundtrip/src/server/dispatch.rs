@@ -19,8 +19,8 @@ use super::handler::{Handler, HandlerFuture};
 use super::in_flight::{Source, Work, panicked};
 use super::list::{Listed, Listing, Presentation};
 use super::reply::Answer;
-use super::schema::Check;
 use super::tool::ToolEntry;
+use crate::schema::Check;
 
 impl Endpoint {
     /// Finds what a request wants and gets it ready to run.

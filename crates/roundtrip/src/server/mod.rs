@@ -18,7 +18,6 @@ mod outbox;
 mod prompt;
 mod reply;
 mod resource;
-mod schema;
 mod setup;
 mod strings;
 mod subscription;

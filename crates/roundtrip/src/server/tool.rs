@@ -7,9 +7,9 @@ use super::catalog::{Entry, Tables};
 use super::handler::{BoxHandler, Function, Parameters, erase};
 use super::list::{Listed, Listing};
 use super::reply::IntoReply;
-use super::schema::Check;
 use super::setup::{Needs, SetupError};
 use super::subscription::Change;
+use crate::schema::Check;
 
 /// A tool: a name, what the model is told about it, and the function that runs.
 ///

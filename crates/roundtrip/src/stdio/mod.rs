@@ -3,6 +3,8 @@
 //! The framing is not tied to standard streams: [`serve_lines`] serves any pair of byte streams, such as the two
 //! halves of a Unix socket.
 
+#[cfg(feature = "client")]
+pub(crate) mod client;
 mod lines;
 mod outgoing;
 mod pipe;

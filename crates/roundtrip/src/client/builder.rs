@@ -1,0 +1,214 @@
+//! The client itself: its settings, and what its calls share.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_core::error::Error;
+use roundtrip_core::wire::{
+    CallTool, ClientCapabilities, Implementation, Method as _, ProtocolVersion, Raw, RequestId, RequestMeta,
+    encode_request,
+};
+
+use super::cache::Cache;
+use super::options::Options;
+use super::request::{Request, raw};
+use super::tools::Tools;
+use super::transport::{Outgoing, Transport};
+
+/// How long a request may take unless somebody says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How many results are kept unless somebody says otherwise.
+const CACHE: usize = 256;
+
+/// A client of one server. Clones are cheap and share everything.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), roundtrip::Error> {
+/// use roundtrip::Client;
+/// use serde_json::json;
+///
+/// let client = Client::http("https://tools.example/mcp")?;
+/// for tool in client.list_tools().await? {
+///     println!("{}", tool.name);
+/// }
+/// let result = client.call_tool("greet", json!({ "name": "Ada" })).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Every call is a builder: chain what there is to say about it, and await it. Dropping a call under way cancels
+/// it, in the way its transport has for that.
+#[derive(Clone)]
+#[must_use = "a client does nothing until it is asked to"]
+pub struct Client(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    transport: Arc<dyn Transport>,
+    /// Shared by all clients of one transport: no two requests on it may have the same id.
+    ids: Arc<AtomicI64>,
+    settings: Settings,
+    memory: Arc<Memory>,
+}
+
+#[derive(Clone)]
+struct Settings {
+    info: Option<Raw>,
+    capabilities: ClientCapabilities,
+    timeout: Duration,
+    cache: usize,
+    /// What is wrong with the settings: the first call reports it.
+    problem: Option<String>,
+}
+
+/// What calls leave behind for later calls.
+#[derive(Debug, Default)]
+struct Memory {
+    cache: Cache,
+    tools: Tools,
+}
+
+impl Client {
+    /// A client on any transport.
+    pub fn new(transport: impl Transport) -> Self {
+        let settings = Settings {
+            info: raw(&Implementation::new("roundtrip", env!("CARGO_PKG_VERSION")), "").ok(),
+            capabilities: ClientCapabilities::default(),
+            timeout: TIMEOUT,
+            cache: CACHE,
+            problem: None,
+        };
+        let transport = Arc::new(transport);
+        Self(Arc::new(Inner { transport, ids: Arc::default(), settings, memory: Arc::default() }))
+    }
+
+    /// Who this client says it is. The default is this library.
+    pub fn info(self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        let info = Implementation::new(name, version);
+        self.set(|settings| settings.info = raw(&info, "").ok())
+    }
+
+    /// What this client says it can do for servers. The default is nothing.
+    pub fn capabilities(self, capabilities: ClientCapabilities) -> Self {
+        self.set(|settings| settings.capabilities = capabilities)
+    }
+
+    /// How long a request may take, unless the call says otherwise. The default is 60 seconds.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.set(|settings| settings.timeout = timeout)
+    }
+
+    /// How many results to keep for as long as the server says they stay fresh; 0 keeps none. The default is 256.
+    pub fn cache(self, results: usize) -> Self {
+        self.set(|settings| settings.cache = results)
+    }
+
+    /// Ends the connection in good order: a child process is asked to end, and made to. Calls under way fail.
+    pub async fn close(&self) {
+        self.0.transport.close().await;
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        let inner = Arc::make_mut(&mut self.0);
+        change(&mut inner.settings);
+        // What was learnt as somebody else is not ours to use.
+        inner.memory = Arc::default();
+        self
+    }
+
+    /// Changes the transport, where it is of the type the setting is for.
+    pub(crate) fn set_transport<T: Transport + Clone>(
+        mut self,
+        setting: &str,
+        change: impl FnOnce(&mut T) -> Result<(), String>,
+    ) -> Self {
+        let any: &dyn std::any::Any = self.transport();
+        let changed = match any.downcast_ref::<T>() {
+            Some(transport) => {
+                let mut transport = transport.clone();
+                change(&mut transport).map(|()| transport)
+            }
+            None => Err("this client's transport has no such setting".to_owned()),
+        };
+        match changed {
+            Ok(transport) => {
+                let inner = Arc::make_mut(&mut self.0);
+                inner.transport = Arc::new(transport);
+                inner.memory = Arc::default();
+                self
+            }
+            Err(why) => {
+                let problem = format!("`{setting}`: {why}");
+                self.set(|settings| settings.problem = settings.problem.take().or(Some(problem)))
+            }
+        }
+    }
+
+    /// Reports what went wrong while client or call were put together.
+    pub(crate) fn ready(&self, options: &mut Options) -> Result<(), Error> {
+        if let Some(problem) = &self.0.settings.problem {
+            return Err(Error::ApiMisuse(problem.clone()));
+        }
+        options.problem.take().map_or(Ok(()), Err)
+    }
+
+    /// Makes a message of a request, with an id of its own.
+    pub(crate) fn outgoing(
+        &self,
+        request: &Request,
+        options: &Options,
+        version: ProtocolVersion,
+    ) -> Result<Outgoing, Error> {
+        let Inner { ids, settings, memory, transport } = &*self.0;
+        let id = RequestId::Number(ids.fetch_add(1, Ordering::Relaxed) + 1);
+        let meta = RequestMeta {
+            // Ids are unique, so they serve as tokens too.
+            progress_token: options.on_progress.is_some().then(|| id.clone()),
+            protocol_version: version.as_str().into(),
+            client_info: settings.info.as_ref().map(AsRef::as_ref),
+            client_capabilities: settings.capabilities.clone(),
+            log_level: options.log_level(),
+            extra: options.extra.iter().map(|(key, value)| (key.as_str().into(), value.as_ref())).collect(),
+        };
+        let message = encode_request(&id, request.method, &request.params(meta))
+            .map_err(|error| Error::ApiMisuse(format!("the request does not serialise: {error}")))?;
+        let target = request.target();
+        let mirrored = match &target {
+            Some(tool) if request.method == CallTool::NAME && transport.has_headers() => {
+                memory.tools.mirrored(tool, request.get("arguments"))
+            }
+            _ => Vec::new(),
+        };
+        let message = Bytes::from(message);
+        Ok(Outgoing { message, id, method: request.method, target, version, mirrored })
+    }
+
+    pub(crate) fn transport(&self) -> &dyn Transport {
+        &*self.0.transport
+    }
+
+    pub(crate) fn timeout_of(&self, options: &Options) -> Duration {
+        options.timeout.unwrap_or(self.0.settings.timeout)
+    }
+
+    pub(crate) fn cache_store(&self) -> &Cache {
+        &self.0.memory.cache
+    }
+
+    pub(crate) fn cache_capacity(&self) -> usize {
+        self.0.settings.cache
+    }
+
+    pub(crate) fn tools(&self) -> &Tools {
+        &self.0.memory.tools
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("timeout", &self.0.settings.timeout).finish_non_exhaustive()
+    }
+}

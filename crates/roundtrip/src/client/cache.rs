@@ -1,0 +1,121 @@
+//! Results that are still fresh (caching). The cache belongs to one client, hence to one set of credentials, so
+//! private results may be kept in it as public ones are.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use roundtrip_core::wire::{
+    Discover, ListPrompts, ListResourceTemplates, ListResources, ListTools, Method as _, Raw, ReadResource,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::listen::Change;
+use super::request::Request;
+
+/// What a kept result is found by: the method, and the one parameter that matters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    method: &'static str,
+    detail: Option<String>,
+}
+
+impl Key {
+    /// None where the result must not be kept: other methods, and requests with more to them than a cursor or a
+    /// URI, such as those that answer questions.
+    pub(crate) fn of(request: &Request) -> Option<Self> {
+        let detail = match request.method {
+            ListTools::NAME | ListPrompts::NAME | ListResources::NAME | ListResourceTemplates::NAME => {
+                "cursor"
+            }
+            ReadResource::NAME => "uri",
+            Discover::NAME => "",
+            _ => return None,
+        };
+        if !request.names().all(|name| name == detail) {
+            return None;
+        }
+        Some(Self { method: request.method, detail: request.get(detail).and_then(|value| value.to().ok()) })
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Cache(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    /// Oldest first.
+    kept: IndexMap<Key, Entry>,
+    /// Counts changes, so that an answer from before a change is not kept after it.
+    generation: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    result: Arc<Raw>,
+    until: Instant,
+}
+
+impl Cache {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<Raw>> {
+        let mut entries = self.entries();
+        let entry = entries.kept.get(key)?;
+        if Instant::now() < entry.until {
+            return Some(Arc::clone(&entry.result));
+        }
+        entries.kept.shift_remove(key);
+        None
+    }
+
+    /// To be taken before a request is sent, and given with what came of it.
+    pub(crate) fn generation(&self) -> u64 {
+        self.entries().generation
+    }
+
+    pub(crate) fn keep(&self, key: Key, result: &Arc<Raw>, generation: u64, capacity: usize) {
+        let until = Instant::now().checked_add(time_to_live(result));
+        let mut entries = self.entries();
+        entries.kept.shift_remove(&key);
+        let Some(until) = until.filter(|until| *until > Instant::now()) else { return };
+        if entries.generation != generation || capacity == 0 {
+            return;
+        }
+        while entries.kept.len() >= capacity {
+            entries.kept.shift_remove_index(0);
+        }
+        entries.kept.insert(key, Entry { result: Arc::clone(result), until });
+    }
+
+    /// Drops what a change has made stale.
+    pub(crate) fn invalidate(&self, change: &Change) {
+        let mut entries = self.entries();
+        entries.generation += 1;
+        entries.kept.retain(|key, _| match change {
+            Change::Tools => key.method != ListTools::NAME,
+            Change::Prompts => key.method != ListPrompts::NAME,
+            Change::Resources => ![ListResources::NAME, ListResourceTemplates::NAME].contains(&key.method),
+            Change::Resource { uri } => {
+                key.method != ReadResource::NAME || key.detail.as_deref() != Some(uri.as_str())
+            }
+        });
+    }
+}
+
+/// How long a result stays fresh. What is not a positive number of milliseconds means not at all.
+fn time_to_live(result: &Raw) -> Duration {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Hint {
+        #[serde(default)]
+        ttl_ms: Value,
+    }
+    let hint = result.to::<Hint>().ok().and_then(|hint| hint.ttl_ms.as_f64());
+    // A cast from a float saturates: below zero is 0.
+    Duration::from_millis(hint.unwrap_or(0.0) as u64)
+}

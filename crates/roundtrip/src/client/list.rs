@@ -1,0 +1,155 @@
+//! Lists, page by page or all at once.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use roundtrip_core::error::Error;
+use roundtrip_core::wire::{
+    ListPrompts, ListResourceTemplates, ListResources, ListTools, Method, Prompt, Resource, ResourceTemplate,
+    Tool,
+};
+
+use super::builder::Client;
+use super::call::text;
+use super::exchange;
+use super::options::{Options, options};
+use super::request::Request;
+use super::transport::BoxFuture;
+
+/// A method that lists something, page by page.
+pub trait Listing: Method + sealed::Page {
+    /// What it lists.
+    type Item: Send + 'static;
+}
+
+mod sealed {
+    use super::{Client, Listing, Method};
+
+    pub trait Page: Method {
+        /// The entries of a page that are good, and where the next page starts.
+        fn split(client: &Client, page: Self::Result) -> (Vec<Self::Item>, Option<String>)
+        where
+            Self: Listing;
+    }
+}
+
+macro_rules! listings {
+    ($($method:ident: $member:ident => $item:ident $(, $check:expr)?;)*) => {
+        $(
+            impl Listing for $method {
+                type Item = $item;
+            }
+            impl sealed::Page for $method {
+                fn split(_client: &Client, page: Self::Result) -> (Vec<$item>, Option<String>) {
+                    let items = page.$member;
+                    $(let items = $check(_client, items);)?
+                    (items, page.next_cursor)
+                }
+            }
+        )*
+    };
+}
+
+listings! {
+    ListTools: tools => Tool, known_tools;
+    ListPrompts: prompts => Prompt;
+    ListResources: resources => Resource;
+    ListResourceTemplates: resource_templates => ResourceTemplate;
+}
+
+/// What the list says of its tools is remembered. Where arguments are mirrored in headers, a tool with invalid
+/// annotations is as good as not there (H3).
+fn known_tools(client: &Client, mut tools: Vec<Tool>) -> Vec<Tool> {
+    let has_headers = client.transport().has_headers();
+    tools.retain(|tool| client.tools().learn(tool, has_headers));
+    tools
+}
+
+/// A list to be asked for: awaited it gives all entries, by way of [`pages`](Self::pages) one page at a time.
+#[derive(Debug)]
+#[must_use = "a list does nothing until it is awaited"]
+pub struct List<M> {
+    client: Client,
+    options: Options,
+    method: std::marker::PhantomData<fn() -> M>,
+}
+
+impl<M: Listing> List<M> {
+    pub(crate) fn new(client: &Client) -> Self {
+        Self { client: client.clone(), options: Options::default(), method: std::marker::PhantomData }
+    }
+
+    options!();
+
+    /// Asks the server even where the last answer is still fresh.
+    pub fn fresh(mut self) -> Self {
+        self.options.fresh = true;
+        self
+    }
+
+    /// One page at a time.
+    pub fn pages(self) -> Pages<M> {
+        Pages {
+            client: self.client,
+            options: self.options,
+            request: Some(Request::new(M::NAME)),
+            seen: HashSet::new(),
+            method: self.method,
+        }
+    }
+}
+
+impl<M: Listing> IntoFuture for List<M> {
+    type Output = Result<Vec<M::Item>, Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let mut pages = self.pages();
+            let mut all = Vec::new();
+            while let Some(page) = pages.next().await {
+                all.append(&mut page?);
+            }
+            Ok(all)
+        })
+    }
+}
+
+/// The pages of a list.
+#[must_use = "pages do nothing until they are asked for"]
+pub struct Pages<M> {
+    client: Client,
+    options: Options,
+    /// For the next page; none after the last one.
+    request: Option<Request>,
+    /// Cursors so far: one that comes back would lead in a circle.
+    seen: HashSet<String>,
+    method: std::marker::PhantomData<fn() -> M>,
+}
+
+impl<M: Listing> Pages<M> {
+    /// The next page; none after the last one, and after an error.
+    pub async fn next(&mut self) -> Option<Result<Vec<M::Item>, Error>> {
+        let request = self.request.take()?;
+        Some(self.page(request).await)
+    }
+
+    async fn page(&mut self, mut request: Request) -> Result<Vec<M::Item>, Error> {
+        let page = exchange::call::<M>(&self.client, &request, &mut self.options).await?;
+        let (items, cursor) = M::split(&self.client, page);
+        if let Some(cursor) = cursor {
+            if !self.seen.insert(cursor.clone()) {
+                return Err(Error::PeerMisbehaved(format!("the pages of `{}` lead in a circle", M::NAME)));
+            }
+            request.set("cursor", text(&cursor)?);
+            self.request = Some(request);
+        }
+        Ok(items)
+    }
+}
+
+impl<M> fmt::Debug for Pages<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages").field("next", &self.request).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,247 @@
+//! `subscriptions/listen`: being told of changes.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use roundtrip_core::error::Error;
+use roundtrip_core::wire::{
+    CancelledNotification, CancelledNotificationParams, Method as _, NotificationMeta, NotificationMethod,
+    NotificationParams, PromptListChangedNotification, Raw, RequestId, ResourceListChangedNotification,
+    ResourceUpdatedNotification, ResourceUpdatedNotificationParams, SubscriptionFilter,
+    SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams, SubscriptionsListen,
+    ToolListChangedNotification,
+};
+
+use super::builder::Client;
+use super::exchange::{Attempts, within};
+use super::leg::{Event, Leg};
+use super::options::{Options, decode};
+use super::request::{Request, raw};
+use super::transport::BoxFuture;
+
+/// Something changed on the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The list of resources.
+    Resources,
+    /// What is in a resource.
+    Resource {
+        /// Where it is; it may lie below the URI that was listened for.
+        uri: String,
+    },
+}
+
+/// Says what to be told of; awaiting it opens the stream of [`Changes`].
+#[derive(Debug)]
+#[must_use = "nothing is listened for until this is awaited"]
+pub struct Listen {
+    client: Client,
+    options: Options,
+    filter: SubscriptionFilter,
+}
+
+impl Listen {
+    pub(crate) fn new(client: &Client) -> Self {
+        Self { client: client.clone(), options: Options::default(), filter: SubscriptionFilter::default() }
+    }
+
+    /// Changes of the list of tools.
+    pub fn tools(mut self) -> Self {
+        self.filter.tools_list_changed = Some(true);
+        self
+    }
+
+    /// Changes of the list of prompts.
+    pub fn prompts(mut self) -> Self {
+        self.filter.prompts_list_changed = Some(true);
+        self
+    }
+
+    /// Changes of the list of resources.
+    pub fn resources(mut self) -> Self {
+        self.filter.resources_list_changed = Some(true);
+        self
+    }
+
+    /// Changes of what is in a resource. Say it again for more of them.
+    pub fn resource(mut self, uri: impl Into<String>) -> Self {
+        self.filter.resource_subscriptions.push(uri.into());
+        self
+    }
+
+    /// How long the server may take to acknowledge, in place of the client's setting. The stream itself stays
+    /// open for as long as both sides want it to.
+    pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
+        self.options.timeout = Some(timeout);
+        self
+    }
+
+    /// Adds a value to the request's `_meta`.
+    pub fn meta(mut self, key: impl Into<String>, value: impl serde::Serialize) -> Self {
+        self.options.meta(key.into(), &value);
+        self
+    }
+
+    async fn open(mut self) -> Result<Changes, Error> {
+        self.client.ready(&mut self.options)?;
+        let mut request = Request::new(SubscriptionsListen::NAME);
+        request.set("notifications", Some(raw(&self.filter, "the filter")?));
+        let mut attempts = Attempts::new();
+        let timeout = self.client.timeout_of(&self.options);
+        loop {
+            let outgoing = self.client.outgoing(&request, &self.options, attempts.version)?;
+            match within(timeout, acknowledged(Leg::open(self.client.transport(), outgoing))).await {
+                Ok((leg, acknowledged)) => {
+                    return Ok(Changes { client: self.client, leg: Some(leg), acknowledged });
+                }
+                Err(error) => attempts.mend(&self.client, &request, error).await?,
+            }
+        }
+    }
+}
+
+impl IntoFuture for Listen {
+    type Output = Result<Changes, Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.open())
+    }
+}
+
+/// Waits for the acknowledgment, which must be the first message of a stream.
+async fn acknowledged(
+    opening: impl Future<Output = Result<Leg, Error>>,
+) -> Result<(Leg, SubscriptionFilter), Error> {
+    let mut leg = opening.await?;
+    match leg.event().await? {
+        Event::Notification { method, params } if method == SubscriptionsAcknowledgedNotification::NAME => {
+            let params: SubscriptionsAcknowledgedNotificationParams =
+                decode(&method, params.as_ref().map(AsRef::as_ref))?;
+            belongs(&params.meta, leg.id(), &method)?;
+            Ok((leg, params.notifications))
+        }
+        Event::Notification { method, .. } => Err(Error::PeerMisbehaved(format!(
+            "it sent `{method}` on a stream of changes that it had not acknowledged"
+        ))),
+        Event::Answer(_) => {
+            Err(Error::PeerMisbehaved("it ended a stream of changes that it had not acknowledged".to_owned()))
+        }
+    }
+}
+
+/// Every message on a stream names the stream.
+fn belongs(meta: &NotificationMeta, stream: &RequestId, method: &str) -> Result<(), Error> {
+    match &meta.subscription_id {
+        Some(id) if id == stream => Ok(()),
+        Some(id) => {
+            Err(Error::PeerMisbehaved(format!("`{method}` came on stream {stream} and is tagged {id}")))
+        }
+        None => Err(Error::PeerMisbehaved(format!("`{method}` came on stream {stream} without its id"))),
+    }
+}
+
+/// A stream of changes. Dropping it ends the subscription.
+///
+/// It is a [`Stream`] of results: it ends with `None` when the server ends it in good order, and with an error, then
+/// `None`, when it breaks. Whatever this client keeps of what changed is dropped before the change is handed on.
+#[must_use = "changes do nothing until they are asked for"]
+pub struct Changes {
+    client: Client,
+    /// None once it is over.
+    leg: Option<Leg>,
+    acknowledged: SubscriptionFilter,
+}
+
+impl Changes {
+    /// What the server agreed to tell of: it may be less than was asked for.
+    pub fn acknowledged(&self) -> &SubscriptionFilter {
+        &self.acknowledged
+    }
+
+    /// The next change.
+    pub async fn next(&mut self) -> Option<Result<Change, Error>> {
+        poll_fn(|cx| self.poll_change(cx)).await
+    }
+
+    fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Change, Error>>> {
+        loop {
+            let Some(leg) = &mut self.leg else { return Poll::Ready(None) };
+            let read = match ready!(leg.poll_event(cx)) {
+                Ok(Event::Answer(_)) => Ok(Told::End),
+                Ok(Event::Notification { method, params }) => read(leg.id(), &method, params.as_ref()),
+                Err(error) => Err(error),
+            };
+            match read {
+                Ok(Told::Nothing) => {}
+                Ok(Told::Change(change)) => {
+                    self.client.cache_store().invalidate(&change);
+                    return Poll::Ready(Some(Ok(change)));
+                }
+                Ok(Told::End) => {
+                    self.leg = None;
+                    return Poll::Ready(None);
+                }
+                Err(error) => {
+                    self.leg = None;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+    }
+}
+
+/// What a message on the stream says.
+enum Told {
+    Change(Change),
+    Nothing,
+    End,
+}
+
+fn read(stream: &RequestId, method: &str, params: Option<&Raw>) -> Result<Told, Error> {
+    let params = params.map(AsRef::as_ref);
+    let change = match method {
+        ToolListChangedNotification::NAME => Change::Tools,
+        PromptListChangedNotification::NAME => Change::Prompts,
+        ResourceListChangedNotification::NAME => Change::Resources,
+        ResourceUpdatedNotification::NAME => {
+            let params: ResourceUpdatedNotificationParams = decode(method, params)?;
+            belongs(&params.meta, stream, method)?;
+            return Ok(Told::Change(Change::Resource { uri: params.uri }));
+        }
+        // The other way for a server to end a stream (cancellation, "Behavior Requirements").
+        CancelledNotification::NAME => {
+            let params: CancelledNotificationParams = decode(method, params)?;
+            return Ok(if params.request_id == *stream { Told::End } else { Told::Nothing });
+        }
+        other => {
+            tracing::debug!(method = other, "a notification that is no change");
+            return Ok(Told::Nothing);
+        }
+    };
+    let params: NotificationParams = decode(method, params)?;
+    belongs(&params.meta, stream, method)?;
+    Ok(Told::Change(change))
+}
+
+impl Stream for Changes {
+    type Item = Result<Change, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll_change(cx)
+    }
+}
+
+impl fmt::Debug for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes").field("acknowledged", &self.acknowledged).finish_non_exhaustive()
+    }
+}

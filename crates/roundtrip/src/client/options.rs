@@ -1,0 +1,164 @@
+//! What can be said about one call besides what it asks for.
+
+use std::fmt;
+use std::time::Duration;
+
+use roundtrip_core::error::Error;
+use roundtrip_core::wire::{
+    LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod,
+    ProgressNotification, ProgressNotificationParams, Raw, RequestId, decode_params, meta,
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::request::raw;
+
+type OnProgress = Box<dyn FnMut(ProgressNotificationParams) + Send>;
+type OnLog = Box<dyn FnMut(LoggingMessageNotificationParams) + Send>;
+
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) on_progress: Option<OnProgress>,
+    pub(crate) on_log: Option<OnLog>,
+    log_level: Option<LoggingLevel>,
+    pub(crate) extra: Vec<(String, Raw)>,
+    /// Whether the cache is left aside.
+    pub(crate) fresh: bool,
+    /// The first thing that went wrong while the call was put together.
+    pub(crate) problem: Option<Error>,
+    last_progress: Option<f64>,
+}
+
+impl Options {
+    pub(crate) fn level(&mut self, level: LoggingLevel) {
+        self.log_level = Some(level);
+    }
+
+    /// The level asked for; a handler for messages alone asks for `info` and above.
+    pub(crate) fn log_level(&self) -> Option<LoggingLevel> {
+        self.log_level.or_else(|| self.on_log.is_some().then_some(LoggingLevel::Info))
+    }
+
+    pub(crate) fn meta(&mut self, key: String, value: &impl Serialize) {
+        let reserved = [
+            meta::key::PROGRESS_TOKEN,
+            meta::key::PROTOCOL_VERSION,
+            meta::key::CLIENT_INFO,
+            meta::key::CLIENT_CAPABILITIES,
+            meta::key::LOG_LEVEL,
+        ];
+        if reserved.contains(&key.as_str()) {
+            self.fail(Error::ApiMisuse(format!("`{key}` in `_meta` is filled in by the client")));
+            return;
+        }
+        match raw(value, "a value in `_meta`") {
+            Ok(value) => {
+                self.extra.retain(|(name, _)| *name != key);
+                self.extra.push((key, value));
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    pub(crate) fn fail(&mut self, error: Error) {
+        self.problem.get_or_insert(error);
+    }
+
+    /// A new request for the same call starts to count anew.
+    pub(crate) fn begin(&mut self) {
+        self.last_progress = None;
+    }
+
+    /// Hands a notification that came before the answer to whoever waits for it. What this request did not ask
+    /// for, and progress that does not progress, is left out (N2).
+    pub(crate) fn observe(
+        &mut self,
+        id: &RequestId,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), Error> {
+        match method {
+            ProgressNotification::NAME => {
+                let params: ProgressNotificationParams = decode(method, params)?;
+                let grows = self.last_progress.is_none_or(|last| params.progress > last);
+                let Some(on_progress) = &mut self.on_progress else { return Ok(()) };
+                if params.progress_token == *id && grows {
+                    self.last_progress = Some(params.progress);
+                    on_progress(params);
+                }
+            }
+            LoggingMessageNotification::NAME => {
+                let params: LoggingMessageNotificationParams = decode(method, params)?;
+                let wanted = self.log_level().is_some_and(|least| params.level >= least);
+                match &mut self.on_log {
+                    Some(on_log) if wanted => on_log(params),
+                    _ => {}
+                }
+            }
+            other => tracing::debug!(method = other, "a notification that nobody waits for"),
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn decode<P: serde::de::DeserializeOwned>(
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<P, Error> {
+    decode_params(params).map_err(|error| Error::PeerMisbehaved(format!("`{method}`: {}", error.message)))
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+/// The settings every call has.
+macro_rules! options {
+    () => {
+        /// How long one request may take, in place of the client's setting. When it is over the request is
+        /// cancelled; progress does not prolong it.
+        pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
+            self.options.timeout = Some(timeout);
+            self
+        }
+
+        /// Asks for progress, and is given it as it comes.
+        pub fn on_progress<F>(mut self, observer: F) -> Self
+        where
+            F: FnMut(roundtrip_core::wire::ProgressNotificationParams) + Send + 'static,
+        {
+            self.options.on_progress = Some(Box::new(observer));
+            self
+        }
+
+        /// Is given the server's log messages as they come: at level `info` and above, unless
+        /// [`log_level`](Self::log_level) says otherwise.
+        ///
+        /// On a transport that all calls share (stdio) log messages do not say which call they belong to: every
+        /// call under way that asked for any is given all of them.
+        pub fn on_log<F>(mut self, observer: F) -> Self
+        where
+            F: FnMut(roundtrip_core::wire::LoggingMessageNotificationParams) + Send + 'static,
+        {
+            self.options.on_log = Some(Box::new(observer));
+            self
+        }
+
+        /// Asks for log messages of this level and above.
+        pub fn log_level(mut self, level: roundtrip_core::wire::LoggingLevel) -> Self {
+            self.options.level(level);
+            self
+        }
+
+        /// Adds a value to the request's `_meta`.
+        pub fn meta(mut self, key: impl Into<String>, value: impl serde::Serialize) -> Self {
+            self.options.meta(key.into(), &value);
+            self
+        }
+    };
+}
+
+pub(crate) use options;

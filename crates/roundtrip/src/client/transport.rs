@@ -1,0 +1,58 @@
+//! The seam between the client and whatever carries its messages.
+
+use std::any::Any;
+use std::future::{Future, ready};
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use roundtrip_core::error::Error;
+use roundtrip_core::wire::{ProtocolVersion, RequestId};
+
+/// A future in a box.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The messages that come of one request: whole JSON-RPC messages as bytes, notifications first, the answer last.
+///
+/// **Dropping it before the answer cancels the request**, in the way the transport has for that.
+pub type Incoming = Pin<Box<dyn Stream<Item = Result<Bytes, Error>> + Send>>;
+
+/// One request on its way out.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Outgoing {
+    /// The whole JSON-RPC message, without a newline in it.
+    pub message: Bytes,
+    /// Its id, which no other request of this client has.
+    pub id: RequestId,
+    /// Its method.
+    pub method: &'static str,
+    /// What it is aimed at: a tool or prompt by name, a resource by URI.
+    pub target: Option<String>,
+    /// The revision it speaks.
+    pub version: ProtocolVersion,
+    /// Arguments to be mirrored in headers, values encoded; none unless the transport [has
+    /// headers](Transport::has_headers).
+    pub mirrored: Vec<(String, String)>,
+}
+
+/// Carries requests to one server, and brings back what comes of them.
+///
+/// Write your own to speak MCP over anything else, and give it to [`Client::new`](super::Client::new).
+pub trait Transport: Any + Send + Sync {
+    /// Sends one request. Dropping the future, or the stream it gives, cancels the request.
+    ///
+    /// Errors say by their kind whose turn it is to act; [`Error::Unreachable`] says whether the request may have
+    /// reached the server.
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>>;
+
+    /// Whether requests have headers, in which arguments can be mirrored (H3).
+    fn has_headers(&self) -> bool {
+        false
+    }
+
+    /// Ends the connection in good order. Requests still under way fail.
+    fn close(&self) -> BoxFuture<()> {
+        Box::pin(ready(()))
+    }
+}

@@ -1,0 +1,153 @@
+//! The client side: every request is a POST of its own, and closing its response cancels it.
+
+mod answer;
+mod sse;
+
+use std::fmt;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::Url;
+use reqwest::redirect::Policy;
+use roundtrip_core::wire::encode_header_value;
+
+use super::{EVENT_STREAM, JSON, name};
+use crate::client::{BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport};
+
+/// How long to wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Client {
+    /// A client of a server at a URL. Nothing is sent until something is asked.
+    ///
+    /// Redirects are not followed: a request that may change something must not be replayed elsewhere.
+    ///
+    /// # Errors
+    /// When the URL is none, or not one for HTTP.
+    pub fn http(url: impl AsRef<str>) -> Result<Self, Error> {
+        HttpTransport::new(url.as_ref()).map(Self::new)
+    }
+
+    /// Sends a header with every request: a token, for one. For clients made by [`http`](Self::http).
+    pub fn header(self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
+        self.set_transport("header", |transport: &mut HttpTransport| {
+            let name: HeaderName =
+                name.as_ref().parse().map_err(|_| format!("`{}` is no header name", name.as_ref()))?;
+            let mut value: HeaderValue =
+                value.as_ref().parse().map_err(|_| format!("the value of `{name}` cannot be in a header"))?;
+            // Headers people add are credentials more often than not.
+            value.set_sensitive(true);
+            transport.headers.insert(name, value);
+            Ok(())
+        })
+    }
+
+    /// Sends requests through an HTTP client of yours, with its proxies, roots and timeouts. For clients made by
+    /// [`http`](Self::http).
+    ///
+    /// Give it [`Policy::none()`] for redirects.
+    pub fn http_client(self, client: reqwest::Client) -> Self {
+        self.set_transport("http_client", |transport: &mut HttpTransport| {
+            transport.client = client;
+            Ok(())
+        })
+    }
+}
+
+/// Streamable HTTP, from the client's side.
+#[derive(Clone)]
+pub struct HttpTransport {
+    client: reqwest::Client,
+    url: Url,
+    headers: HeaderMap,
+}
+
+impl HttpTransport {
+    fn new(url: &str) -> Result<Self, Error> {
+        let misuse = |why: &dyn fmt::Display| Error::ApiMisuse(format!("`{url}` cannot be called: {why}"));
+        let parsed = Url::parse(url).map_err(|error| misuse(&error))?;
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(misuse(&"the scheme must be http or https"));
+        }
+        let client = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .build()
+            .map_err(|error| misuse(&error))?;
+        Ok(Self { client, url: parsed, headers: HeaderMap::new() })
+    }
+
+    /// The headers of a request. Those of the protocol win over those of the user (H2, H3).
+    fn headers_for(&self, outgoing: &Outgoing) -> Result<HeaderMap, Error> {
+        let value = |text: &str| {
+            HeaderValue::from_str(text)
+                .map_err(|error| Error::ApiMisuse(format!("{text:?} cannot be in a header: {error}")))
+        };
+        let mut headers = self.headers.clone();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        headers.insert(name::PROTOCOL_VERSION, HeaderValue::from_static(outgoing.version.as_str()));
+        headers.insert(name::METHOD, value(outgoing.method)?);
+        if let Some(target) = &outgoing.target {
+            headers.insert(name::NAME, value(&encode_header_value(target))?);
+        }
+        for (name, text) in &outgoing.mirrored {
+            let name = HeaderName::try_from(name)
+                .map_err(|error| Error::ApiMisuse(format!("`{name}` cannot name a header: {error}")))?;
+            headers.insert(name, value(text)?);
+        }
+        Ok(headers)
+    }
+}
+
+impl Transport for HttpTransport {
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
+        let headers = self.headers_for(&outgoing);
+        let Self { client, url, .. } = self.clone();
+        Box::pin(async move {
+            let request = client.post(url.clone()).headers(headers?).body(outgoing.message);
+            match request.send().await {
+                Ok(response) => answer::read(response).await,
+                Err(error) => {
+                    let sent = if error.is_connect() || error.is_builder() { Sent::No } else { Sent::Maybe };
+                    Err(broken(&format!("cannot reach {}", shown(&url)), error, sent))
+                }
+            }
+        })
+    }
+
+    fn has_headers(&self) -> bool {
+        true
+    }
+}
+
+/// A URL without what may be secret in it.
+fn shown(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
+}
+
+/// A connection that broke, with every cause the HTTP library names: the outermost alone says next to nothing.
+fn broken(what: &str, error: reqwest::Error, sent: Sent) -> Error {
+    let error = error.without_url();
+    let mut message = format!("{what}: {error}");
+    let mut cause = std::error::Error::source(&error);
+    while let Some(inner) = cause {
+        message = format!("{message}: {inner}");
+        cause = inner.source();
+    }
+    Error::Unreachable { message, sent, source: Some(Box::new(error)) }
+}
+
+/// The media type of a response, parameters left out.
+fn media_type(headers: &HeaderMap) -> Option<&'static str> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let bare = value.split(';').next().unwrap_or_default().trim();
+    [JSON, EVENT_STREAM].into_iter().find(|known| known.eq_ignore_ascii_case(bare))
+}
+
+impl fmt::Debug for HttpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpTransport").field("url", &shown(&self.url)).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,154 @@
+//! From an HTTP response to the messages in it.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
+use http::StatusCode;
+use reqwest::Response;
+use roundtrip_core::wire::ErrorObject;
+use serde::Deserialize;
+
+use super::sse::{Decoder, Overlong};
+use super::{broken, media_type};
+use crate::client::{Error, Incoming, Sent};
+use crate::http::EVENT_STREAM;
+
+/// How large a single JSON answer may be.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+/// How much is read of a body that is only good for an error message.
+const MAX_ERROR_BODY: usize = 64 * 1024;
+/// How much of it is shown.
+const EXCERPT: usize = 300;
+
+/// The messages of a response. A single message is read to its end; a stream is handed over as it is.
+pub(super) async fn read(mut response: Response) -> Result<Incoming, Error> {
+    let status = response.status();
+    let kind = media_type(response.headers());
+    if !status.is_success() {
+        let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
+        // Whatever it calls itself.
+        return if is_error(&body) { Ok(Box::pin(Single(Some(body)))) } else { Err(refused(status, &body)) };
+    }
+    match kind {
+        Some(EVENT_STREAM) => Ok(Box::pin(Events {
+            body: Box::pin(response.bytes_stream()),
+            decoder: Decoder::default(),
+            ready: VecDeque::new(),
+        })),
+        Some(_) => match collect(&mut response, MAX_BODY).await? {
+            (body, true) => Ok(Box::pin(Single(Some(body)))),
+            (_, false) => {
+                Err(Error::PeerMisbehaved(format!("the answer is larger than {} MiB", MAX_BODY >> 20)))
+            }
+        },
+        None => {
+            let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
+            Err(Error::PeerMisbehaved(format!(
+                "HTTP {status} with neither JSON nor an event stream{}",
+                excerpt(&body)
+            )))
+        }
+    }
+}
+
+/// Reads up to `limit` bytes; whether that was all.
+async fn collect(response: &mut Response, limit: usize) -> Result<(Bytes, bool), Error> {
+    let mut body = BytesMut::new();
+    loop {
+        match response.chunk().await {
+            Ok(None) => return Ok((body.freeze(), true)),
+            Ok(Some(chunk)) if body.len() + chunk.len() > limit => {
+                body.extend_from_slice(&chunk[..limit - body.len()]);
+                return Ok((body.freeze(), false));
+            }
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Err(error) => return Err(broken("the answer broke off", error, Sent::Maybe)),
+        }
+    }
+}
+
+/// Whether a body is a JSON-RPC error, whatever its id.
+fn is_error(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Failed {
+        #[serde(rename = "jsonrpc")]
+        _jsonrpc: serde::de::IgnoredAny,
+        #[serde(rename = "error")]
+        _error: ErrorObject,
+    }
+    serde_json::from_slice::<Failed>(body).is_ok()
+}
+
+/// A status that says no, with nothing of the protocol to explain it.
+fn refused(status: StatusCode, body: &[u8]) -> Error {
+    let turned_away = status.is_redirection()
+        || matches!(
+            status,
+            StatusCode::UNAUTHORIZED
+                | StatusCode::FORBIDDEN
+                | StatusCode::NOT_FOUND
+                | StatusCode::METHOD_NOT_ALLOWED
+                | StatusCode::TOO_MANY_REQUESTS
+        );
+    let sent = if turned_away { Sent::No } else { Sent::Maybe };
+    Error::unreachable(format!("the server answered HTTP {status}{}", excerpt(body)), sent)
+}
+
+/// The beginning of a body, for people.
+fn excerpt(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(4 * EXCERPT)]);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown: String = words.chars().filter(|c| !c.is_control()).take(EXCERPT).collect();
+    if shown.is_empty() {
+        return " and no body".to_owned();
+    }
+    if shown.len() < words.len() || body.len() > 4 * EXCERPT {
+        shown.push('…');
+    }
+    format!(": {shown}")
+}
+
+/// One message.
+struct Single(Option<Bytes>);
+
+impl Stream for Single {
+    type Item = Result<Bytes, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.take().map(Ok))
+    }
+}
+
+/// Messages as they come. Dropping it closes the response, which cancels the request.
+struct Events<B> {
+    body: Pin<Box<B>>,
+    decoder: Decoder,
+    ready: VecDeque<Bytes>,
+}
+
+impl<B: Stream<Item = reqwest::Result<Bytes>>> Stream for Events<B> {
+    type Item = Result<Bytes, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(message) = this.ready.pop_front() {
+                return Poll::Ready(Some(Ok(message)));
+            }
+            match ready!(this.body.as_mut().poll_next(cx)) {
+                None => return Poll::Ready(None),
+                Some(Ok(chunk)) => {
+                    if let Err(Overlong) = this.decoder.feed(&chunk, |event| this.ready.push_back(event)) {
+                        return Poll::Ready(Some(Err(Error::PeerMisbehaved(Overlong.to_string()))));
+                    }
+                }
+                Some(Err(error)) => {
+                    return Poll::Ready(Some(Err(broken("the stream broke off", error, Sent::Maybe))));
+                }
+            }
+        }
+    }
+}

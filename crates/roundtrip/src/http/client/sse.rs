@@ -1,0 +1,173 @@
+//! Server-sent events: bytes in, the data of each event out. Names, ids and retry times mean nothing to this
+//! protocol and are skipped.
+
+use bytes::Bytes;
+
+/// How large the data of one event may be.
+pub(super) const MAX_EVENT: usize = 16 * 1024 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// An event beyond the limit.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream is larger than {} MiB", MAX_EVENT >> 20)]
+pub(super) struct Overlong;
+
+/// Puts events together, however the bytes are cut.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    /// The line so far.
+    line: Vec<u8>,
+    /// The data of the event so far, a newline after each line of it.
+    data: Vec<u8>,
+    /// A CR ended the last line: an LF now belongs to it.
+    after_cr: bool,
+    /// The first line is behind us, and with it the place for a byte order mark.
+    begun: bool,
+}
+
+impl Decoder {
+    /// Takes the next bytes, and hands out the data of each event they complete. Data that is not UTF-8 is
+    /// handed out as it is: it is not JSON either, and whoever reads it will say so.
+    pub(super) fn feed(&mut self, mut bytes: &[u8], mut event: impl FnMut(Bytes)) -> Result<(), Overlong> {
+        if std::mem::take(&mut self.after_cr) && !bytes.is_empty() {
+            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+        } else if bytes.is_empty() {
+            return Ok(());
+        }
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
+            self.extend(&bytes[..end])?;
+            self.end_line(&mut event)?;
+            let is_cr = bytes[end] == b'\r';
+            bytes = &bytes[end + 1..];
+            if is_cr {
+                self.after_cr = bytes.is_empty();
+                bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+            }
+        }
+        self.extend(bytes)
+    }
+
+    fn extend(&mut self, bytes: &[u8]) -> Result<(), Overlong> {
+        // The name of the field and the colon come on top, which is no reason to be petty.
+        if self.line.len() + self.data.len() + bytes.len() > MAX_EVENT + 64 {
+            return Err(Overlong);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self, event: &mut impl FnMut(Bytes)) -> Result<(), Overlong> {
+        let mut line = self.line.as_slice();
+        if !std::mem::replace(&mut self.begun, true) {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            // The end of an event; without data it is none.
+            if self.data.pop().is_some() {
+                event(std::mem::take(&mut self.data).into());
+            }
+        } else if let Some(value) = data_of(line) {
+            if self.data.len() + value.len() >= MAX_EVENT {
+                return Err(Overlong);
+            }
+            self.data.extend_from_slice(value);
+            self.data.push(b'\n');
+        }
+        self.line.clear();
+        Ok(())
+    }
+}
+
+/// The value of a `data` field; none for a comment or any other field.
+fn data_of(line: &[u8]) -> Option<&[u8]> {
+    let rest = line.strip_prefix(b"data")?;
+    match rest.split_first() {
+        None => Some(rest),
+        Some((b':', value)) => Some(value.strip_prefix(b" ").unwrap_or(value)),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(chunks: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<String> {
+        let mut decoder = Decoder::default();
+        let mut found = Vec::new();
+        for chunk in chunks {
+            decoder
+                .feed(chunk.as_ref(), |event| found.push(String::from_utf8_lossy(&event).into_owned()))
+                .expect("within bounds");
+        }
+        found
+    }
+
+    /// However the bytes are cut, the events are the same.
+    fn check(stream: &str, expected: &[&str]) {
+        assert_eq!(events([stream]), expected, "in one piece: {stream:?}");
+        assert_eq!(events(stream.bytes().map(|byte| [byte])), expected, "byte by byte: {stream:?}");
+        for at in 0..stream.len() {
+            let (left, right) = stream.as_bytes().split_at(at);
+            assert_eq!(events([left, right]), expected, "cut at {at}: {stream:?}");
+        }
+    }
+
+    #[test]
+    fn every_line_ending_ends_a_line_once() {
+        for end in ["\n", "\r", "\r\n"] {
+            let stream = format!("data: one{end}{end}data: two{end}{end}");
+            // A lone CR at the very end could still be half of a CRLF, and ends the line all the same.
+            check(&stream, &["one", "two"]);
+        }
+        check("data: a\r\ndata: b\rdata: c\n\r\n", &["a\nb\nc"]);
+    }
+
+    #[test]
+    fn lines_of_data_are_joined_and_one_blank_is_cut() {
+        check("data: {\ndata:\"a\":\ndata:  1}\n\n", &["{\n\"a\":\n 1}"]);
+        check("data\n\n", &[""]);
+        check("data:\ndata:\n\n", &["\n"]);
+    }
+
+    #[test]
+    fn comments_and_other_fields_say_nothing() {
+        check(": keep-alive\n\n:\n\nevent: message\nid: 7\nretry: 10\ndata: x\n\n", &["x"]);
+        check("event: nothing\n\ndatabase: no\n\n", &[]);
+        check("data: [1,2]\nid\n\n", &["[1,2]"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped_at_the_start_alone() {
+        check("\u{feff}data: x\n\n", &["x"]);
+        check("data: x\n\n\u{feff}data: y\n\n", &["x"]);
+        check("data: \u{feff}x\n\n", &["\u{feff}x"]);
+    }
+
+    #[test]
+    fn what_was_not_ended_is_no_event() {
+        check("data: x\n\ndata: lost\n", &["x"]);
+        check("data: lost", &[]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_come_out_as_they_are() {
+        let mut found = Vec::new();
+        Decoder::default().feed(b"data: \xff\xfe\n\n", |event| found.push(event)).expect("within bounds");
+        assert_eq!(found, [&b"\xff\xfe"[..]]);
+    }
+
+    #[test]
+    fn an_event_has_a_largest_size_in_one_line_and_in_many() {
+        let chunk = vec![b'x'; 1 << 20];
+        let mut decoder = Decoder::default();
+        decoder.feed(b"data: ", drop).expect("a few bytes");
+        let fed = (0..20).try_for_each(|_| decoder.feed(&chunk, drop));
+        assert_eq!(fed, Err(Overlong));
+
+        let line = [b"data: ", chunk.as_slice(), b"\n"].concat();
+        let mut decoder = Decoder::default();
+        assert_eq!((0..20).try_for_each(|_| decoder.feed(&line, drop)), Err(Overlong));
+    }
+}

@@ -1,0 +1,260 @@
+//! One child process: started in a group of its own, written to by one task, read and in the end reaped by another.
+
+use std::fmt;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::inbox::Inbox;
+use super::stderr::LastWords;
+use crate::client::{Error, Sent};
+use crate::stdio::MAX_LINE;
+use crate::stdio::lines::{Line, Lines};
+
+/// How long a child gets to end by itself, and then again after it has been told to (I3).
+const GRACE: Duration = Duration::from_secs(2);
+/// How long is waited for what a dead child has left in its pipes: others may hold them open.
+const DRAIN: Duration = Duration::from_millis(500);
+/// How many requests may wait to be written.
+const QUEUE: usize = 64;
+
+/// Starts children, as often as it takes.
+pub(super) struct Launcher {
+    command: CommandWrap,
+    program: String,
+}
+
+impl Launcher {
+    pub(super) fn new(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let program = command.as_std().get_program().to_string_lossy().into_owned();
+        let mut command = CommandWrap::from(command);
+        command.wrap(KillOnDrop);
+        #[cfg(unix)]
+        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+        #[cfg(windows)]
+        command.wrap(process_wrap::tokio::JobObject);
+        Self { command, program }
+    }
+
+    pub(super) fn start(&mut self) -> Result<Child, Error> {
+        let program = &self.program;
+        let mut child = self.command.spawn().map_err(|error| Error::Unreachable {
+            message: format!("cannot start `{program}`: {error}"),
+            sent: Sent::No,
+            source: Some(Box::new(error)),
+        })?;
+        let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
+        let leash = Leash { child, over: false };
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(Error::unreachable(format!("`{program}` came without its pipes"), Sent::No));
+        };
+        tracing::debug!(program, "server process started");
+        let inbox = Arc::new(Inbox::default());
+        let words = LastWords::default();
+        let (queue, queued) = mpsc::unbounded_channel();
+        let (stop, stopped) = oneshot::channel();
+        let supervisor = Supervisor {
+            leash,
+            output: Output { stdout, lines: Lines::new(MAX_LINE), buffer: vec![0; 64 * 1024] },
+            writer: tokio::spawn(write(stdin, queued)),
+            stderr: tokio::spawn(words.clone().listen(program.clone(), stderr)),
+            words,
+            inbox: Arc::clone(&inbox),
+            program: program.clone(),
+        };
+        let places = Arc::new(Semaphore::new(QUEUE));
+        Ok(Child { inbox, queue, places, _stop: stop, supervisor: tokio::spawn(supervisor.run(stopped)) })
+    }
+}
+
+/// A child that runs, or did so when last looked at. Dropping it ends it, in the background.
+pub(super) struct Child {
+    pub(super) inbox: Arc<Inbox>,
+    /// The only strong one: when it goes, the child's standard input is closed.
+    queue: mpsc::UnboundedSender<Queued>,
+    places: Arc<Semaphore>,
+    /// Never sent on: what counts is that it is dropped.
+    _stop: oneshot::Sender<()>,
+    supervisor: JoinHandle<()>,
+}
+
+type Queued = (Bytes, Option<OwnedSemaphorePermit>);
+
+impl Child {
+    pub(super) fn writer(&self) -> Writer {
+        Writer { queue: self.queue.downgrade(), places: Arc::clone(&self.places) }
+    }
+
+    /// Ends the child, and waits until it has ended.
+    pub(super) async fn close(self) {
+        let Self { queue, _stop: stop, supervisor, .. } = self;
+        drop((queue, stop));
+        let _ = supervisor.await;
+    }
+}
+
+/// Writes lines to a child, without keeping it alive. Lines are never cut short, whoever loses patience: a task of
+/// its own does the writing.
+pub(super) struct Writer {
+    queue: mpsc::WeakUnboundedSender<Queued>,
+    places: Arc<Semaphore>,
+}
+
+impl Writer {
+    /// Waits for a place in the queue; whether the line got there.
+    pub(super) async fn write(&self, line: Bytes) -> bool {
+        let place = Arc::clone(&self.places).acquire_owned().await.ok();
+        self.queue.upgrade().is_some_and(|queue| queue.send((line, place)).is_ok())
+    }
+
+    /// For a short line that must not wait.
+    pub(super) fn write_now(&self, line: Bytes) {
+        if let Some(queue) = self.queue.upgrade() {
+            let _ = queue.send((line, None));
+        }
+    }
+}
+
+async fn write(mut stdin: ChildStdin, mut queued: mpsc::UnboundedReceiver<Queued>) {
+    while let Some((line, place)) = queued.recv().await {
+        if let Err(error) = stdin.write_all(&line).await {
+            tracing::debug!(%error, "the server process takes no more input");
+            return;
+        }
+        drop(place);
+    }
+}
+
+/// The process itself. However this goes, the whole group goes with it.
+struct Leash {
+    child: Box<dyn ChildWrapper>,
+    /// The group has been killed, after its leader was waited for: its number may soon be somebody else's.
+    over: bool,
+}
+
+impl Leash {
+    /// Kills what is left of the group.
+    fn kill(&mut self) {
+        // Most often there is nobody left to kill.
+        let _ = self.child.start_kill();
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        if !self.over {
+            self.kill();
+        }
+    }
+}
+
+struct Output {
+    stdout: ChildStdout,
+    lines: Lines,
+    buffer: Vec<u8>,
+}
+
+impl Output {
+    /// Sorts what the child writes, until it closes its standard output. Can be dropped and taken up again.
+    async fn pump(&mut self, inbox: &Inbox) {
+        while let Ok(size @ 1..) = self.stdout.read(&mut self.buffer).await {
+            self.lines.feed(&self.buffer[..size], |line| match line {
+                Line::Whole(line) => inbox.route(line),
+                // There is no telling whose it was.
+                Line::TooLong => inbox.fail(|| {
+                    Error::PeerMisbehaved(format!("it wrote a line longer than {} MiB", MAX_LINE >> 20))
+                }),
+            });
+        }
+    }
+}
+
+struct Supervisor {
+    leash: Leash,
+    output: Output,
+    writer: JoinHandle<()>,
+    stderr: JoinHandle<()>,
+    words: LastWords,
+    inbox: Arc<Inbox>,
+    program: String,
+}
+
+impl Supervisor {
+    /// From the child's first line to its last breath.
+    async fn run(mut self, stopped: oneshot::Receiver<()>) {
+        let (exited, deaf) = tokio::select! {
+            () = self.output.pump(&self.inbox) => (None, true),
+            status = self.leash.child.wait() => (status.ok(), true),
+            _ = stopped => (None, false),
+            _ = &mut self.writer => (None, true),
+        };
+        if deaf {
+            self.writer.abort();
+        }
+        let status = match exited {
+            Some(status) => {
+                let _ = timeout(DRAIN, self.output.pump(&self.inbox)).await;
+                Some(status)
+            }
+            None => self.end().await,
+        };
+        // Whatever the child has left behind in its group goes too, and lets go of the pipes.
+        self.leash.kill();
+        self.leash.over = status.is_some();
+        let _ = timeout(DRAIN, &mut self.stderr).await;
+        let shown = status.map_or_else(|| "it would not end".to_owned(), |status| status.to_string());
+        tracing::debug!(program = self.program, status = shown, "server process ended");
+        self.inbox.end(&format!("`{}` ended ({shown}){}", self.program, self.words.quoted()));
+    }
+
+    /// Waits for the child to end, with growing insistence. Its standard input has been closed (I3).
+    async fn end(&mut self) -> Option<ExitStatus> {
+        for insist in [Insist::Wait, Insist::Terminate, Insist::Kill] {
+            match insist {
+                Insist::Wait => {}
+                #[cfg(unix)]
+                Insist::Terminate => drop(self.leash.child.signal(SIGTERM)),
+                #[cfg(not(unix))]
+                Insist::Terminate => continue,
+                Insist::Kill => self.leash.kill(),
+            }
+            let ended = async {
+                tokio::select! {
+                    status = self.leash.child.wait() => status.ok(),
+                    // A child that is stuck writing cannot end.
+                    () = async { self.output.pump(&self.inbox).await; std::future::pending().await } => None,
+                }
+            };
+            if let Ok(status) = timeout(GRACE, ended).await {
+                return status;
+            }
+        }
+        None
+    }
+}
+
+/// What POSIX calls the polite signal.
+#[cfg(unix)]
+const SIGTERM: i32 = 15;
+
+#[derive(Clone, Copy)]
+enum Insist {
+    Wait,
+    Terminate,
+    Kill,
+}
+
+impl fmt::Debug for Child {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Child").finish_non_exhaustive()
+    }
+}

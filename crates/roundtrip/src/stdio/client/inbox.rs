@@ -1,0 +1,200 @@
+//! What the child writes, sorted by the request it belongs to.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use roundtrip_core::wire::{
+    CancelledNotification, LoggingMessageNotification, Message, Notification, NotificationMeta,
+    NotificationMethod, PARSE_ERROR, ProgressNotification, RequestId,
+};
+use serde::Deserialize;
+
+use crate::client::{Error, Sent, nameless_error};
+
+/// How many notifications may wait in a mailbox. Calls do without those beyond, which are hints; a stream of
+/// changes that falls so far behind ends, because a change must not be lost unnoticed.
+const CAPACITY: usize = 256;
+
+/// The requests under way at one child.
+#[derive(Debug, Default)]
+pub(super) struct Inbox(Mutex<Places>);
+
+#[derive(Debug, Default)]
+struct Places {
+    open: HashMap<RequestId, Arc<Mailbox>>,
+    /// The child is gone: there will be no more answers.
+    ended: bool,
+}
+
+impl Inbox {
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a request's answer; none where the child is gone.
+    pub(super) fn open(&self, id: &RequestId, listens: bool) -> Option<Arc<Mailbox>> {
+        let mut places = self.places();
+        if places.ended {
+            return None;
+        }
+        let mailbox = Arc::new(Mailbox { listens, mail: Mutex::default() });
+        places.open.insert(id.clone(), Arc::clone(&mailbox));
+        Some(mailbox)
+    }
+
+    /// Gives a place up; whether it was still waiting for its answer.
+    pub(super) fn close(&self, id: &RequestId) -> bool {
+        self.places().open.remove(id).is_some()
+    }
+
+    /// Fails everything under way.
+    pub(super) fn fail(&self, error: impl Fn() -> Error) {
+        for mailbox in self.places().open.values() {
+            mailbox.end(error());
+        }
+    }
+
+    /// The child is gone: fails everything under way, and takes nothing more.
+    pub(super) fn end(&self, message: &str) {
+        self.fail(|| Error::unreachable(message, Sent::Maybe));
+        let mut places = self.places();
+        places.ended = true;
+        places.open.clear();
+    }
+
+    /// Takes one line of the child's output.
+    pub(super) fn route(&self, line: &[u8]) {
+        match Message::decode(line) {
+            Ok(Message::Response(response)) => match response.id {
+                Some(id) => self.answer(&id, line),
+                None => self.to_all(line),
+            },
+            Ok(Message::Notification(notification)) => self.notify(&notification, line),
+            // No request is to blame for this more than any other, and none may hang over it.
+            Ok(Message::Request(_)) => self.to_all(line),
+            Err(malformed) => match malformed.id {
+                Some(id) => self.answer(&id, line),
+                None if nameless_error(line).is_some() => self.to_all(line),
+                None => {
+                    let is_json = malformed.error.code != PARSE_ERROR;
+                    tracing::warn!(is_json, "the server wrote a line that is not a message; passed over");
+                }
+            },
+        }
+    }
+
+    fn answer(&self, id: &RequestId, line: &[u8]) {
+        match self.places().open.remove(id) {
+            Some(mailbox) => mailbox.answer(line),
+            None => tracing::debug!(%id, "an answer nobody waits for"),
+        }
+    }
+
+    fn to_all(&self, line: &[u8]) {
+        for mailbox in self.places().open.values() {
+            mailbox.notify(line);
+        }
+    }
+
+    /// Streams of changes are found by their tag, progress by its token; a log message says no more than that some
+    /// request wanted it.
+    fn notify(&self, notification: &Notification<'_>, line: &[u8]) {
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Peek {
+            #[serde(default, rename = "_meta")]
+            meta: Option<NotificationMeta>,
+            #[serde(default)]
+            progress_token: Option<RequestId>,
+            #[serde(default)]
+            request_id: Option<RequestId>,
+        }
+        let peek: Peek =
+            notification.params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let tag = peek.meta.and_then(|meta| meta.subscription_id);
+        let id = match &*notification.method {
+            ProgressNotification::NAME => peek.progress_token,
+            CancelledNotification::NAME => peek.request_id,
+            _ => tag,
+        };
+        let places = self.places();
+        match id {
+            Some(id) => {
+                if let Some(mailbox) = places.open.get(&id) {
+                    mailbox.notify(line);
+                }
+            }
+            None if notification.method == LoggingMessageNotification::NAME => {
+                let calls = places.open.values().filter(|mailbox| !mailbox.listens);
+                calls.for_each(|mailbox| mailbox.notify(line));
+            }
+            None => tracing::debug!(method = &*notification.method, "a notification that belongs nowhere"),
+        }
+    }
+}
+
+/// What has come for one request.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    listens: bool,
+    mail: Mutex<Mail>,
+}
+
+#[derive(Debug, Default)]
+struct Mail {
+    messages: VecDeque<Bytes>,
+    error: Option<Error>,
+    ended: bool,
+    waker: Option<Waker>,
+}
+
+impl Mailbox {
+    fn with(&self, change: impl FnOnce(&mut Mail)) {
+        let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut mail);
+        if let Some(waker) = mail.waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn notify(&self, line: &[u8]) {
+        self.with(|mail| {
+            if mail.messages.len() < CAPACITY {
+                mail.messages.push_back(Bytes::copy_from_slice(line));
+            } else if self.listens && !mail.ended {
+                mail.ended = true;
+                let why = "this stream of changes fell too far behind: listen again, and take changes faster";
+                mail.error = Some(Error::unreachable(why, Sent::Maybe));
+            }
+        });
+    }
+
+    fn answer(&self, line: &[u8]) {
+        self.with(|mail| {
+            mail.messages.push_back(Bytes::copy_from_slice(line));
+            mail.ended = true;
+        });
+    }
+
+    fn end(&self, error: Error) {
+        self.with(|mail| {
+            if !std::mem::replace(&mut mail.ended, true) {
+                mail.error = Some(error);
+            }
+        });
+    }
+
+    pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
+        let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(message) = mail.messages.pop_front() {
+            return Poll::Ready(Some(Ok(message)));
+        }
+        if mail.ended {
+            return Poll::Ready(mail.error.take().map(Err));
+        }
+        mail.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}

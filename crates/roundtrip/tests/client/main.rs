@@ -1,0 +1,25 @@
+//! The client against real servers, in process, over HTTP and stdio, and against peers that misbehave.
+
+#![cfg(feature = "client")]
+
+#[cfg(test)]
+mod cache;
+#[cfg(test)]
+mod calls;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod headers;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod listen;
+#[cfg(test)]
+mod peer;
+#[cfg(test)]
+mod schemas;
+#[cfg(test)]
+#[cfg(unix)]
+mod stdio;
+#[cfg(test)]
+mod versions;

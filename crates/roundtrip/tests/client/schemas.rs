@@ -1,0 +1,66 @@
+//! Results held against what their tools were listed with.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roundtrip::{Client, Error};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::peer::peer;
+
+/// A peer with one tool, which gives one result.
+async fn tool(output_schema: Value, result: Value) -> Client {
+    let tool = json!({ "name": "x", "inputSchema": { "type": "object" }, "outputSchema": output_schema });
+    let (client, _seen) = peer(move |_, request| match request.body["method"].as_str() {
+        Some("tools/list") => request.result(&json!({ "tools": [tool] })),
+        _ => request.result(&result),
+    })
+    .await;
+    client
+}
+
+/// N4: the client, too, holds structured results against the schema of a tool it has listed, and names the place.
+#[tokio::test]
+async fn a_result_that_breaks_its_schema_is_the_servers_fault() {
+    let schema =
+        json!({ "type": "object", "properties": { "sum": { "type": "number" } }, "required": ["sum"] });
+    let result = json!({ "content": [], "structuredContent": { "sum": "three" } });
+    let client = tool(schema.clone(), result).await;
+    client.call_tool("x", ()).await.expect("a tool that was not listed is taken at its word");
+    client.list_tools().await.expect("tools");
+    let error = client.call_tool("x", ()).await.expect_err("not a number");
+    assert!(matches!(&error, Error::PeerMisbehaved(why) if why.contains("/sum")), "{error}");
+
+    let client = tool(schema.clone(), json!({ "content": [] })).await;
+    client.list_tools().await.expect("tools");
+    assert!(matches!(client.call_tool("x", ()).await, Err(Error::PeerMisbehaved(_))), "nothing structured");
+
+    for good in [
+        json!({ "content": [], "structuredContent": { "sum": 3 } }),
+        json!({ "content": [], "isError": true }),
+    ] {
+        let client = tool(schema.clone(), good).await;
+        client.list_tools().await.expect("tools");
+        client.call_tool("x", ()).await.expect("a good result");
+    }
+}
+
+/// N5: a schema's reference to the network is never fetched; the client does without the schema.
+#[tokio::test]
+async fn references_to_the_network_are_never_fetched() {
+    let trap = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = trap.local_addr().expect("an address");
+    let caught = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&caught);
+    tokio::spawn(async move {
+        while trap.accept().await.is_ok() {
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let schema = json!({ "$ref": format!("http://{address}/schema.json") });
+    let client = tool(schema, json!({ "content": [], "structuredContent": 5 })).await;
+    client.list_tools().await.expect("tools");
+    client.call_tool("x", ()).await.expect("taken at its word");
+    assert_eq!(caught.load(Ordering::SeqCst), 0);
+}

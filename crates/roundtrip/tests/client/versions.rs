@@ -1,0 +1,56 @@
+//! Finding a revision that both sides speak.
+
+use roundtrip::{Client, Error};
+use serde_json::{Value, json};
+
+use crate::peer::peer;
+
+fn unsupported(supported: &Value) -> Value {
+    json!({
+        "code": -32022,
+        "message": "unsupported protocol version",
+        "data": { "supported": supported, "requested": "2026-07-28" },
+    })
+}
+
+#[tokio::test]
+async fn a_refused_version_is_tried_again_once_with_one_that_is_supported() {
+    let (client, mut seen) = peer(|number, request| match number {
+        0 => {
+            request.error("400 Bad Request", &unsupported(&json!(["2025-11-25", "2026-07-28", "2099-01-01"])))
+        }
+        _ => request.result(&json!({ "tools": [] })),
+    })
+    .await;
+    assert!(client.list_tools().await.expect("the second time").is_empty());
+    let (first, second) = (seen.recv().await.expect("one"), seen.recv().await.expect("two"));
+    assert_ne!(first.body["id"], second.body["id"], "a new request has a new id");
+    for request in [first, second] {
+        let version = &request.body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
+        assert_eq!(version, "2026-07-28");
+        assert_eq!(request.header("mcp-protocol-version"), Some("2026-07-28"));
+    }
+}
+
+async fn refused(client: &Client) -> Error {
+    client.list_tools().await.expect_err("no version in common")
+}
+
+#[tokio::test]
+async fn no_version_in_common_is_an_error_that_names_both_sides() {
+    let (client, _seen) =
+        peer(|_, request| request.error("400 Bad Request", &unsupported(&json!(["2025-11-25", "1.0"]))))
+            .await;
+    let error = refused(&client).await;
+    let Error::PeerIncompatible(why) = &error else { panic!("incompatible, not {error}") };
+    assert!(why.contains("2025-11-25, 1.0") && why.contains("2026-07-28"), "{why}");
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_what_it_says_it_supports_is_not_asked_for_ever() {
+    let (client, mut seen) =
+        peer(|_, request| request.error("400 Bad Request", &unsupported(&json!(["2026-07-28"])))).await;
+    assert!(matches!(refused(&client).await, Error::Rejected(error) if error.code == -32022));
+    drop(client);
+    assert!(seen.recv().await.is_some() && seen.recv().await.is_some() && seen.try_recv().is_err());
+}
