@@ -1,0 +1,93 @@
+//! The client that the official conformance suite runs against its mock servers: the server's URL is the last
+//! argument, the scenario is in the environment.
+
+use std::error::Error;
+
+use roundtrip::Client;
+use roundtrip::wire::{ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability, Tool};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+#[tokio::main]
+async fn main() -> Outcome {
+    let url = std::env::args().next_back().ok_or("usage: conformance-client URL")?;
+    let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO")?;
+    // It declares everything a client can do, so that every part of a request is there to be looked at.
+    let everything = ClientCapabilities {
+        roots: Some(RootsCapability::default()),
+        sampling: Some(SamplingCapability::default()),
+        elicitation: Some(ElicitationCapability::default()),
+        ..ClientCapabilities::default()
+    };
+    let client = Client::http(url)?.info("roundtrip-conformance", env!("CARGO_PKG_VERSION")).capabilities(everything);
+    match scenario.as_str() {
+        "tools_call" => add_numbers(&client).await,
+        "request-metadata" | "json-schema-ref-no-deref" => Ok(drop(client.list_tools().await?)),
+        "http-standard-headers" => one_of_everything(&client).await,
+        "http-custom-headers" => mirrored_calls(&client).await,
+        "http-invalid-tool-headers" => the_valid_tool(&client).await,
+        "json-schema-2020-12-preservation" => echo_the_schema(&client).await,
+        unknown => Err(format!("no such scenario here: {unknown}").into()),
+    }
+}
+
+async fn add_numbers(client: &Client) -> Outcome {
+    client.list_tools().await?;
+    client.call_tool("add_numbers", json!({ "a": 5, "b": 3 })).await?;
+    Ok(())
+}
+
+/// Each of the methods that have headers of their own.
+async fn one_of_everything(client: &Client) -> Outcome {
+    for tool in client.list_tools().await? {
+        client.call_tool(&tool.name, json!({})).await?;
+    }
+    for resource in client.list_resources().await? {
+        client.read_resource(&resource.uri).await?;
+    }
+    for prompt in client.list_prompts().await? {
+        client.get_prompt(&prompt.name).await?;
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Calls {
+    tool_calls: Vec<Call>,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    name: String,
+    arguments: Value,
+}
+
+async fn mirrored_calls(client: &Client) -> Outcome {
+    client.list_tools().await?;
+    let calls: Calls = serde_json::from_str(&std::env::var("MCP_CONFORMANCE_CONTEXT")?)?;
+    for Call { name, arguments } in calls.tool_calls {
+        client.call_tool(name, arguments).await?;
+    }
+    Ok(())
+}
+
+async fn the_valid_tool(client: &Client) -> Outcome {
+    let tools = client.list_tools().await?;
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    if names != ["valid_tool"] {
+        return Err(format!("the invalid tools should have been left out: {names:?}").into());
+    }
+    client.call_tool("valid_tool", json!({ "region": "us-west1" })).await?;
+    Ok(())
+}
+
+async fn echo_the_schema(client: &Client) -> Outcome {
+    let tools = client.list_tools().await?;
+    let echo = |tool: &&Tool| tool.name == "json_schema_echo";
+    let tool = tools.iter().find(|tool| !echo(tool)).or(tools.first()).ok_or("no tools")?;
+    client.call_tool("json_schema_echo", json!({ "schema": tool.input_schema })).await?;
+    Ok(())
+}
