@@ -21,12 +21,21 @@ impl Client {
     /// # Errors
     /// The first mistake in how the server was put together.
     pub fn in_process(server: Server) -> Result<Self, SetupError> {
-        Ok(Self::new(InProcess { endpoint: server.build()? }))
+        Ok(Self::new(InProcess::new(server.build()?)))
     }
 }
 
-struct InProcess {
+/// A transport to a server in this very process. [`Client::in_process`] is the short way; with an [`Endpoint`] in
+/// hand, or to put a transport of your own around it, this is the long one.
+pub struct InProcess {
     endpoint: Endpoint,
+}
+
+impl InProcess {
+    /// A transport to a started server. Any number of them, and of any other transport, can share one.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint }
+    }
 }
 
 impl Transport for InProcess {

@@ -1,4 +1,63 @@
-//! Roundtrip: a Model Context Protocol SDK.
+//! A Model Context Protocol SDK: servers and clients for revision 2026-07-28.
+//!
+//! # A server
+//!
+//! A handler is an ordinary async function. Its parameter types say what it needs, in any order, and its return type
+//! says what it answers; the tool's input and output schemas come from these types.
+//!
+//! ```
+//! use roundtrip::{Args, Json, Server, State, Tool, ToolError};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Divide { a: f64, b: f64 }
+//!
+//! async fn divide(Args(Divide { a, b }): Args<Divide>) -> Result<Json<f64>, ToolError> {
+//!     if b == 0.0 {
+//!         return Err(ToolError::new("b must not be zero"));
+//!     }
+//!     Ok(Json(a / b))
+//! }
+//!
+//! async fn motto(State(motto): State<String>) -> String {
+//!     motto
+//! }
+//!
+//! let server = Server::new("calculator", "1.0.0")
+//!     .tool(Tool::new("divide", divide).description("Divide two numbers"))
+//!     .tool(Tool::new("motto", motto))
+//!     .state("to divide is to conquer".to_owned());
+//! # server.build().unwrap();
+//! ```
+//!
+//! Serve it with [`Server::serve_http`] or [`Server::serve_stdio`], or mount [`Server::into_http`] into axum or any other
+//! tower stack.
+//!
+//! # A client
+//!
+//! ```
+//! # #[cfg(feature = "client")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use roundtrip::{Client, Server, Tool};
+//!
+//! let server = Server::new("greeter", "1.0.0").tool(Tool::new("hello", async || "hello"));
+//! let client = Client::in_process(server)?;             // or Client::http(url)?, or Client::stdio(command)
+//! let result = client.call_tool("hello", serde_json::json!({})).await?;
+//! assert_eq!(result.content[0].as_text(), Some("hello"));
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "client"))]
+//! # fn main() {}
+//! ```
+//!
+//! # Rooms
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`server`] | what a server offers, handlers and their parameters |
+//! | `client` | calls as builders, and the `Transport` trait (feature `client`, on by default) |
+//! | [`http`], [`stdio`] | the edges: bytes to messages and back |
+//! | [`wire`] | the specification's nouns in the specification's spelling |
 
 #[cfg(feature = "client")]
 pub mod client;
@@ -11,8 +70,25 @@ pub mod stdio;
 
 #[cfg(feature = "client")]
 pub use client::{Change, Changes, Client, Error};
+#[cfg(feature = "client")]
+pub use in_process::InProcess;
 pub use roundtrip_core::wire;
 pub use server::{
     Args, Cache, Caller, Catalog, Extension, Json, Log, Principal, Progress, Prompt, Resource,
     ResourceTemplate, Server, State, Tool, ToolError, Uri,
 };
+
+/// Everything a reader can copy out of the README and the manual compiles and, where it can, runs.
+#[cfg(all(doctest, feature = "client"))]
+mod copied {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/manual/servers.md")]
+    struct Servers;
+    #[doc = include_str!("../../../docs/manual/clients.md")]
+    struct Clients;
+    #[doc = include_str!("../../../docs/manual/transports.md")]
+    struct Transports;
+    #[doc = include_str!("../../../docs/manual/limits.md")]
+    struct Limits;
+}

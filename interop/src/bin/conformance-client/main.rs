@@ -21,7 +21,8 @@ async fn main() -> Outcome {
         elicitation: Some(ElicitationCapability::default()),
         ..ClientCapabilities::default()
     };
-    let client = Client::http(url)?.info("roundtrip-conformance", env!("CARGO_PKG_VERSION")).capabilities(everything);
+    let client =
+        Client::http(url)?.info("roundtrip-conformance", env!("CARGO_PKG_VERSION")).capabilities(everything);
     match scenario.as_str() {
         "tools_call" => add_numbers(&client).await,
         "request-metadata" | "json-schema-ref-no-deref" => Ok(drop(client.list_tools().await?)),
