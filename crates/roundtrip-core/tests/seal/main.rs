@@ -1,0 +1,4 @@
+//! The seal against the requirements.
+
+#[cfg(test)]
+mod arguments;
