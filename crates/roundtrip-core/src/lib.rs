@@ -6,7 +6,9 @@
 //! | room | what it holds |
 //! |---|---|
 //! | [`wire`] | the specification's nouns in the specification's spelling |
+//! | [`seal`] | a flow's state as an opaque token, and back: key ring, claims, bindings |
 //! | [`error`] | errors by who must act; the one mapping to JSON-RPC code and HTTP status |
 
 pub mod error;
+pub mod seal;
 pub mod wire;

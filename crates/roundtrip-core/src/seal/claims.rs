@@ -1,0 +1,145 @@
+//! What a token says about itself, and its bytes.
+//!
+//! The bytes are written by hand: the fields are few and of fixed size, there is exactly one spelling of each
+//! value, and nothing that a token holds can change because a library's encoding did.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::digest::hex;
+use super::{Binding, CLOCK_SKEW, Digest, Limits, Reason, Timestamp};
+
+/// The version of the bytes below.
+const FORMAT: u8 = 1;
+/// The flag that says a principal follows.
+const PRINCIPAL: u8 = 1;
+/// The most bytes that claims take.
+pub(super) const MAX_LEN: usize = 2 + 16 + 4 + 3 * 8 + 4 * Digest::LEN;
+
+/// A call and all its retries.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FlowId([u8; 16]);
+
+impl FlowId {
+    /// A flow named by random bytes.
+    pub const fn new(random: [u8; 16]) -> Self {
+        Self(random)
+    }
+
+    /// Its bytes.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for FlowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+impl fmt::Debug for FlowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+/// What a token says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claims {
+    /// The flow it belongs to.
+    pub flow: FlowId,
+    /// The round that made it, counted from 1.
+    pub round: u32,
+    /// When the flow's first round made a token.
+    pub started_at: Timestamp,
+    /// When it was made.
+    pub issued_at: Timestamp,
+    /// When it stops being good.
+    pub expires_at: Timestamp,
+    /// The call it may be presented with.
+    pub binding: Binding,
+}
+
+impl Claims {
+    /// The claims of a flow's first round.
+    pub fn begin(flow: FlowId, binding: Binding, now: Timestamp, ttl: Duration) -> Self {
+        Self { flow, round: 1, started_at: now, issued_at: now, expires_at: now.plus(ttl), binding }
+    }
+
+    /// The claims of the round after this one.
+    #[must_use]
+    pub fn next_round(&self, now: Timestamp, ttl: Duration) -> Self {
+        Self { round: self.round.saturating_add(1), issued_at: now, expires_at: now.plus(ttl), ..*self }
+    }
+
+    /// Whether a token that says this is good for that call, now.
+    pub(super) fn check(&self, expected: &Binding, now: Timestamp, limits: &Limits) -> Result<(), Reason> {
+        self.binding.check(expected)?;
+        if self.issued_at > now.plus(CLOCK_SKEW) {
+            return Err(Reason::NotYetValid);
+        }
+        if now > self.expires_at.plus(CLOCK_SKEW) {
+            return Err(Reason::Expired);
+        }
+        match limits.max_flow_age {
+            Some(age) if now > self.started_at.plus(age).plus(CLOCK_SKEW) => Err(Reason::FlowTooOld),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let flags = if self.binding.principal.is_some() { PRINCIPAL } else { 0 };
+        out.extend_from_slice(&[FORMAT, flags]);
+        out.extend_from_slice(&self.flow.0);
+        out.extend_from_slice(&self.round.to_le_bytes());
+        for moment in [self.started_at, self.issued_at, self.expires_at] {
+            out.extend_from_slice(&moment.as_unix().to_le_bytes());
+        }
+        for digest in [self.binding.audience, self.binding.target, self.binding.arguments] {
+            out.extend_from_slice(digest.as_bytes());
+        }
+        if let Some(principal) = self.binding.principal {
+            out.extend_from_slice(principal.as_bytes());
+        }
+    }
+
+    /// Reads claims from the front of `rest`, and leaves the payload.
+    pub(super) fn decode(rest: &mut &[u8]) -> Result<Self, Reason> {
+        let [format] = take(rest)?;
+        if format != FORMAT {
+            return Err(Reason::Format(format));
+        }
+        let [flags] = take(rest)?;
+        if flags & !PRINCIPAL != 0 {
+            return Err(Reason::Malformed);
+        }
+        Ok(Self {
+            flow: FlowId(take(rest)?),
+            round: u32::from_le_bytes(take(rest)?),
+            started_at: moment(rest)?,
+            issued_at: moment(rest)?,
+            expires_at: moment(rest)?,
+            binding: Binding {
+                audience: digest(rest)?,
+                target: digest(rest)?,
+                arguments: digest(rest)?,
+                principal: if flags & PRINCIPAL == 0 { None } else { Some(digest(rest)?) },
+            },
+        })
+    }
+}
+
+fn moment(rest: &mut &[u8]) -> Result<Timestamp, Reason> {
+    take(rest).map(|bytes| Timestamp::from_unix(u64::from_le_bytes(bytes)))
+}
+
+fn digest(rest: &mut &[u8]) -> Result<Digest, Reason> {
+    take(rest).map(Digest::from_bytes)
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Reason> {
+    let (head, tail) = rest.split_first_chunk().ok_or(Reason::Malformed)?;
+    *rest = tail;
+    Ok(*head)
+}

@@ -1,0 +1,136 @@
+//! A secret, and how it is written.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::{
+    GeneralPurpose, STANDARD_PAD_INDIFFERENT, URL_SAFE_NO_PAD, URL_SAFE_PAD_INDIFFERENT,
+};
+use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
+use hkdf::Hkdf;
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use super::digest::hex;
+
+/// Separates what we derive from a secret from what others may derive from it.
+const SALT: &[u8] = b"roundtrip/seal/1";
+
+/// A secret of 32 bytes or more. It is wiped from memory when dropped, and never shown.
+pub struct Key(Zeroizing<Vec<u8>>);
+
+impl Key {
+    /// The fewest bytes that a secret has.
+    pub const MIN_LEN: usize = 32;
+
+    /// A new secret from random bytes: whoever calls must have drawn them from a cryptographic source.
+    pub fn generate(random: [u8; Self::MIN_LEN]) -> Self {
+        Self(Zeroizing::new(random.to_vec()))
+    }
+
+    /// A secret from bytes that are secret already.
+    ///
+    /// # Errors
+    /// When there are too few of them.
+    pub fn from_bytes(secret: &[u8]) -> Result<Self, KeyError> {
+        Self::checked(Zeroizing::new(secret.to_vec()))
+    }
+
+    /// Reads a secret in base64 (either alphabet, padded or not) or in hex.
+    ///
+    /// # Errors
+    /// When it is neither, or too short.
+    pub fn from_text(text: &str) -> Result<Self, KeyError> {
+        // Text in hex digits alone is hex: read as base64, too short a secret would pass for a longer one.
+        if text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Self::checked(from_hex(text)?);
+        }
+        let engine: GeneralPurpose =
+            if text.contains(['-', '_']) { URL_SAFE_PAD_INDIFFERENT } else { STANDARD_PAD_INDIFFERENT };
+        Self::checked(Zeroizing::new(engine.decode(text).map_err(|_| KeyError::Malformed)?))
+    }
+
+    /// The secret as text that [`from_text`](Self::from_text) reads: for the file or the variable it is kept in,
+    /// and nowhere else.
+    pub fn to_text(&self) -> String {
+        URL_SAFE_NO_PAD.encode(&*self.0)
+    }
+
+    fn checked(secret: Zeroizing<Vec<u8>>) -> Result<Self, KeyError> {
+        if secret.len() < Self::MIN_LEN {
+            return Err(KeyError::Short { bytes: secret.len() });
+        }
+        Ok(Self(secret))
+    }
+
+    /// What is derived from the secret, which is not needed any more after that.
+    #[expect(clippy::expect_used, reason = "hkdf fails only when asked for more than 8,160 bytes")]
+    pub(super) fn derive(&self) -> (KeyId, Box<XChaCha20Poly1305>) {
+        let hkdf = Hkdf::<Sha256>::new(Some(SALT), &self.0);
+        let mut id = [0; KeyId::LEN];
+        let mut cipher = Zeroizing::new([0; 32]);
+        hkdf.expand(b"key id", &mut id).expect("a short output");
+        hkdf.expand(b"xchacha20poly1305", &mut *cipher).expect("a short output");
+        // Boxed, so that moving it about leaves no copies that nobody wipes.
+        (KeyId(id), Box::new(XChaCha20Poly1305::new((&*cipher).into())))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({})", self.derive().0)
+    }
+}
+
+fn from_hex(text: &str) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
+        return Err(KeyError::Malformed);
+    };
+    let digit = |byte: u8| char::from(byte).to_digit(16).ok_or(KeyError::Malformed);
+    let mut secret = Zeroizing::new(Vec::with_capacity(pairs.len()));
+    for &[high, low] in pairs {
+        secret.push((digit(high)? << 4 | digit(low)?) as u8);
+    }
+    Ok(secret)
+}
+
+/// The public name of a key: derived from the secret, and no help in finding it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyId(pub(super) [u8; Self::LEN]);
+
+impl KeyId {
+    /// How many bytes an id has.
+    pub const LEN: usize = 4;
+
+    /// Its bytes.
+    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+/// Why something is not a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// Too few bytes.
+    #[error("a key needs {} bytes or more and this one has {bytes}", Key::MIN_LEN)]
+    Short {
+        /// How many there are.
+        bytes: usize,
+    },
+    /// Neither base64 nor hex.
+    #[error("a key is written in base64 or in hex, and this is neither")]
+    Malformed,
+}

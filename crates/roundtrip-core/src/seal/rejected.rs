@@ -1,0 +1,121 @@
+//! Why a token is refused, for the log; and the one sentence for the client.
+
+use std::fmt;
+
+use serde_json::json;
+
+use super::{CodecError, KeyId};
+use crate::wire::ErrorObject;
+
+/// Why a token is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Longer than allowed; not even decoded.
+    #[error("it is longer than allowed")]
+    TooLarge,
+    /// Not a token in the one spelling that tokens have, or not one that holds what tokens hold.
+    #[error("it is malformed")]
+    Malformed,
+    /// Of a version this release does not read.
+    #[error("it has format {0}, which this release does not read")]
+    Format(u8),
+    /// Sealed with a key that is not on the ring.
+    #[error("its key is not on the ring")]
+    UnknownKey,
+    /// Changed, or never made by a holder of the key.
+    #[error("it was changed or forged")]
+    Forged,
+    /// The codec could not open it.
+    #[error("the codec did not open it")]
+    Codec,
+    /// Made for another service.
+    #[error("it was made for another audience")]
+    WrongAudience,
+    /// Made for another caller, or for a known one and presented by an unknown one, or the reverse.
+    #[error("it was made for another principal")]
+    WrongPrincipal,
+    /// Made for another method, or another tool, prompt or resource.
+    #[error("it was made for another method or target")]
+    WrongTarget,
+    /// Made for a call with other arguments.
+    #[error("it was made for other arguments")]
+    WrongArguments,
+    /// Made later than now, by more than clocks may differ.
+    #[error("it was made in the future: the clocks of two instances differ")]
+    NotYetValid,
+    /// Presented too late.
+    #[error("it has expired")]
+    Expired,
+    /// The flow has gone on longer than allowed.
+    #[error("its flow is older than allowed")]
+    FlowTooOld,
+}
+
+/// A token that was refused. The client learns nothing of the reason: answer with
+/// [`error_object`](Self::error_object), and log this.
+#[derive(Debug)]
+pub struct Rejected {
+    /// Why.
+    pub reason: Reason,
+    /// The key that it says it was sealed with.
+    pub key: Option<KeyId>,
+    source: Option<CodecError>,
+}
+
+impl Rejected {
+    pub(super) fn by_key(reason: Reason, key: KeyId) -> Self {
+        Self { reason, key: Some(key), source: None }
+    }
+
+    pub(super) fn by_codec(source: CodecError) -> Self {
+        Self { reason: Reason::Codec, key: None, source: Some(source) }
+    }
+
+    /// What the client is told: the same for every reason, so that nothing can be learnt by trying.
+    pub fn error_object(&self) -> ErrorObject {
+        ErrorObject::invalid_params("Invalid or expired requestState")
+            .with_data(json!({ "reason": "invalid_request_state" }))
+    }
+}
+
+impl From<Reason> for Rejected {
+    fn from(reason: Reason) -> Self {
+        Self { reason, key: None, source: None }
+    }
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the request state was refused: {}", self.reason)?;
+        match self.key {
+            Some(key) => write!(f, " (key {key})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Rejected {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// Why a state could not be sealed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// The token would be longer than allowed.
+    #[error(
+        "the sealed state would have {size} characters and {limit} are allowed: remember less in this flow"
+    )]
+    TooLarge {
+        /// How long the token would be.
+        size: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// The codec failed.
+    #[error("the codec did not seal the state")]
+    Codec(#[source] CodecError),
+}

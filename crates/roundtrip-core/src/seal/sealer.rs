@@ -1,0 +1,104 @@
+//! One way to seal and open, whoever does the crypto.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::token::{BY_CODEC, admit, decode, fits};
+use super::{Binding, Claims, Codec, Keyring, Limits, Opened, Rejected, SealError, Timestamp, claims};
+
+/// What codecs authenticate beside the token's bytes; the last byte is the token's version.
+const ASSOCIATED: &[u8] = b"roundtrip/request-state/\x02";
+
+/// Seals and opens with a key ring, or with a codec of one's own.
+///
+/// With a key ring nothing is waited for and nothing boxed: the futures are ready when first polled.
+#[derive(Clone)]
+pub struct Sealer {
+    by: By,
+    limits: Limits,
+}
+
+#[derive(Clone)]
+enum By {
+    Keyring(Keyring),
+    Codec(Arc<dyn Codec>),
+}
+
+impl Sealer {
+    /// Seals with a key ring.
+    pub fn new(keyring: Keyring) -> Self {
+        Self { by: By::Keyring(keyring), limits: Limits::default() }
+    }
+
+    /// Seals with a codec.
+    pub fn with_codec(codec: impl Codec + 'static) -> Self {
+        Self { by: By::Codec(Arc::new(codec)), limits: Limits::default() }
+    }
+
+    /// Sets what is allowed of a token.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What is allowed of a token.
+    pub fn allowed(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Seals a flow's state. The nonce must be random; a codec has its own and ignores it.
+    ///
+    /// # Errors
+    /// When the token would be longer than allowed, or the codec fails.
+    pub async fn seal(&self, claims: &Claims, payload: &[u8], nonce: [u8; 24]) -> Result<String, SealError> {
+        let codec = match &self.by {
+            By::Keyring(keyring) => return keyring.seal(claims, payload, nonce, &self.limits),
+            By::Codec(codec) => codec,
+        };
+        let mut plain = Vec::with_capacity(claims::MAX_LEN + payload.len());
+        claims.encode(&mut plain);
+        plain.extend_from_slice(payload);
+        let sealed = codec.seal(&plain, ASSOCIATED).await.map_err(SealError::Codec)?;
+        fits(1 + sealed.len(), &self.limits)?;
+        let mut bytes = Vec::with_capacity(1 + sealed.len());
+        bytes.push(BY_CODEC);
+        bytes.extend_from_slice(&sealed);
+        Ok(URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    /// Opens a token that came with the call described by `expected`.
+    ///
+    /// # Errors
+    /// When it does not open, is not of that call, or is not good now.
+    pub async fn open(&self, token: &str, expected: &Binding, now: Timestamp) -> Result<Opened, Rejected> {
+        let codec = match &self.by {
+            By::Keyring(keyring) => return keyring.open(token, expected, now, &self.limits),
+            By::Codec(codec) => codec,
+        };
+        let bytes = decode(token, BY_CODEC, &self.limits)?;
+        let sealed = bytes.get(1..).unwrap_or_default();
+        let plain = codec.open(sealed, ASSOCIATED).await.map_err(Rejected::by_codec)?;
+        Ok(admit(plain, 0, expected, now, &self.limits)?)
+    }
+}
+
+impl From<Keyring> for Sealer {
+    fn from(keyring: Keyring) -> Self {
+        Self::new(keyring)
+    }
+}
+
+impl fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Sealer");
+        match &self.by {
+            By::Keyring(keyring) => shown.field("by", keyring),
+            By::Codec(_) => shown.field("by", &format_args!("codec")),
+        };
+        shown.field("limits", &self.limits).finish()
+    }
+}
