@@ -5,7 +5,8 @@
     message = "`{Self}` cannot be a field of a form",
     label = "not something a form can ask for",
     note = "elicitation forms are flat: a field is a `String`, a `bool`, an integer of up to 64 bits, an `f32` or \
-            `f64`, an enum with `#[derive(Choice)]`, a `Vec` of such an enum, or an `Option` of one of these"
+            `f64`, an enum with `#[derive(Choice)]`, a `Vec` of such an enum, or an `Option` of one of these",
+    note = "the derive macro sees a type's name only, so write these types by their own names, not by an alias"
 )]
 pub trait Choice: Sized + Send + 'static {
     /// What there is to choose from, in the order people shall see it.

@@ -3,14 +3,11 @@
 use serde_json::Value;
 
 use super::check::{answer, default_of, validate, whole};
-use super::format;
-pub use super::{Alternative, Asks, Choice, Definition, Form, Problems};
-pub use crate::wire::{
-    BooleanSchema, ElicitSchema, JsonObject, NumberSchema, PrimitiveSchemaDefinition, StringSchema,
-};
+use super::{Alternative, Definition, Problems, format};
+pub use crate::wire::{BooleanSchema, JsonObject, NumberSchema, PrimitiveSchemaDefinition, StringSchema};
 use crate::wire::{
-    TitledItems, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, TitledValue, UntitledItems,
-    UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
+    ElicitSchema, TitledItems, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, TitledValue,
+    UntitledItems, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
 
 /// A form's fields in their order, and which of them must be filled.
@@ -25,13 +22,28 @@ pub fn define(fields: Vec<(&str, bool, PrimitiveSchemaDefinition)>) -> Definitio
     Definition::new(schema)
 }
 
+/// What is set for a field of one choice.
+#[derive(Debug)]
+pub struct Single {
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub default: Option<String>,
+}
+
+/// What is set for a field of several choices.
+#[derive(Debug)]
+pub struct Multiple {
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub min_items: Option<u64>,
+    pub max_items: Option<u64>,
+    pub default: Option<Vec<String>>,
+}
+
 /// A field for one of several values.
-pub fn single<T: Choice>(
-    title: Option<String>,
-    description: Option<String>,
-    default: Option<String>,
-) -> PrimitiveSchemaDefinition {
-    match titled(T::ALTERNATIVES) {
+pub fn single(alternatives: &[Alternative], settings: Single) -> PrimitiveSchemaDefinition {
+    let Single { title, description, default } = settings;
+    match titled(alternatives) {
         Some(one_of) => PrimitiveSchemaDefinition::TitledSingleSelect(TitledSingleSelectEnumSchema {
             title,
             description,
@@ -41,21 +53,16 @@ pub fn single<T: Choice>(
         None => PrimitiveSchemaDefinition::UntitledSingleSelect(UntitledSingleSelectEnumSchema {
             title,
             description,
-            values: values(T::ALTERNATIVES),
+            values: values(alternatives),
             default,
         }),
     }
 }
 
 /// A field for some of several values.
-pub fn multiple<T: Choice>(
-    title: Option<String>,
-    description: Option<String>,
-    min_items: Option<u64>,
-    max_items: Option<u64>,
-    default: Option<Vec<String>>,
-) -> PrimitiveSchemaDefinition {
-    match titled(T::ALTERNATIVES) {
+pub fn multiple(alternatives: &[Alternative], settings: Multiple) -> PrimitiveSchemaDefinition {
+    let Multiple { title, description, min_items, max_items, default } = settings;
+    match titled(alternatives) {
         Some(any_of) => PrimitiveSchemaDefinition::TitledMultiSelect(TitledMultiSelectEnumSchema {
             title,
             description,
@@ -69,10 +76,22 @@ pub fn multiple<T: Choice>(
             description,
             min_items,
             max_items,
-            items: UntitledItems { values: values(T::ALTERNATIVES), ..UntitledItems::default() },
+            items: UntitledItems { values: values(alternatives), ..UntitledItems::default() },
             default,
         }),
     }
+}
+
+/// Whether a default is among the values. An enum without any has failed to derive, and said so.
+pub const fn offers(alternatives: &[Alternative], value: &str) -> bool {
+    let mut rest = alternatives;
+    while let [alternative, others @ ..] = rest {
+        if same(alternative.value.as_bytes(), value.as_bytes()) {
+            return true;
+        }
+        rest = others;
+    }
+    alternatives.is_empty()
 }
 
 fn values(alternatives: &[Alternative]) -> Vec<String> {
@@ -87,18 +106,6 @@ fn titled(alternatives: &[Alternative]) -> Option<Vec<TitledValue>> {
     };
     let any = alternatives.iter().any(|alternative| alternative.title.is_some());
     any.then(|| alternatives.iter().map(title).collect())
-}
-
-/// Whether a default is among the values of its type.
-pub const fn offers<T: Choice>(value: &str) -> bool {
-    let mut rest = T::ALTERNATIVES;
-    while let [alternative, others @ ..] = rest {
-        if same(alternative.value.as_bytes(), value.as_bytes()) {
-            return true;
-        }
-        rest = others;
-    }
-    false
 }
 
 const fn same(mut one: &[u8], mut other: &[u8]) -> bool {
@@ -178,12 +185,12 @@ pub fn short_number(value: &Value) -> Result<f32, String> {
 }
 
 /// Reads a choice.
-pub fn choice<T: Choice>(value: &Value) -> Result<T, String> {
-    value.as_str().and_then(T::from_value).ok_or_else(|| "must be one of the choices".to_owned())
+pub fn choice<T>(value: &Value, from_value: fn(&str) -> Option<T>) -> Result<T, String> {
+    value.as_str().and_then(from_value).ok_or_else(|| "must be one of the choices".to_owned())
 }
 
 /// Reads a list of choices.
-pub fn choices<T: Choice>(value: &Value) -> Result<Vec<T>, String> {
+pub fn choices<T>(value: &Value, from_value: fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
     let items = value.as_array().ok_or_else(|| "must be a list".to_owned())?;
-    items.iter().map(choice).collect()
+    items.iter().map(|item| choice(item, from_value)).collect()
 }
