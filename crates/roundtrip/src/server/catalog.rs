@@ -67,7 +67,8 @@ pub(crate) trait Entry {
     const KIND: &'static str;
     const CHANGE: Change<'static>;
     type Ready: Listed;
-    fn name(&self) -> &str;
+    /// What it is looked up by.
+    fn key(&self) -> &str;
     fn needs(&self) -> &Needs;
     fn finish(self) -> Result<Self::Ready, SetupError>;
     fn completes(_: &Self::Ready) -> bool {
@@ -107,7 +108,7 @@ impl Catalog {
     /// When the name is taken, or what is offered is not well formed.
     pub fn add<O: Offer>(&self, offer: O) -> Result<(), SetupError> {
         let Needs { state, logging, .. } = offer.needs();
-        let (name, logging) = (offer.name().to_owned(), *logging);
+        let (name, logging) = (offer.key().to_owned(), *logging);
         let wanted = Wanted { kind: O::KIND, name: name.clone(), state: state.clone() };
         let started = self.0.state.get();
         if let Some(state) = started {

@@ -17,6 +17,10 @@ use super::outbox::Outbox;
 use super::subscription::Subscription;
 
 /// What a call has to say next.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and a box would cost every call an allocation"
+)]
 #[derive(Debug)]
 pub enum Event {
     /// A notification to send before the result: one whole JSON-RPC message.
@@ -38,6 +42,10 @@ pub struct InFlight {
 }
 
 /// What there is to poll. Handlers keep their own type here, so that a call costs one box and not two.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one a call, and a box would cost every call an allocation"
+)]
 pub(crate) enum Work {
     Ready(Option<Outcome>),
     Tool(HandlerFuture<CallToolResult>),

@@ -81,7 +81,7 @@ impl Entry for Prompt {
     const CHANGE: Change<'static> = Change::Prompts;
     type Ready = PromptEntry;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.definition.name
     }
 

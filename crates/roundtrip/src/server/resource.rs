@@ -119,7 +119,7 @@ impl Entry for Resource {
     const CHANGE: Change<'static> = Change::Resources;
     type Ready = ResourceEntry;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.definition.uri
     }
 
@@ -175,7 +175,7 @@ impl Entry for ResourceTemplate {
     const CHANGE: Change<'static> = Change::Resources;
     type Ready = TemplateEntry;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.definition.uri_template
     }
 

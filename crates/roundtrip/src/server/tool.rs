@@ -116,7 +116,7 @@ impl Entry for Tool {
     const CHANGE: Change<'static> = Change::Tools;
     type Ready = ToolEntry;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.definition.name
     }
 

@@ -11,7 +11,7 @@ pub(crate) struct Lines {
 }
 
 /// What a chunk held.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
     Whole(&'a [u8]),
     TooLong,

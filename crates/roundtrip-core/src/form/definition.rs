@@ -1,0 +1,56 @@
+//! A form's schema with what is computed from it once.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::wire::{ElicitSchema, Raw};
+
+/// Sets these digests apart from any other; the number changes with what is digested.
+const DOMAIN: &[u8] = b"roundtrip form 1\0";
+
+/// A form's schema, its JSON text and a digest of that text.
+///
+/// All three are made once per form, so that asking a question that has been answered costs a comparison.
+#[derive(Clone)]
+pub struct Definition {
+    schema: ElicitSchema,
+    json: Raw,
+    digest: [u8; 16],
+}
+
+impl Definition {
+    /// Serialises and digests a schema.
+    #[expect(
+        clippy::expect_used,
+        reason = "the keys of a schema are strings, which is all that serialising can trip over"
+    )]
+    pub fn new(schema: ElicitSchema) -> Self {
+        let json = Raw::of(&schema).expect("a schema serialises");
+        let hash = Sha256::new_with_prefix(DOMAIN).chain_update(json.get()).finalize();
+        let mut digest = [0; 16];
+        digest.copy_from_slice(&hash[..16]);
+        Self { schema, json, digest }
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &ElicitSchema {
+        &self.schema
+    }
+
+    /// The schema as it goes over the wire.
+    pub fn json(&self) -> &Raw {
+        &self.json
+    }
+
+    /// What tells this form from any other: the same in every process that has the same form.
+    pub fn digest(&self) -> [u8; 16] {
+        self.digest
+    }
+}
+
+impl fmt::Debug for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Definition").field(&self.json).finish()
+    }
+}

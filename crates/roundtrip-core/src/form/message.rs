@@ -1,0 +1,79 @@
+//! What the user is told, with arguments of the call in it.
+
+use serde_json::Value;
+
+use crate::wire::JsonObject;
+
+/// Puts arguments of a call where a message names them: `{name}` becomes the top-level argument of that name,
+/// text as it is and anything else as JSON.
+///
+/// `{{` and `}}` stand for the braces themselves. A name no argument has stays as it is written, braces and
+/// all, and so does a brace without a partner. What an argument says is not looked at again.
+///
+/// ```
+/// # use roundtrip_core::form::fill_message;
+/// let arguments = serde_json::json!({ "restaurant": "Nopa", "people": 2 });
+/// let message = fill_message("A table for {people} at {restaurant}?", arguments.as_object().unwrap());
+/// assert_eq!(message, "A table for 2 at Nopa?");
+/// ```
+pub fn fill_message(template: &str, arguments: &JsonObject) -> String {
+    let mut message = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '}']) {
+        message.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if rest.starts_with("{{") || rest.starts_with("}}") {
+            message.push_str(&rest[..1]);
+            rest = &rest[2..];
+        } else if let Some((name, after)) = placeholder(rest) {
+            match arguments.get(name) {
+                Some(Value::String(text)) => message.push_str(text),
+                Some(value) => message.push_str(&value.to_string()),
+                None => message.push_str(&rest[..rest.len() - after.len()]),
+            }
+            rest = after;
+        } else {
+            message.push_str(&rest[..1]);
+            rest = &rest[1..];
+        }
+    }
+    message.push_str(rest);
+    message
+}
+
+/// The name in `{name}`, and what comes after.
+fn placeholder(text: &str) -> Option<(&str, &str)> {
+    let (name, after) = text.strip_prefix('{')?.split_once('}')?;
+    (!name.is_empty() && !name.contains('{')).then_some((name, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::fill_message;
+
+    #[track_caller]
+    fn filled(template: &str, expected: &str) {
+        let arguments = json!({ "name": "Ada {age}", "age": 36, "tags": ["a"], "none": null });
+        assert_eq!(fill_message(template, arguments.as_object().unwrap()), expected);
+    }
+
+    #[test]
+    fn names_become_arguments() {
+        filled("Is {name} {age}?", "Is Ada {age} 36?");
+        filled("{tags}{none}", "[\"a\"]null");
+        filled("grün {age}", "grün 36");
+    }
+
+    #[test]
+    fn what_names_no_argument_stays() {
+        filled("{nobody} {} { } } {", "{nobody} {} { } } {");
+        filled("{a{age}", "{a36");
+    }
+
+    #[test]
+    fn doubled_braces_are_braces() {
+        filled("{{age}} {{{age}}}", "{age} {36}");
+    }
+}

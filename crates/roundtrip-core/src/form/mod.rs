@@ -1,0 +1,87 @@
+//! Forms: what a question's schema may be, how an answer is checked against it, and how a Rust type stands for
+//! both (client, "Elicitation", "Form Mode Elicitation Requests").
+//!
+//! The schema itself is [`wire::ElicitSchema`](crate::wire::ElicitSchema); this room adds the rules. The server
+//! checks the answers it gets with them, the client those it is about to send. `#[derive(Form)]` and
+//! `#[derive(Choice)]` write the implementations of the traits here.
+
+mod check;
+mod choice;
+mod definition;
+#[doc(hidden)]
+pub mod derive;
+mod format;
+mod message;
+mod problem;
+#[cfg(test)]
+mod tests;
+
+pub use check::{check, fill_defaults};
+pub use choice::{Alternative, Choice};
+pub use definition::Definition;
+pub use message::fill_message;
+pub use problem::{Problem, Problems};
+
+use crate::wire::JsonObject;
+
+/// A type that stands for a form: its schema, and the reading of an answer. Derived with `#[derive(Form)]`.
+///
+/// By hand, which a schema needs that no type can spell, keep the definition in a static so that it is
+/// serialised once:
+///
+/// ```
+/// # use std::sync::LazyLock;
+/// # use roundtrip_core::form::{Definition, Form, Problems, check};
+/// # use roundtrip_core::wire::{BooleanSchema, ElicitSchema, JsonObject, PrimitiveSchemaDefinition};
+/// struct Consent(bool);
+///
+/// impl Form for Consent {
+///     fn definition() -> &'static Definition {
+///         static DEFINITION: LazyLock<Definition> = LazyLock::new(|| {
+///             let agree = PrimitiveSchemaDefinition::Boolean(BooleanSchema::default());
+///             Definition::new(ElicitSchema {
+///                 properties: vec![("agree".to_owned(), agree)],
+///                 ..ElicitSchema::default()
+///             })
+///         });
+///         &DEFINITION
+///     }
+///
+///     fn from_content(content: &JsonObject) -> Result<Self, Problems> {
+///         let content = check(Self::definition().schema(), content)?;
+///         Ok(Self(content.get("agree").is_some_and(|agree| agree == true)))
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a form",
+    label = "not a form",
+    note = "a struct with named fields becomes one with `#[derive(Form)]`"
+)]
+pub trait Form: Sized + Send + 'static {
+    /// What is asked: the same for every question of this type.
+    fn definition() -> &'static Definition;
+
+    /// Reads what the user filled in. Fields the form does not have are left aside; defaults stand in for
+    /// fields that were left out.
+    ///
+    /// # Errors
+    /// When the content breaks the schema.
+    fn from_content(content: &JsonObject) -> Result<Self, Problems>;
+}
+
+/// A form that knows how it is asked for, so that a handler can take its answer as a parameter.
+///
+/// `#[derive(Form)]` implements it for a form with `#[form(key = "..", message = "..")]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how it is asked for",
+    label = "not a question",
+    note = "a form becomes a question with `#[derive(Form)]` and `#[form(key = \"..\", message = \"..\")]`"
+)]
+pub trait Asks: Form {
+    /// The question's key, unique within a call.
+    const KEY: &'static str;
+
+    /// What the user is told, with `{name}` where an argument of the call goes ([`fill_message`]).
+    const MESSAGE: &'static str;
+}

@@ -1,0 +1,156 @@
+//! `#[derive(Form)]`
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::spanned::Spanned as _;
+use syn::{Data, DeriveInput, Error, Fields, FieldsNamed, Ident, Path};
+
+use crate::case::Case;
+use crate::errors::Errors;
+use crate::field::Field;
+use crate::setting::Settings;
+use crate::template;
+
+pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
+    let room = Settings::parse(&input.attrs, "form").and_then(|mut settings| settings.room());
+    let room = match room {
+        Ok(room) => room,
+        Err(error) => return error.into_compile_error(),
+    };
+    form(input, &room).unwrap_or_else(|error| {
+        let error = error.into_compile_error();
+        let stub = stub(input, &room);
+        quote!(#error #stub)
+    })
+}
+
+/// An implementation that keeps the compiler from complaining, too, that there is none.
+fn stub(input: &DeriveInput, room: &Path) -> Option<TokenStream> {
+    if !input.generics.params.is_empty() {
+        return None;
+    }
+    let ident = &input.ident;
+    Some(quote! {
+        #[automatically_derived]
+        impl #room::Form for #ident {
+            fn definition() -> &'static #room::Definition { ::core::unreachable!() }
+            fn from_content(_: &#room::derive::JsonObject) -> ::core::result::Result<Self, #room::Problems> {
+                ::core::unreachable!()
+            }
+        }
+    })
+}
+
+fn form(input: &DeriveInput, room: &Path) -> Result<TokenStream, Error> {
+    let mut errors = Errors::default();
+    if !input.generics.params.is_empty() {
+        errors.add(Error::new(input.generics.span(), "a form cannot be generic: each form is one question"));
+    }
+    let fields = named_fields(input)?;
+    let mut settings = Settings::parse(&input.attrs, "form")?;
+    errors.keep(settings.room());
+    let asks = errors.keep(asks(&mut settings, &input.ident, room));
+    let case =
+        errors.keep(settings.text("rename_all").and_then(|text| text.as_ref().map(Case::parse).transpose()));
+    let leftover = settings.finish(|name| {
+        format!("there is no setting `{name}` for a form; there are `key`, `message` and `rename_all`")
+    });
+    errors.keep(leftover);
+    let mut known: Vec<Field> = Vec::new();
+    for field in &fields.named {
+        let Some(ident) = &field.ident else { continue };
+        let Some(field) = errors.keep(Field::new(field, ident, case.flatten(), room)) else { continue };
+        if let Some(other) = known.iter().find(|other| other.name == field.name) {
+            let message =
+                format!("`{}` and `{}` are both named \"{}\"", other.ident, field.ident, field.name);
+            errors.add(Error::new(field.name_span, message));
+        }
+        known.push(field);
+    }
+    errors.finish()?;
+    let implementation = implementation(&input.ident, &known, room);
+    let asks = asks.flatten();
+    Ok(quote!(#implementation #asks))
+}
+
+fn named_fields(input: &DeriveInput) -> Result<&FieldsNamed, Error> {
+    let message = match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => return Ok(fields),
+            Fields::Unnamed(_) => {
+                "a form is a struct with named fields: the names are what the user is asked for"
+            }
+            Fields::Unit => {
+                "a form is a struct with named fields; one that asks for nothing but consent has `{}`"
+            }
+        },
+        Data::Enum(_) => {
+            "a form is a struct with named fields; an enum is one field of it, with `#[derive(Choice)]`"
+        }
+        Data::Union(_) => "a form is a struct with named fields",
+    };
+    Err(Error::new(input.ident.span(), message))
+}
+
+/// The form as a question, when it says how it is asked for.
+fn asks(settings: &mut Settings, ident: &Ident, room: &Path) -> Result<Option<TokenStream>, Error> {
+    let (key, message) = (settings.name("key"), settings.name("message"));
+    let (key, message) = match (key?, message?) {
+        (Some(key), Some(message)) => (key, message),
+        (None, None) => return Ok(None),
+        (Some(key), None) => {
+            return Err(Error::new(key.span(), "a question with a `key` needs a `message` too"));
+        }
+        (None, Some(message)) => {
+            return Err(Error::new(message.span(), "a question with a `message` needs a `key` too"));
+        }
+    };
+    if let Some(mistake) = template::mistake(&message.value()) {
+        return Err(Error::new(message.span(), mistake));
+    }
+    Ok(Some(quote! {
+        #[automatically_derived]
+        impl #room::Asks for #ident {
+            const KEY: &'static ::core::primitive::str = #key;
+            const MESSAGE: &'static ::core::primitive::str = #message;
+        }
+    }))
+}
+
+fn implementation(ident: &Ident, fields: &[Field], room: &Path) -> TokenStream {
+    let schemas = fields.iter().map(|field| {
+        let Field { name, required, code, .. } = field;
+        let schema = &code.schema;
+        quote!((#name, #required, #schema))
+    });
+    let reads = fields.iter().map(|field| {
+        let Field { ident, name, code, .. } = field;
+        let read = &code.read;
+        if field.optional {
+            quote!(#ident: answer.optional(#name, #read)?)
+        } else {
+            quote!(#ident: answer.required(#name, #read)?)
+        }
+    });
+    let assertions = fields.iter().map(|field| &field.code.assertions);
+    // A form without fields reads nothing.
+    let answer = if fields.is_empty() { quote!(_) } else { quote!(answer) };
+    quote! {
+        #[automatically_derived]
+        impl #room::Form for #ident {
+            fn definition() -> &'static #room::Definition {
+                #(#assertions)*
+                static DEFINITION: ::std::sync::LazyLock<#room::Definition> =
+                    ::std::sync::LazyLock::new(|| #room::derive::define(::std::vec![#(#schemas),*]));
+                &DEFINITION
+            }
+
+            fn from_content(
+                content: &#room::derive::JsonObject,
+            ) -> ::core::result::Result<Self, #room::Problems> {
+                let #answer = #room::derive::Answer::new(<Self as #room::Form>::definition(), content)?;
+                ::core::result::Result::Ok(Self { #(#reads),* })
+            }
+        }
+    }
+}

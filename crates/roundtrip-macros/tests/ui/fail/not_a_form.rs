@@ -1,0 +1,21 @@
+extern crate roundtrip_core as roundtrip;
+
+use roundtrip::form::{Asks, Form};
+
+struct Plain {
+    people: u8,
+}
+
+#[derive(roundtrip_macros::Form)]
+struct Silent {
+    people: u8,
+}
+
+fn ask<T: Form>() {}
+
+fn asked<T: Asks>() {}
+
+fn main() {
+    ask::<Plain>();
+    asked::<Silent>();
+}
