@@ -1,5 +1,7 @@
 //! The walls of the house: which room may use which. CONTRIBUTING.md has the picture.
 
+#![expect(clippy::expect_used, reason = "a test says what it expects")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,8 @@
 //! The specification as tests, a file for each part of it. Every test names the rule it shows; `SPEC.md` is made
 //! from these names.
 
+#![expect(clippy::expect_used, reason = "a test says what it expects")]
+
 mod http;
 mod lists;
 mod messages;

@@ -47,7 +47,7 @@ fn every_request_runs_in_a_span() {
     let _default = tracing::subscriber::set_default(subscriber);
     runtime.block_on(async {
         let tool = Tool::new("inside", async || {
-            tracing::Span::current().metadata().map(|span| span.name()).unwrap_or("none")
+            tracing::Span::current().metadata().map(tracing::Metadata::name).unwrap_or("none")
         });
         let running = Running::start(Server::new("s", "1").tool(tool)).await;
         let mut meta = meta();

@@ -1,0 +1,85 @@
+//! The examples run, and do what they say.
+
+#![cfg(feature = "client")]
+#![expect(clippy::expect_used, reason = "a test says what it expects")]
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use roundtrip::Client;
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+/// An example's program. `cargo test` builds them before it runs any test.
+fn program(name: &str) -> PathBuf {
+    let mut path = std::env::current_exe().expect("our own path");
+    path.pop();
+    path.pop();
+    let path = path.join("examples").join(name);
+    assert!(path.exists(), "{} is not there: run `cargo build -p roundtrip --examples`", path.display());
+    path
+}
+
+async fn output(name: &str, arguments: &[&str]) -> String {
+    let said = Command::new(program(name)).args(arguments).output().await.expect("an example that runs");
+    assert!(said.status.success(), "{name}: {}", String::from_utf8_lossy(&said.stderr));
+    String::from_utf8(said.stdout).expect("text")
+}
+
+/// An address nobody listens at just now.
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+}
+
+/// Starts a server and waits until it takes connections; it ends with the test.
+async fn serve(name: &str, address: SocketAddr) -> Child {
+    let mut command = Command::new(program(name));
+    command.arg(address.to_string()).stdout(Stdio::null()).kill_on_drop(true);
+    let mut server = command.spawn().expect("a server");
+    while TcpStream::connect(address).await.is_err() {
+        assert_eq!(server.try_wait().expect("a status"), None, "{name} has ended");
+        tokio::task::yield_now().await;
+    }
+    server
+}
+
+#[tokio::test]
+async fn hello_client_calls_hello_server() {
+    let address = free_address();
+    let _server = serve("hello-server", address).await;
+    let said = output("hello-client", &[&format!("http://{address}/mcp")]).await;
+    assert_eq!(said, "greet: Say hello\nHello, Ada!\n");
+}
+
+#[tokio::test]
+async fn axum_mount_knows_who_is_calling() {
+    let address = free_address();
+    let _server = serve("axum-mount", address).await;
+    let client = Client::http(format!("http://{address}/mcp")).expect("a URL").header("x-user", "ada");
+    let result = client.call_tool("whoami", json!({})).await.expect("an answer");
+    assert_eq!(result.content[0].as_text(), Some("ada, known as Some(\"ada\")"));
+}
+
+#[tokio::test]
+async fn stdio_adds_in_a_child_process() {
+    assert_eq!(output("stdio", &[]).await, "40 + 2 = 42\n");
+}
+
+#[tokio::test]
+async fn notifications_are_shown_as_they_come() {
+    let said = output("notifications", &[]).await;
+    assert_eq!(said.lines().count(), 6, "{said}");
+    assert!(
+        said.contains("2 of Some(3.0): rising\n") && said.contains("changed: Tools\n3 tools now\n"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn structured_output_is_a_type_again() {
+    let said = output("structured-output", &[]).await;
+    assert!(said.starts_with("Weather { temperature: -3.5, conditions: \"snow\" }\n"), "{said}");
+    assert!(said.contains("no weather station in Atlantis"), "{said}");
+}
