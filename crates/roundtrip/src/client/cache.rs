@@ -119,3 +119,41 @@ fn time_to_live(result: &Raw) -> Duration {
     // A cast from a float saturates: below zero is 0.
     Duration::from_millis(hint.unwrap_or(0.0) as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// N3: an answer that was under way when its list changed is not kept.
+    #[test]
+    fn an_answer_from_before_a_change_is_not_kept_after_it() {
+        let cache = Cache::default();
+        let key = Key::of(&Request::new(ListTools::NAME)).expect("a list");
+        let result = Arc::new(Raw::from(serde_json::json!({ "ttlMs": 60_000 })));
+        let before = cache.generation();
+        cache.invalidate(&Change::Tools);
+        cache.keep(key.clone(), &result, before, 9);
+        assert!(cache.get(&key).is_none());
+        cache.keep(key.clone(), &result, cache.generation(), 9);
+        assert!(cache.get(&key).is_some());
+    }
+
+    /// N3: what answers questions, and what has no positive time to live, is never kept.
+    #[test]
+    fn only_plain_requests_with_a_time_to_live_are_kept() {
+        let mut request = Request::new(ReadResource::NAME);
+        request.set("uri", Some(serde_json::json!("app://x").into()));
+        let key = Key::of(&request).expect("a plain read");
+        request.set("requestState", Some(serde_json::json!("s").into()));
+        assert_eq!(Key::of(&request), None);
+        assert_eq!(Key::of(&Request::new("tools/call")), None);
+        let cache = Cache::default();
+        for ttl in
+            [serde_json::json!(0), serde_json::json!(-5), serde_json::json!(null), serde_json::json!("1")]
+        {
+            let result = Arc::new(Raw::from(serde_json::json!({ "ttlMs": ttl })));
+            cache.keep(key.clone(), &result, cache.generation(), 9);
+            assert!(cache.get(&key).is_none(), "{result:?}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use roundtrip::Error;
 use serde_json::json;
 
 use crate::fixture::{serve, server, text};
-use crate::peer::peer;
+use crate::peer::{next, peer};
 
 /// H8: the client always accepts both kinds of answer, and says in headers what the body says.
 #[tokio::test]
@@ -12,7 +12,7 @@ async fn requests_carry_the_headers_of_the_protocol() {
     let (client, mut seen) = peer(|_, request| request.result(&json!({ "content": [] }))).await;
     let client = client.header("authorization", "Bearer x");
     client.call_tool("grüße", ()).await.expect("a result");
-    let request = seen.recv().await.expect("a request");
+    let request = next(&mut seen).await;
     assert!(request.head.starts_with("POST /mcp HTTP/1.1"));
     let expected = [
         ("accept", "application/json, text/event-stream"),
@@ -59,7 +59,7 @@ async fn a_header_mismatch_is_mended_once() {
     assert!(matches!(error, Error::Rejected(error) if error.code == -32020));
     let mut methods = Vec::new();
     for _ in 0..3 {
-        methods.push(seen.recv().await.expect("a request").body["method"].clone());
+        methods.push(next(&mut seen).await.body["method"].clone());
     }
     assert_eq!(methods, ["tools/call", "tools/list", "tools/call"]);
 }

@@ -1,5 +1,6 @@
 //! Peers that break the protocol, the connection, or their word. Every one of them ends in a named error.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use roundtrip::client::Sent;
@@ -135,6 +136,43 @@ async fn questions_where_none_may_be_are_named() {
     let asks_nothing = json!({ "resultType": "input_required" });
     let (client, _seen) = peer(move |_, request| request.result(&asks_nothing)).await;
     misbehaved(&client.call_tool("x", ()).await.expect_err("nothing to go on with"), "neither questions");
+}
+
+/// N2: progress of other requests, progress that does not grow, and log messages below the level asked for are not
+/// passed on.
+#[tokio::test]
+async fn notifications_that_were_not_asked_for_are_left_out() {
+    let (client, _seen) = peer(|_, request| {
+        let id = &request.body["id"];
+        let progress = |token: &Value, progress: u32| {
+            json!({ "jsonrpc": "2.0", "method": "notifications/progress",
+                    "params": { "progressToken": token, "progress": progress } })
+        };
+        let log = |level: &str| {
+            json!({ "jsonrpc": "2.0", "method": "notifications/message",
+                    "params": { "level": level, "data": level } })
+        };
+        let messages = [
+            progress(id, 1),
+            progress(&json!("other"), 5),
+            progress(id, 1),
+            log("debug"),
+            log("warning"),
+            progress(id, 2),
+            json!({ "jsonrpc": "2.0", "id": id, "result": { "content": [] } }),
+        ];
+        events(&messages.iter().map(|message| format!("data: {message}\n\n")).collect::<String>())
+    })
+    .await;
+    let (steps, logs) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    let (seen_steps, seen_logs) = (Arc::clone(&steps), Arc::clone(&logs));
+    let call = client
+        .call_tool("x", ())
+        .on_progress(move |step| seen_steps.lock().expect("steps").push(step.progress))
+        .on_log(move |message| seen_logs.lock().expect("logs").push(message.data.to_value()));
+    call.await.expect("a result");
+    assert_eq!(*steps.lock().expect("steps"), [1.0, 2.0]);
+    assert_eq!(*logs.lock().expect("logs"), ["warning"]);
 }
 
 /// C12: on HTTP, giving up closes the connection, which is how a request is cancelled there.

@@ -1,5 +1,7 @@
 //! HTTP peers that say whatever a test wants them to say.
 
+use std::time::Duration;
+
 use roundtrip::Client;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -70,6 +72,12 @@ where
         }
     });
     (Client::http(url).expect("a client"), seen)
+}
+
+/// The next request that a peer has seen.
+pub(crate) async fn next(seen: &mut mpsc::UnboundedReceiver<Seen>) -> Seen {
+    let request = tokio::time::timeout(Duration::from_secs(10), seen.recv()).await;
+    request.expect("a request in time").expect("a peer that lives")
 }
 
 /// Reads one request.

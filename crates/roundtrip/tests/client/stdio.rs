@@ -192,6 +192,23 @@ async fn closing_ends_the_whole_process_group() {
     }
 }
 
+/// I3: a child that does not heed the end of its input is asked to end, and has time to tidy up, before it is made to.
+#[tokio::test]
+async fn closing_asks_before_it_kills() {
+    let file = Scratch::new("ask");
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+    let client = script(
+        &format!(
+            r#"trap 'echo tidied >"$FILE"; exit 0' TERM; read a; echo '{answer}'
+               while :; do sleep 1000 & wait; done"#
+        ),
+        &file.0,
+    );
+    client.call_tool("x", ()).await.expect("an answer");
+    client.close().await;
+    assert_eq!(file.read(), "tidied\n");
+}
+
 /// I3: a child whose client is dropped sees the end of its input.
 #[tokio::test]
 async fn dropping_the_client_ends_the_child() {
