@@ -11,6 +11,9 @@ use crate::wire::{
 /// Our own code for "too many at once, try again later". It lies outside the range JSON-RPC reserves.
 pub const BUSY: i64 = 503;
 
+/// Our own code for a prompt or resource whose question the user refused. Tools tell the model instead.
+pub const DECLINED: i64 = 403;
+
 /// When an error arose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {

@@ -72,10 +72,13 @@ pub mod stdio;
 pub use client::{Change, Changes, Client, Error};
 #[cfg(feature = "client")]
 pub use in_process::InProcess;
-pub use roundtrip_core::wire;
+pub use roundtrip_core::form::{self, Choice, Form};
+pub use roundtrip_core::round::Question;
+pub use roundtrip_core::{seal, wire};
+pub use roundtrip_macros::{Choice, Form};
 pub use server::{
-    Args, Cache, Caller, Catalog, Extension, Json, Log, Principal, Progress, Prompt, Resource,
-    ResourceTemplate, Server, State, Tool, ToolError, Uri,
+    Answered, Args, Ask, AskError, Cache, Caller, Catalog, Extension, Json, Keyring, Log, Principal,
+    Progress, Prompt, Reply, Resource, ResourceTemplate, Round, Server, State, Tool, ToolError, Uri,
 };
 
 /// Everything a reader can copy out of the README and the manual compiles and, where it can, runs.

@@ -39,6 +39,8 @@ mod tagged;
 mod tools;
 mod version;
 
+pub(crate) use cow::Str as BorrowedStr;
+
 pub use cancel::*;
 pub use capability::*;
 pub use completion::*;

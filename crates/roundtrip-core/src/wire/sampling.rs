@@ -139,6 +139,32 @@ pub struct SamplingMessage {
     pub meta: Option<MetaObject>,
 }
 
+impl SamplingMessage {
+    /// What the user says.
+    pub fn user(text: impl Into<String>) -> Self {
+        let text = SamplingMessageContentBlock::Text(TextContent::new(text));
+        Self { role: Role::User, content: SamplingContent::One(text), meta: None }
+    }
+}
+
+impl CreateMessageRequestParams {
+    /// Has the model answer a text, within so many tokens.
+    pub fn text(text: impl Into<String>, max_tokens: u32) -> Self {
+        Self { messages: vec![SamplingMessage::user(text)], max_tokens: max_tokens.into(), ..Self::default() }
+    }
+}
+
+impl CreateMessageResult {
+    /// All the text of it, in one piece.
+    pub fn text(&self) -> String {
+        let text = |block: &SamplingMessageContentBlock| match block {
+            SamplingMessageContentBlock::Text(content) => Some(content.text.clone()),
+            _ => None,
+        };
+        self.content.blocks().iter().filter_map(text).collect()
+    }
+}
+
 /// One block or a list of them; it goes out the way it came in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SamplingContent {

@@ -3,13 +3,17 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
+use roundtrip_core::seal::{DEFAULT_TTL, Sealer};
 use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities};
 
+use super::ask::Flows;
 use super::call::StateMap;
 use super::catalog::{Catalog, Offer};
 use super::endpoint::{Endpoint, Inner};
 use super::hook::{CallInfo, Hook, Next, Outcome};
+use super::keyring::Keyring;
 use super::list::{Cache, Presentation};
 use super::prompt::Prompt;
 use super::resource::{Resource, ResourceTemplate};
@@ -46,6 +50,10 @@ pub struct Server {
     caches: Caches,
     page_size: usize,
     limits: Limits,
+    sealer: Option<Sealer>,
+    audience: Option<String>,
+    valid_for: Duration,
+    max_rounds: u32,
     problem: Option<SetupError>,
 }
 
@@ -113,6 +121,10 @@ impl Server {
             caches: Caches::default(),
             page_size: usize::MAX,
             limits: Limits::default(),
+            sealer: None,
+            audience: None,
+            valid_for: DEFAULT_TTL,
+            max_rounds: 32,
             problem: None,
         }
     }
@@ -225,6 +237,32 @@ impl Server {
         self
     }
 
+    /// What seals the state that flows leave with the client: a [`Keyring`](super::Keyring) that all instances share,
+    /// or a codec of your own. The default is a random key of this process, so that no other instance can carry on.
+    pub fn seal(mut self, sealer: impl Into<Sealer>) -> Self {
+        self.sealer = Some(sealer.into());
+        self
+    }
+
+    /// Tells this service from others that share its keys. All instances of a service must agree. The default is
+    /// the server's name.
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audience = Some(audience.into());
+        self
+    }
+
+    /// How long an answer may take, unless its question says otherwise. The default is 10 minutes.
+    pub fn answer_within(mut self, duration: Duration) -> Self {
+        self.valid_for = duration;
+        self
+    }
+
+    /// How many rounds of one flow may ask. The default is 32.
+    pub fn max_rounds(mut self, rounds: u32) -> Self {
+        self.max_rounds = rounds;
+        self
+    }
+
     /// What this server offers, to be changed while it runs.
     pub fn catalog(&self) -> Catalog {
         self.catalog.clone()
@@ -250,7 +288,21 @@ impl Server {
             resources: shown(self.caches.resources),
             templates: shown(self.caches.templates),
         };
+        let sealer = match self.sealer {
+            Some(sealer) => sealer,
+            None => Keyring::random()
+                .map_err(|error| SetupError::new("server", &info.name, error.to_string()))?
+                .into(),
+        };
+        let flows = Arc::new(Flows {
+            sealer,
+            audience: self.audience.unwrap_or_else(|| info.name.clone()),
+            valid_for: self.valid_for,
+            max_rounds: self.max_rounds.min(250),
+            moving: Arc::default(),
+        });
         Ok(Endpoint::new(Inner {
+            flows,
             info,
             instructions: self.instructions,
             declared: self.declared,

@@ -10,6 +10,7 @@ use roundtrip_core::wire::{ErrorObject, RequestMeta};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::ask::{Start, Table};
 use super::catalog::Catalog;
 use super::outbox::Outbox;
 
@@ -102,6 +103,8 @@ pub struct Call<'a> {
     pub(crate) catalog: &'a Catalog,
     /// Made by the first parameter that can send notifications.
     pub(crate) outbox: Option<Arc<Outbox>>,
+    /// The flow this call is a round of.
+    pub(crate) start: Start<'a>,
 }
 
 impl<'a> Call<'a> {
@@ -118,6 +121,10 @@ impl<'a> Call<'a> {
     /// Who is calling.
     pub fn peer(&self) -> &Peer {
         self.peer
+    }
+
+    pub(crate) fn table(&mut self) -> Result<Arc<Table>, Rejection> {
+        Ok(self.start.table()?)
     }
 
     pub(crate) fn outbox(&mut self) -> Arc<Outbox> {

@@ -5,64 +5,82 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use roundtrip_core::wire::{
-    CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompletionReference,
-    ContentBlock, DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject, PromptsCapability,
-    ReadResourceRequestParams, RequestId, RequestMeta, ResourcesCapability, ServerCapabilities, ServerResult,
-    SubscriptionFilter, SubscriptionsListenRequestParams, ToolsCapability,
+    CallTool, CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams,
+    CompletionReference, ContentBlock, DiscoverResult, ErrorObject, GetPrompt, GetPromptRequestParams,
+    JsonObject, Method, PromptsCapability, ReadResource, ReadResourceRequestParams, RequestId, RequestMeta,
+    ResourcesCapability, ServerCapabilities, ServerResult, SubscriptionFilter,
+    SubscriptionsListenRequestParams, ToolsCapability,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::ask::{Begin, BoundArguments, OpenedState, Start};
 use super::call::{Arguments, Call, Peer, Rejection};
 use super::endpoint::{Endpoint, SUPPORTED};
 use super::handler::{Handler, HandlerFuture};
-use super::in_flight::{Source, Work, panicked};
+use super::in_flight::Source;
 use super::list::{Listed, Listing, Presentation};
-use super::reply::Answer;
+use super::reply::{Answer, Came, Reply};
+use super::resource::TemplateEntry;
+use super::run::{Run, Work, panicked};
 use super::tool::ToolEntry;
 use crate::schema::Check;
 
 impl Endpoint {
     /// Finds what a request wants and gets it ready to run.
-    pub(crate) fn prepare(&self, id: &RequestId, request: &ClientRequest<'_>, peer: &Peer) -> (Work, Source) {
+    pub(crate) fn prepare(&self, id: &RequestId, request: &ClientRequest<'_>, peer: &Peer) -> (Run, Source) {
         let listings = &self.inner().listings;
         let outcome = match request {
-            ClientRequest::CallTool(params) => return self.call_tool(params, peer),
-            ClientRequest::GetPrompt(params) => return self.get_prompt(params, peer),
-            ClientRequest::ReadResource(params) => return self.read_resource(params, peer),
+            ClientRequest::CallTool(params) => return self.call_tool(params, peer, None),
+            ClientRequest::GetPrompt(params) => return self.get_prompt(params, peer, None),
+            ClientRequest::ReadResource(params) => return self.read_resource(params, peer, None),
             ClientRequest::SubscriptionsListen(params) => return self.listen(id, params),
-            ClientRequest::Complete(params) => return (self.complete(params), Source::None),
+            ClientRequest::Complete(params) => return (self.complete(params).into(), Source::None),
             ClientRequest::Discover(_) => Ok(ServerResult::Discover(self.discover())),
             ClientRequest::ListTools(params) => {
-                page(&self.catalog().read().tools, &params.cursor, &listings.tools)
+                page(&self.catalog().read().tools, params.cursor.as_deref(), &listings.tools)
             }
             ClientRequest::ListPrompts(params) => {
-                page(&self.catalog().read().prompts, &params.cursor, &listings.prompts)
+                page(&self.catalog().read().prompts, params.cursor.as_deref(), &listings.prompts)
             }
             ClientRequest::ListResources(params) => {
-                page(&self.catalog().read().resources, &params.cursor, &listings.resources)
+                page(&self.catalog().read().resources, params.cursor.as_deref(), &listings.resources)
             }
             ClientRequest::ListResourceTemplates(params) => {
-                page(&self.catalog().read().templates, &params.cursor, &listings.templates)
+                page(&self.catalog().read().templates, params.cursor.as_deref(), &listings.templates)
             }
             other => Err(ErrorObject::method_not_found(other.method())),
         };
-        (outcome.into(), Source::None)
+        (Work::from(outcome).into(), Source::None)
     }
 
-    fn call_tool(&self, params: &CallToolRequestParams<'_>, peer: &Peer) -> (Work, Source) {
+    fn call_tool(
+        &self,
+        params: &CallToolRequestParams<'_>,
+        peer: &Peer,
+        opened: Option<OpenedState>,
+    ) -> (Run, Source) {
         let Some(tool) = self.catalog().read().tools.get(&params.name).map(Arc::clone) else {
-            return (
-                ErrorObject::invalid_params(format!("unknown tool: {}", params.name)).into(),
-                Source::None,
-            );
+            return refused(ErrorObject::invalid_params(format!("unknown tool: {}", params.name)));
         };
+        let mut start = self.start(CallTool::NAME, &params.name, peer, &params.meta.client_capabilities);
+        start.arguments = BoundArguments::Json(params.arguments);
+        start.responses = params.input_responses;
+        match self.open(&mut start, params.request_state.as_deref(), opened) {
+            Ok(Begin::Now) => {}
+            Ok(Begin::Later(opening)) => {
+                return self.later::<CallTool>(opening, params, peer, Self::call_tool);
+            }
+            Err(error) => return refused(error),
+        }
         let arguments = match checked(&tool.check, params.arguments) {
             Ok(arguments) => arguments,
-            Err(problem) => return (Ok(ServerResult::CallTool(mendable(&problem))).into(), Source::None),
+            Err(problem) => {
+                return (Work::from(Ok(ServerResult::CallTool(mendable(&problem)))).into(), Source::None);
+            }
         };
-        let mut call = self.call(&params.meta, peer, &params.name, arguments);
-        let work = match start(&*tool.handler, &mut call, ()) {
+        let mut call = self.call(&params.meta, peer, &params.name, arguments, start);
+        let work = match begin(&*tool.handler, &mut call, ()) {
             Ok(running) => Work::Tool(match &tool.output {
                 Some(Check::Compiled(_)) => check_output(Arc::clone(&tool), running),
                 _ => running,
@@ -70,54 +88,79 @@ impl Endpoint {
             Err(Rejection::Arguments(problem)) => Ok(ServerResult::CallTool(mendable(&problem))).into(),
             Err(Rejection::Error(error)) => error.into(),
         };
-        (work, call.outbox.into())
+        call.run(work)
     }
 
-    fn get_prompt(&self, params: &GetPromptRequestParams<'_>, peer: &Peer) -> (Work, Source) {
+    fn get_prompt(
+        &self,
+        params: &GetPromptRequestParams<'_>,
+        peer: &Peer,
+        opened: Option<OpenedState>,
+    ) -> (Run, Source) {
         let Some(prompt) = self.catalog().read().prompts.get(&params.name).map(Arc::clone) else {
-            return (
-                ErrorObject::invalid_params(format!("unknown prompt: {}", params.name)).into(),
-                Source::None,
-            );
+            return refused(ErrorObject::invalid_params(format!("unknown prompt: {}", params.name)));
         };
+        let mut start = self.start(GetPrompt::NAME, &params.name, peer, &params.meta.client_capabilities);
+        start.arguments = BoundArguments::Texts(&params.arguments);
+        start.responses = params.input_responses;
+        match self.open(&mut start, params.request_state.as_deref(), opened) {
+            Ok(Begin::Now) => {}
+            Ok(Begin::Later(opening)) => {
+                return self.later::<GetPrompt>(opening, params, peer, Self::get_prompt);
+            }
+            Err(error) => return refused(error),
+        }
         let pairs =
             params.arguments.iter().map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));
-        let mut call = self.call(&params.meta, peer, &params.name, Arguments::Strings(pairs.collect()));
-        let work = match start(&*prompt.handler, &mut call, ()) {
+        let mut call =
+            self.call(&params.meta, peer, &params.name, Arguments::Strings(pairs.collect()), start);
+        let work = match begin(&*prompt.handler, &mut call, ()) {
             Ok(running) => Work::Prompt(running),
             Err(rejection) => invalid_arguments(rejection).into(),
         };
-        (work, call.outbox.into())
+        call.run(work)
     }
 
-    fn read_resource(&self, params: &ReadResourceRequestParams<'_>, peer: &Peer) -> (Work, Source) {
+    fn read_resource(
+        &self,
+        params: &ReadResourceRequestParams<'_>,
+        peer: &Peer,
+        opened: Option<OpenedState>,
+    ) -> (Run, Source) {
         let uri = &*params.uri;
         let tables = self.catalog().read();
-        if let Some(resource) = tables.resources.get(uri).map(Arc::clone) {
-            drop(tables);
-            let mut call = self.call(&params.meta, peer, uri, Arguments::Strings(Vec::new()));
-            let started = start(&*resource.handler, &mut call, resource.at(uri));
-            return (
-                started.map_or_else(|why| invalid_arguments(why).into(), Work::Resource),
-                call.outbox.into(),
-            );
-        }
-        let fitting =
-            tables.templates.iter().find(|entry| entry.template.matches(uri).is_some()).map(Arc::clone);
-        drop(tables);
-        let Some(template) = fitting else {
-            return (ErrorObject::resource_not_found(uri).into(), Source::None);
+        let resource = tables.resources.get(uri).map(Arc::clone);
+        let fitting = |entry: &&Arc<TemplateEntry>| entry.template.matches(uri).is_some();
+        let template = match &resource {
+            Some(_) => None,
+            None => tables.templates.iter().find(fitting).map(Arc::clone),
         };
-        let variables = template.template.matches(uri).unwrap_or_default();
+        drop(tables);
+        let (handler, at, variables) = match (&resource, &template) {
+            (Some(resource), _) => (&*resource.handler, resource.at(uri), Vec::new()),
+            (None, Some(template)) => {
+                (&*template.handler, template.at(uri), template.template.matches(uri).unwrap_or_default())
+            }
+            (None, None) => return refused(ErrorObject::resource_not_found(uri)),
+        };
+        let mut start = self.start(ReadResource::NAME, uri, peer, &params.meta.client_capabilities);
+        start.responses = params.input_responses;
+        match self.open(&mut start, params.request_state.as_deref(), opened) {
+            Ok(Begin::Now) => {}
+            Ok(Begin::Later(opening)) => {
+                return self.later::<ReadResource>(opening, params, peer, Self::read_resource);
+            }
+            Err(error) => return refused(error),
+        }
         let pairs = variables.into_iter().map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
-        let mut call = self.call(&params.meta, peer, uri, Arguments::Strings(pairs.collect()));
-        let work = match start(&*template.handler, &mut call, template.at(uri)) {
+        let mut call = self.call(&params.meta, peer, uri, Arguments::Strings(pairs.collect()), start);
+        let work = match begin(handler, &mut call, at) {
             Ok(running) => Work::Resource(running),
             // A variable that does not parse means that there is no such resource.
             Err(Rejection::Arguments(_)) => ErrorObject::resource_not_found(uri).into(),
             Err(Rejection::Error(error)) => error.into(),
         };
-        (work, call.outbox.into())
+        call.run(work)
     }
 
     fn call<'a>(
@@ -126,26 +169,20 @@ impl Endpoint {
         peer: &'a Peer,
         target: &'a str,
         arguments: Arguments<'a>,
+        start: Start<'a>,
     ) -> Call<'a> {
-        Call {
-            meta,
-            peer,
-            target,
-            arguments,
-            state: &self.inner().state,
-            catalog: self.catalog(),
-            outbox: None,
-        }
+        let (state, catalog) = (&self.inner().state, self.catalog());
+        Call { meta, peer, target, arguments, state, catalog, outbox: None, start }
     }
 
-    fn listen(&self, id: &RequestId, params: &SubscriptionsListenRequestParams<'_>) -> (Work, Source) {
+    fn listen(&self, id: &RequestId, params: &SubscriptionsListenRequestParams<'_>) -> (Run, Source) {
         let honoured = self.honoured(&params.notifications);
         match self.catalog().hub().open(id.clone(), honoured) {
             Ok(subscription) => {
                 let subscription = Arc::new(subscription);
-                (Work::Listen(Arc::clone(&subscription)), Source::Subscription(subscription))
+                (Work::Listen(Arc::clone(&subscription)).into(), Source::Subscription(subscription))
             }
-            Err(error) => (error.into(), Source::None),
+            Err(error) => refused(error),
         }
     }
 
@@ -226,10 +263,10 @@ impl Endpoint {
 
 fn page<E: Listed>(
     listing: &Listing<E>,
-    cursor: &Option<Cow<'_, str>>,
+    cursor: Option<&str>,
     shown: &Presentation,
 ) -> Result<ServerResult, ErrorObject> {
-    listing.page(cursor.as_deref(), shown).map(ServerResult::Cached)
+    listing.page(cursor, shown).map(ServerResult::Cached)
 }
 
 fn completed(
@@ -238,8 +275,19 @@ fn completed(
     Box::pin(async move { Ok(ServerResult::Complete(running.await)) })
 }
 
+fn refused(error: ErrorObject) -> (Run, Source) {
+    (Work::from(error).into(), Source::None)
+}
+
+impl Call<'_> {
+    /// What is left of a call once its handler has its parameters.
+    fn run(self, work: Work) -> (Run, Source) {
+        (Run::new(work, self.start.flow), self.outbox.into())
+    }
+}
+
 /// Takes a handler's parameters; a panic while doing so is this call's problem alone (Z1).
-fn start<R: Answer>(
+fn begin<R: Answer>(
     handler: &dyn Handler<R>,
     call: &mut Call<'_>,
     context: R::Context,
@@ -288,9 +336,12 @@ fn check_output(
     running: HandlerFuture<CallToolResult>,
 ) -> HandlerFuture<CallToolResult> {
     Box::pin(async move {
-        let result = running.await?;
+        let result = match running.await?.0 {
+            Came::Complete(result) => result,
+            other => return Ok(Reply(other)),
+        };
         if result.is_error == Some(true) {
-            return Ok(result);
+            return Ok(Reply::complete(result));
         }
         let problem = match (&result.structured_content, &tool.output) {
             (None, _) => Some("there is none".to_owned()),
@@ -298,7 +349,7 @@ fn check_output(
             (Some(_), None) => None,
         };
         match problem {
-            None => Ok(result),
+            None => Ok(Reply::complete(result)),
             Some(problem) => {
                 let tool = &tool.definition.name;
                 tracing::error!(tool, problem, "structured content breaks the tool's output schema");

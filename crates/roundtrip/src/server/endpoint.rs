@@ -11,11 +11,13 @@ use roundtrip_core::wire::{
 };
 use serde_json::value::RawValue;
 
+use super::ask::Flows;
 use super::builder::{Limits, Listings};
 use super::call::{Peer, StateMap};
 use super::catalog::Catalog;
 use super::hook::{CallInfo, Hook, Outcome};
-use super::in_flight::{InFlight, Source, Work};
+use super::in_flight::{InFlight, Source};
+use super::run::Work;
 
 /// The revisions a started server speaks.
 pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
@@ -33,6 +35,7 @@ pub(crate) struct Inner {
     pub(crate) hooks: Vec<Hook>,
     pub(crate) listings: Listings,
     pub(crate) limits: Limits,
+    pub(crate) flows: Arc<Flows>,
     pub(crate) running: Arc<AtomicUsize>,
 }
 
@@ -80,20 +83,18 @@ impl Endpoint {
         let span = span_of(request);
         let entered = span.enter();
         let permit = self.admit();
-        let (mut work, source) = if self.busy() {
-            (
-                ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later").into(),
-                Source::None,
-            )
+        let (mut run, source) = if self.busy() {
+            let busy = ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later");
+            (Work::from(busy).into(), Source::None)
         } else {
             self.prepare(&id, request, peer)
         };
         if !self.0.hooks.is_empty() {
             let info = CallInfo::new(request, peer);
-            work = Work::Other(Hook::wrap(&self.0.hooks, &info, work.boxed()));
+            run = Work::Other(Hook::wrap(&self.0.hooks, &info, run.boxed())).into();
         }
         drop(entered);
-        InFlight::new(id, work, source, span, permit)
+        InFlight::new(id, run, source, span, permit)
     }
 
     fn admit(&self) -> Permit {

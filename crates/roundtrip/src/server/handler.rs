@@ -12,11 +12,11 @@ use roundtrip_core::wire::ErrorObject;
 
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
-use super::reply::{Answer, IntoReply};
+use super::reply::{Answer, IntoReply, Reply};
 use super::setup::Needs;
 
 /// A handler that has been given its parameters and only has to be polled.
-pub(crate) type HandlerFuture<R> = Pin<Box<dyn Future<Output = Result<R, ErrorObject>> + Send>>;
+pub(crate) type HandlerFuture<R> = Pin<Box<dyn Future<Output = Result<Reply<R>, ErrorObject>> + Send>>;
 
 /// An async function or closure of up to eight parameters.
 #[diagnostic::on_unimplemented(

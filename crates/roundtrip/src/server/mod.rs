@@ -3,6 +3,7 @@
 //! This room knows nothing of bytes, sockets or clients. Transports decode a message, hand it to an [`Endpoint`],
 //! and poll the [`InFlight`] call they get back.
 
+mod ask;
 mod builder;
 mod call;
 mod catalog;
@@ -13,17 +14,24 @@ mod extract;
 mod handler;
 mod hook;
 mod in_flight;
+mod keyring;
 mod list;
 mod outbox;
 mod prompt;
 mod reply;
 mod resource;
+mod run;
 mod setup;
 mod strings;
 mod subscription;
 mod tool;
 mod uri_template;
 
+pub use ask::Step as OnceStep;
+pub use ask::{
+    Answered, Ask, AskError, Asking, Consent, Content, FormOf, May, Message, Optional, Plain, Read, Refusals,
+    Roots, Round, ThreeWay, YesOrNo,
+};
 pub use builder::{Limits, Listed, Server};
 pub use call::{Call, Listens, Peer, Principal, Rejection};
 pub use catalog::{Catalog, Offer};
@@ -33,9 +41,10 @@ pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, State, Step,
 pub use handler::{Function, Parameters};
 pub use hook::{CallInfo, Next, Outcome};
 pub use in_flight::{Event, InFlight};
+pub use keyring::{Keyring, KeysError};
 pub use list::Cache;
 pub use prompt::Prompt;
-pub use reply::{Answer, IntoFailure, IntoReply, Json, ReadAt, ToolError};
+pub use reply::{Answer, IntoFailure, IntoReply, Json, ReadAt, Reply, ToolError};
 pub use resource::{Resource, ResourceTemplate};
 pub use setup::{Needs, ServeError, SetupError};
 pub use tool::Tool;

@@ -11,6 +11,7 @@ use roundtrip_core::wire::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::ask::AskError;
 use super::list::Cache;
 
 /// The results a handler can end in: what a tool, a prompt and a resource give back.
@@ -48,6 +49,50 @@ pub struct ReadAt {
     pub(crate) cache: Cache,
 }
 
+/// What a handler that takes its rounds by hand gives back: a result, or what [`Round`](super::Round) made.
+#[derive(Debug)]
+pub struct Reply<R = CallToolResult>(pub(crate) Came<R>);
+
+/// What a handler came to.
+#[derive(Debug)]
+pub(crate) enum Came<R> {
+    Complete(R),
+    /// The questions are on the table.
+    Suspended,
+    Failed(AskError),
+}
+
+impl<R> Reply<R> {
+    /// A result.
+    pub fn complete(result: R) -> Self {
+        Self(Came::Complete(result))
+    }
+
+    pub(crate) fn suspended() -> Self {
+        Self(Came::Suspended)
+    }
+
+    pub(crate) fn failed(error: AskError) -> Self {
+        Self(Came::Failed(error))
+    }
+}
+
+impl Reply {
+    /// A tool's result that is text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::complete(CallToolResult { content: vec![ContentBlock::text(text)], ..Default::default() })
+    }
+}
+
+impl<R: Answer> IntoReply<R> for Reply<R> {
+    fn into_reply(self, _: R::Context) -> Result<Self, ErrorObject> {
+        match self.0 {
+            Came::Failed(error) => Err(error.into()),
+            other => Ok(Self(other)),
+        }
+    }
+}
+
 /// A value a handler can return.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's answer",
@@ -62,7 +107,7 @@ pub trait IntoReply<R: Answer> {
     ///
     /// # Errors
     /// A JSON-RPC error, when the call failed in a way the model cannot mend.
-    fn into_reply(self, context: R::Context) -> Result<R, ErrorObject>;
+    fn into_reply(self, context: R::Context) -> Result<Reply<R>, ErrorObject>;
 
     /// The schema of the structured content it carries, if it does.
     fn output_schema() -> Option<schemars::Schema> {
@@ -80,7 +125,10 @@ pub struct Json<T>(pub T);
 /// Any [`std::error::Error`] becomes one with `?`; what the model reads is its display text. An [`ErrorObject`]
 /// stays the JSON-RPC error it is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToolError(Failure);
+pub struct ToolError {
+    failure: Failure,
+    remembered: bool,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 enum Failure {
@@ -91,16 +139,40 @@ enum Failure {
 impl ToolError {
     /// An error that says what went wrong and what to do about it.
     pub fn new(message: impl Into<String>) -> Self {
-        Self(Failure::Tool(vec![ContentBlock::text(message)]))
+        Self::with_content(vec![ContentBlock::text(message)])
     }
 
     /// An error with content of any kind.
     pub fn with_content(content: Vec<ContentBlock>) -> Self {
-        Self(Failure::Tool(content))
+        Self { failure: Failure::Tool(content), remembered: false }
+    }
+
+    /// In a step of [`Ask::once`](super::Ask::once), makes this failure final: later rounds fail the same way without
+    /// running the step again.
+    #[must_use]
+    pub fn remembered(mut self) -> Self {
+        self.remembered = true;
+        self
+    }
+
+    /// What the journal keeps of a failure that is to be remembered.
+    pub(crate) fn to_remember(&self) -> Option<String> {
+        match &self.failure {
+            Failure::Tool(content) if self.remembered => serde_json::to_string(content).ok(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn recall(json: &str) -> Self {
+        Self::with_content(serde_json::from_str(json).unwrap_or_default()).remembered()
+    }
+
+    fn protocol(error: ErrorObject) -> Self {
+        Self { failure: Failure::Protocol(error), remembered: false }
     }
 
     fn into_result(self) -> Result<CallToolResult, ErrorObject> {
-        match self.0 {
+        match self.failure {
             Failure::Tool(content) => {
                 Ok(CallToolResult { content, is_error: Some(true), ..Default::default() })
             }
@@ -109,21 +181,36 @@ impl ToolError {
     }
 }
 
+/// Prompts and resources have no tool errors: there, a failed step is an internal error.
+impl From<ToolError> for ErrorObject {
+    fn from(error: ToolError) -> Self {
+        match error.failure {
+            Failure::Protocol(error) => error,
+            Failure::Tool(content) => {
+                let text: Vec<&str> = content.iter().filter_map(ContentBlock::as_text).collect();
+                Self::internal(text.join("; "))
+            }
+        }
+    }
+}
+
 impl<E: std::error::Error + Send + Sync + 'static> From<E> for ToolError {
     fn from(error: E) -> Self {
         // Handlers use one `?` for both; a protocol error must not turn into text for the model.
-        match (&error as &dyn Any).downcast_ref::<ErrorObject>() {
-            Some(protocol) => Self(Failure::Protocol(protocol.clone())),
+        let any = &error as &dyn Any;
+        let asked = any.downcast_ref::<AskError>().and_then(AskError::protocol);
+        match asked.or_else(|| any.downcast_ref::<ErrorObject>().cloned()) {
+            Some(protocol) => Self::protocol(protocol),
             None => Self::new(error.to_string()),
         }
     }
 }
 
 impl<R: Answer, T: IntoReply<R>, E: IntoFailure<R>> IntoReply<R> for Result<T, E> {
-    fn into_reply(self, context: R::Context) -> Result<R, ErrorObject> {
+    fn into_reply(self, context: R::Context) -> Result<Reply<R>, ErrorObject> {
         match self {
             Ok(value) => value.into_reply(context),
-            Err(error) => error.into_failure(),
+            Err(error) => error.into_failure().map(Reply::complete),
         }
     }
 
@@ -152,6 +239,24 @@ impl IntoFailure<CallToolResult> for ToolError {
     }
 }
 
+impl IntoFailure<CallToolResult> for AskError {
+    fn into_failure(self) -> Result<CallToolResult, ErrorObject> {
+        ToolError::from(self).into_result()
+    }
+}
+
+impl IntoFailure<GetPromptResult> for AskError {
+    fn into_failure(self) -> Result<GetPromptResult, ErrorObject> {
+        Err(self.into())
+    }
+}
+
+impl IntoFailure<ReadResourceResult> for AskError {
+    fn into_failure(self) -> Result<ReadResourceResult, ErrorObject> {
+        Err(self.into())
+    }
+}
+
 impl<R: Answer> IntoFailure<R> for ErrorObject {
     fn into_failure(self) -> Result<R, ErrorObject> {
         Err(self)
@@ -161,16 +266,16 @@ impl<R: Answer> IntoFailure<R> for ErrorObject {
 // --- tools ------------------------------------------------------------------------------------------------
 
 impl IntoReply<Self> for CallToolResult {
-    fn into_reply(self, (): ()) -> Result<Self, ErrorObject> {
-        Ok(self)
+    fn into_reply(self, (): ()) -> Result<Reply<Self>, ErrorObject> {
+        Ok(Reply::complete(self))
     }
 }
 
 macro_rules! content {
     ($($from:ty,)*) => {
         $(impl IntoReply<CallToolResult> for $from {
-            fn into_reply(self, (): ()) -> Result<CallToolResult, ErrorObject> {
-                Ok(CallToolResult { content: vec![self.into()], ..Default::default() })
+            fn into_reply(self, (): ()) -> Result<Reply<CallToolResult>, ErrorObject> {
+                Ok(Reply::complete(CallToolResult { content: vec![self.into()], ..Default::default() }))
             }
         })*
     };
@@ -179,22 +284,26 @@ macro_rules! content {
 content! { String, &'static str, ContentBlock, ImageContent, AudioContent, ResourceLink, EmbeddedResource, }
 
 impl IntoReply<CallToolResult> for () {
-    fn into_reply(self, (): ()) -> Result<CallToolResult, ErrorObject> {
-        Ok(CallToolResult::default())
+    fn into_reply(self, (): ()) -> Result<Reply<CallToolResult>, ErrorObject> {
+        Ok(Reply::complete(CallToolResult::default()))
     }
 }
 
 impl IntoReply<CallToolResult> for Vec<ContentBlock> {
-    fn into_reply(self, (): ()) -> Result<CallToolResult, ErrorObject> {
-        Ok(CallToolResult { content: self, ..Default::default() })
+    fn into_reply(self, (): ()) -> Result<Reply<CallToolResult>, ErrorObject> {
+        Ok(Reply::complete(CallToolResult { content: self, ..Default::default() }))
     }
 }
 
 impl<T: Serialize + JsonSchema> IntoReply<CallToolResult> for Json<T> {
-    fn into_reply(self, (): ()) -> Result<CallToolResult, ErrorObject> {
+    fn into_reply(self, (): ()) -> Result<Reply<CallToolResult>, ErrorObject> {
         let structured = to_raw(&self.0)?;
         let content = vec![ContentBlock::text(structured.get())];
-        Ok(CallToolResult { content, structured_content: Some(structured), ..Default::default() })
+        Ok(Reply::complete(CallToolResult {
+            content,
+            structured_content: Some(structured),
+            ..Default::default()
+        }))
     }
 
     fn output_schema() -> Option<schemars::Schema> {
@@ -214,31 +323,31 @@ fn to_raw<T: Serialize>(value: &T) -> Result<Raw, ErrorObject> {
 // --- prompts ----------------------------------------------------------------------------------------------
 
 impl IntoReply<Self> for GetPromptResult {
-    fn into_reply(self, (): ()) -> Result<Self, ErrorObject> {
-        Ok(self)
+    fn into_reply(self, (): ()) -> Result<Reply<Self>, ErrorObject> {
+        Ok(Reply::complete(self))
     }
 }
 
 impl IntoReply<GetPromptResult> for Vec<PromptMessage> {
-    fn into_reply(self, (): ()) -> Result<GetPromptResult, ErrorObject> {
-        Ok(GetPromptResult { messages: self, ..Default::default() })
+    fn into_reply(self, (): ()) -> Result<Reply<GetPromptResult>, ErrorObject> {
+        Ok(Reply::complete(GetPromptResult { messages: self, ..Default::default() }))
     }
 }
 
 impl IntoReply<GetPromptResult> for PromptMessage {
-    fn into_reply(self, (): ()) -> Result<GetPromptResult, ErrorObject> {
+    fn into_reply(self, (): ()) -> Result<Reply<GetPromptResult>, ErrorObject> {
         vec![self].into_reply(())
     }
 }
 
 impl IntoReply<GetPromptResult> for String {
-    fn into_reply(self, (): ()) -> Result<GetPromptResult, ErrorObject> {
+    fn into_reply(self, (): ()) -> Result<Reply<GetPromptResult>, ErrorObject> {
         PromptMessage { role: Role::User, content: ContentBlock::text(self) }.into_reply(())
     }
 }
 
 impl IntoReply<GetPromptResult> for &'static str {
-    fn into_reply(self, (): ()) -> Result<GetPromptResult, ErrorObject> {
+    fn into_reply(self, (): ()) -> Result<Reply<GetPromptResult>, ErrorObject> {
         self.to_owned().into_reply(())
     }
 }
@@ -246,30 +355,30 @@ impl IntoReply<GetPromptResult> for &'static str {
 // --- resources --------------------------------------------------------------------------------------------
 
 impl IntoReply<Self> for ReadResourceResult {
-    fn into_reply(self, _: ReadAt) -> Result<Self, ErrorObject> {
-        Ok(self)
+    fn into_reply(self, _: ReadAt) -> Result<Reply<Self>, ErrorObject> {
+        Ok(Reply::complete(self))
     }
 }
 
 impl IntoReply<ReadResourceResult> for Vec<ResourceContents> {
-    fn into_reply(self, at: ReadAt) -> Result<ReadResourceResult, ErrorObject> {
-        Ok(ReadResourceResult {
+    fn into_reply(self, at: ReadAt) -> Result<Reply<ReadResourceResult>, ErrorObject> {
+        Ok(Reply::complete(ReadResourceResult {
             contents: self,
             ttl_ms: at.cache.ttl_ms(),
             cache_scope: at.cache.scope(),
             ..Default::default()
-        })
+        }))
     }
 }
 
 impl IntoReply<ReadResourceResult> for ResourceContents {
-    fn into_reply(self, at: ReadAt) -> Result<ReadResourceResult, ErrorObject> {
+    fn into_reply(self, at: ReadAt) -> Result<Reply<ReadResourceResult>, ErrorObject> {
         vec![self].into_reply(at)
     }
 }
 
 impl IntoReply<ReadResourceResult> for String {
-    fn into_reply(self, at: ReadAt) -> Result<ReadResourceResult, ErrorObject> {
+    fn into_reply(self, at: ReadAt) -> Result<Reply<ReadResourceResult>, ErrorObject> {
         let contents = TextResourceContents {
             uri: at.uri.clone(),
             mime_type: at.mime_type.clone().map(Cow::into_owned),
@@ -281,13 +390,13 @@ impl IntoReply<ReadResourceResult> for String {
 }
 
 impl IntoReply<ReadResourceResult> for &'static str {
-    fn into_reply(self, at: ReadAt) -> Result<ReadResourceResult, ErrorObject> {
+    fn into_reply(self, at: ReadAt) -> Result<Reply<ReadResourceResult>, ErrorObject> {
         self.to_owned().into_reply(at)
     }
 }
 
 impl IntoReply<ReadResourceResult> for Vec<u8> {
-    fn into_reply(self, at: ReadAt) -> Result<ReadResourceResult, ErrorObject> {
+    fn into_reply(self, at: ReadAt) -> Result<Reply<ReadResourceResult>, ErrorObject> {
         use base64::Engine as _;
         let contents = BlobResourceContents {
             uri: at.uri.clone(),
@@ -300,7 +409,7 @@ impl IntoReply<ReadResourceResult> for Vec<u8> {
 }
 
 impl<T: Serialize> IntoReply<ReadResourceResult> for Json<T> {
-    fn into_reply(self, mut at: ReadAt) -> Result<ReadResourceResult, ErrorObject> {
+    fn into_reply(self, mut at: ReadAt) -> Result<Reply<ReadResourceResult>, ErrorObject> {
         at.mime_type.get_or_insert(Cow::Borrowed("application/json"));
         to_raw(&self.0)?.get().to_owned().into_reply(at)
     }

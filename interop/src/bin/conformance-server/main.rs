@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
+mod asking;
 mod prompts;
 mod resources;
 mod tools;
@@ -18,7 +19,7 @@ const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAg
 fn server() -> Server {
     let server = Server::new("roundtrip-conformance", env!("CARGO_PKG_VERSION"))
         .instructions("Fixtures for the conformance suite of the Model Context Protocol");
-    resources::offer(prompts::offer(tools::offer(server)))
+    asking::offer(resources::offer(prompts::offer(tools::offer(server))))
 }
 
 #[tokio::main]

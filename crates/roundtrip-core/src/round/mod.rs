@@ -1,0 +1,14 @@
+//! One round of a flow: what was asked, what was answered, and what is remembered from one round to the next.
+//!
+//! A flow is a call and all its retries. Between two rounds its state is a [`Journal`], which the server seals and
+//! the client carries. When a round begins, the client's new answers are merged into it; as the handler runs, it
+//! asks its [`Question`]s against it. An answer counts only for a question this flow has asked, as it was asked: the
+//! journal pins each answer to a digest of its question.
+
+mod answer;
+mod journal;
+mod question;
+
+pub use answer::{Answer, Unusable};
+pub use journal::{Found, Journal, Kind, MalformedJournal, read_responses};
+pub use question::{Asks, Question};

@@ -1,0 +1,129 @@
+//! Questions: what is asked, and the digest an answer is pinned to.
+
+use std::borrow::Cow;
+
+use crate::form::{Definition, Form};
+use crate::seal::Digest;
+use crate::wire::{
+    ClientCapabilities, CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams,
+    ElicitRequestUrlParams, ElicitationCapability, InputRequest, JsonObject, ListRootsRequestParams,
+    SamplingCapability,
+};
+
+/// What is asked.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Asks {
+    /// The user fills in a form.
+    Form {
+        /// What the user is told.
+        message: Cow<'static, str>,
+        /// What is asked for.
+        form: Cow<'static, Definition>,
+    },
+    /// The user opens a web page. To accept is to consent, not to have finished there.
+    Url {
+        /// What the user is told.
+        message: Cow<'static, str>,
+        /// Where to go.
+        url: String,
+    },
+    /// The client's model says something.
+    Sample(Box<CreateMessageRequestParams>),
+    /// The client says which folders and files it works on.
+    Roots,
+}
+
+/// A question of a handler.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Its key, unique within the flow.
+    pub key: Cow<'static, str>,
+    /// What is asked.
+    pub asks: Asks,
+    /// What makes it the same question although its wording differs from round to round.
+    pub identity: Option<Cow<'static, str>>,
+}
+
+impl Question {
+    /// A form to fill in.
+    pub fn form<T: Form>(key: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(key, Asks::Form { message: message.into(), form: Cow::Borrowed(T::definition()) })
+    }
+
+    /// A question.
+    pub fn new(key: impl Into<Cow<'static, str>>, asks: Asks) -> Self {
+        Self { key: key.into(), asks, identity: None }
+    }
+
+    /// Keeps its answer although the wording changes, as long as this does not.
+    #[must_use]
+    pub fn identity(mut self, identity: impl Into<Cow<'static, str>>) -> Self {
+        self.identity = Some(identity.into());
+        self
+    }
+
+    /// What its answer is pinned to: its kind, its schema, and its wording or declared identity.
+    pub fn pin(&self) -> Digest {
+        let identity = self.identity.as_deref().map(str::as_bytes);
+        match &self.asks {
+            Asks::Form { message, form } => {
+                Digest::of("form", &[&form.digest(), identity.unwrap_or(message.as_bytes())])
+            }
+            Asks::Url { message, url } => match identity {
+                Some(identity) => Digest::of("url", &[b"identity", identity]),
+                None => Digest::of("url", &[message.as_bytes(), url.as_bytes()]),
+            },
+            Asks::Sample(params) => match identity {
+                Some(identity) => Digest::of("sample", &[b"identity", identity]),
+                None => Digest::of("sample", &[&serde_json::to_vec(params).unwrap_or_default()]),
+            },
+            Asks::Roots => Digest::of("roots", &[identity.unwrap_or_default()]),
+        }
+    }
+
+    /// The question as it goes over the wire. `problem` says what was wrong with the last answer.
+    pub fn to_request(&self, problem: Option<&str>) -> InputRequest {
+        let told = |message: &Cow<'static, str>| match problem {
+            Some(problem) => format!("{message}\n\nThe last answer cannot be used: {problem}"),
+            None => message.to_string(),
+        };
+        match &self.asks {
+            Asks::Form { message, form } => {
+                InputRequest::Elicit(ElicitRequestParams::Form(ElicitRequestFormParams {
+                    mode: Some(Default::default()),
+                    message: told(message),
+                    requested_schema: form.schema().clone(),
+                }))
+            }
+            Asks::Url { message, url } => {
+                InputRequest::Elicit(ElicitRequestParams::Url(ElicitRequestUrlParams {
+                    mode: Default::default(),
+                    message: told(message),
+                    url: url.clone(),
+                }))
+            }
+            Asks::Sample(params) => InputRequest::CreateMessage(params.clone()),
+            Asks::Roots => InputRequest::ListRoots(ListRootsRequestParams::default()),
+        }
+    }
+
+    /// What a client must have declared to be asked this (M7).
+    pub fn needs(&self) -> ClientCapabilities {
+        let mut needs = ClientCapabilities::default();
+        match &self.asks {
+            Asks::Form { .. } => {
+                needs.elicitation = Some(ElicitationCapability { form: Some(JsonObject::new()), url: None });
+            }
+            Asks::Url { .. } => {
+                needs.elicitation = Some(ElicitationCapability { form: None, url: Some(JsonObject::new()) });
+            }
+            Asks::Sample(params) => {
+                let tools = (!params.tools.is_empty()).then(JsonObject::new);
+                needs.sampling = Some(SamplingCapability { context: None, tools });
+            }
+            Asks::Roots => needs.roots = Some(Default::default()),
+        }
+        needs
+    }
+}

@@ -1,0 +1,60 @@
+//! Why a question has no answer that the handler can use.
+
+use roundtrip_core::error::DECLINED;
+use roundtrip_core::wire::ErrorObject;
+
+/// Why a question has no answer. Through `?`, a refusal becomes a tool error that the model can read (A4), and
+/// everything else the JSON-RPC error it is.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// The user declined.
+    #[error("the user declined to answer `{key}`")]
+    Declined {
+        /// The question's key.
+        key: String,
+    },
+    /// The user dismissed the question.
+    #[error("the user dismissed `{key}` without an answer")]
+    Cancelled {
+        /// The question's key.
+        key: String,
+    },
+    /// The client did not declare that it can be asked this (M7). See [`Ask::may`](super::Ask::may).
+    #[error("the client cannot be asked `{key}`: it did not declare that it can")]
+    CannotAsk {
+        /// The question's key.
+        key: String,
+        /// -32021, naming what is missing.
+        error: ErrorObject,
+    },
+    /// The handler asked in a way that cannot work, such as twice under one key. This is a bug in the handler.
+    #[error("{0}")]
+    Misuse(String),
+    /// The round is over: this `Ask` was kept beyond it.
+    #[error(
+        "the round is over: an `Ask` must not outlive its handler, so await it there instead of in a spawned task"
+    )]
+    Closed,
+}
+
+impl AskError {
+    /// The JSON-RPC error this is, if it is not the user's refusal.
+    pub(crate) fn protocol(&self) -> Option<ErrorObject> {
+        match self {
+            Self::Declined { .. } | Self::Cancelled { .. } => None,
+            Self::CannotAsk { error, .. } => Some(error.clone()),
+            Self::Misuse(_) | Self::Closed => {
+                tracing::error!(error = %self, "a handler asks in a way that cannot work");
+                Some(ErrorObject::internal(self.to_string()))
+            }
+        }
+    }
+}
+
+/// Prompts and resources have no tool errors: there, a refusal is an error of our own code.
+impl From<AskError> for ErrorObject {
+    fn from(error: AskError) -> Self {
+        error.protocol().unwrap_or_else(|| Self::new(DECLINED, error.to_string()))
+    }
+}

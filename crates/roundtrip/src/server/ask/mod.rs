@@ -1,0 +1,30 @@
+//! Asking: how a handler stops, and how whoever receives the answer carries on.
+//!
+//! A question is a future. When the journal has its answer it is ready at once; when it has not, the question goes
+//! on the [`Table`] and the future stays pending. The call's runner sees a handler that waits for nothing but answers,
+//! drops it, and replies with every question on the table and the sealed journal. So nothing in user code can catch,
+//! swallow or retry a suspension: there is nothing to catch.
+
+mod error;
+mod handle;
+mod once;
+mod opening;
+mod pending;
+mod round;
+mod runner;
+mod start;
+mod table;
+
+pub use error::AskError;
+pub use handle::{Ask, May};
+pub use once::Step;
+pub use pending::{
+    Answered, Asking, Consent, Content, FormOf, Message, Optional, Plain, Read, Refusals, Roots, ThreeWay,
+    YesOrNo,
+};
+pub use round::Round;
+
+pub(crate) use opening::{Begin, OpenedState};
+pub(crate) use runner::{Flow, Flows};
+pub(crate) use start::{BoundArguments, Start};
+pub(crate) use table::Table;

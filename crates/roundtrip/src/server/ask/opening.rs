@@ -1,0 +1,101 @@
+//! Opening a request's state before its handler is looked at.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use roundtrip_core::round::Journal;
+use roundtrip_core::seal::Claims;
+use roundtrip_core::wire::{ClientCapabilities, ErrorObject, Method, decode_params};
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+
+use super::start::{BoundArguments, Start};
+use crate::server::call::{Peer, Principal};
+use crate::server::endpoint::Endpoint;
+use crate::server::in_flight::Source;
+use crate::server::run::{Run, Work};
+
+/// What a state held.
+pub(crate) type OpenedState = (Claims, Journal);
+
+/// A state on its way to be opened elsewhere.
+pub(crate) type Opening = Pin<Box<dyn Future<Output = Result<OpenedState, ErrorObject>> + Send>>;
+
+/// When a call can begin.
+pub(crate) enum Begin {
+    Now,
+    /// A codec of the author's own has to be waited for.
+    Later(Opening),
+}
+
+/// How one of the three methods is prepared.
+type Prepare<M> = fn(&Endpoint, &<M as Method>::Params<'_>, &Peer, Option<OpenedState>) -> (Run, Source);
+
+impl Endpoint {
+    pub(crate) fn start<'a>(
+        &'a self,
+        method: &'static str,
+        target: &'a str,
+        peer: &'a Peer,
+        capabilities: &'a ClientCapabilities,
+    ) -> Start<'a> {
+        Start {
+            flows: &self.inner().flows,
+            method,
+            target,
+            principal: peer.principal.as_ref().map(Principal::as_str),
+            arguments: BoundArguments::None,
+            responses: None,
+            capabilities,
+            opened: None,
+            flow: None,
+        }
+    }
+
+    /// Opens the state that came with a request, also for handlers that never ask (M4).
+    pub(crate) fn open(
+        &self,
+        start: &mut Start<'_>,
+        token: Option<&str>,
+        opened: Option<OpenedState>,
+    ) -> Result<Begin, ErrorObject> {
+        let Some(token) = token else { return Ok(Begin::Now) };
+        if let Some(opened) = opened {
+            start.opened = Some(opened);
+            return Ok(Begin::Now);
+        }
+        let (flows, token, binding) = (self.inner().flows.clone(), token.to_owned(), start.binding()?);
+        let mut opening: Opening = Box::pin(async move { flows.open(&token, &binding).await });
+        // With a key ring this is ready at once; only a codec of the author's own may have to wait.
+        match opening.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(opened) => {
+                start.opened = Some(opened?);
+                Ok(Begin::Now)
+            }
+            Poll::Pending => Ok(Begin::Later(opening)),
+        }
+    }
+
+    /// Prepares a call once its state has been opened. Meanwhile the request is kept as text.
+    pub(crate) fn later<M: Method>(
+        &self,
+        opening: Opening,
+        params: &impl Serialize,
+        peer: &Peer,
+        prepare: Prepare<M>,
+    ) -> (Run, Source) {
+        let (endpoint, peer) = (self.clone(), peer.clone());
+        let text = to_raw_value(params);
+        let beginning = async move {
+            let begun = async {
+                let opened = opening.await?;
+                let text = text.map_err(|error| ErrorObject::internal(error.to_string()))?;
+                let params = decode_params::<M::Params<'_>>(Some(&text))?;
+                // Notifications before the result are not sent on this path: their place is taken already.
+                Ok::<_, ErrorObject>(Box::new(prepare(&endpoint, &params, &peer, Some(opened)).0))
+            };
+            begun.await.unwrap_or_else(|error| Box::new(Work::from(error).into()))
+        };
+        (Work::Later(Box::pin(beginning)).into(), Source::None)
+    }
+}

@@ -1,0 +1,229 @@
+//! Questions as futures.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use roundtrip_core::form::Form;
+use roundtrip_core::round::{Answer, Asks, Question};
+use roundtrip_core::wire::{CreateMessageResult, JsonObject, Root};
+
+use serde_json::Value;
+
+use super::error::AskError;
+use super::table::Table;
+
+/// What the handler makes of an answer that was not refused.
+pub trait Read: Send + 'static {
+    /// The typed answer.
+    type Value: Send;
+    /// Reads it; `None` if the answer is of another kind, which cannot be once it has been checked.
+    fn read(answer: Answer) -> Option<Self::Value>;
+}
+
+/// Reads a form.
+#[derive(Debug)]
+pub struct FormOf<T>(PhantomData<fn() -> T>);
+
+impl<T: Form> Read for FormOf<T> {
+    type Value = T;
+    fn read(answer: Answer) -> Option<T> {
+        match answer {
+            Answer::Accepted(content) => T::from_content(&content).ok(),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! readers {
+    ($($(#[$doc:meta])* $reader:ident -> $value:ty: $pattern:pat => $read:expr;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug)]
+            pub enum $reader {}
+
+            impl Read for $reader {
+                type Value = $value;
+                fn read(answer: Answer) -> Option<$value> {
+                    match answer {
+                        $pattern => $read,
+                        _ => None,
+                    }
+                }
+            }
+        )*
+    };
+}
+
+readers! {
+    /// Reads a yes or a no.
+    YesOrNo -> bool: Answer::Accepted(content) => content.get(super::handle::CONFIRM).and_then(Value::as_bool);
+    /// Reads a consent.
+    Consent -> (): Answer::Accepted(_) => Some(());
+    /// Reads what the model said.
+    Message -> CreateMessageResult: Answer::Message(message) => Some(*message);
+    /// Reads the roots.
+    Roots -> Vec<Root>: Answer::Roots(roots) => Some(roots);
+    /// Reads a form as the object it is.
+    Content -> JsonObject: Answer::Accepted(content) => Some(content);
+}
+
+/// How refusals are seen.
+pub trait Refusals: Send + 'static {
+    /// What the question gives.
+    type Output<T>;
+    /// Turns an answer, or a refusal, into that.
+    fn output<T>(answered: Answered<T>, key: &str) -> Result<Self::Output<T>, AskError>;
+}
+
+/// The three ways to answer a person's question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered<T> {
+    /// Accepted, with this answer.
+    Accepted(T),
+    /// Declined.
+    Declined,
+    /// Dismissed.
+    Cancelled,
+}
+
+/// A refusal is an error.
+#[derive(Debug)]
+pub enum Plain {}
+/// A refusal is `None`.
+#[derive(Debug)]
+pub enum Optional {}
+/// A refusal is seen as what it is.
+#[derive(Debug)]
+pub enum ThreeWay {}
+
+impl Refusals for Plain {
+    type Output<T> = T;
+    fn output<T>(answered: Answered<T>, key: &str) -> Result<T, AskError> {
+        match answered {
+            Answered::Accepted(value) => Ok(value),
+            Answered::Declined => Err(AskError::Declined { key: key.to_owned() }),
+            Answered::Cancelled => Err(AskError::Cancelled { key: key.to_owned() }),
+        }
+    }
+}
+
+impl Refusals for Optional {
+    type Output<T> = Option<T>;
+    fn output<T>(answered: Answered<T>, _: &str) -> Result<Option<T>, AskError> {
+        match answered {
+            Answered::Accepted(value) => Ok(Some(value)),
+            Answered::Declined | Answered::Cancelled => Ok(None),
+        }
+    }
+}
+
+impl Refusals for ThreeWay {
+    type Output<T> = Answered<T>;
+    fn output<T>(answered: Answered<T>, _: &str) -> Result<Answered<T>, AskError> {
+        Ok(answered)
+    }
+}
+
+/// A question: a future whose options are chained before it is awaited. Dropping it takes the question off the table.
+#[must_use = "a question is asked when it is awaited"]
+pub struct Asking<R, F = Plain> {
+    table: Arc<Table>,
+    question: Question,
+    valid_for: Option<Duration>,
+    on_the_table: bool,
+    state: PhantomData<fn() -> (R, F)>,
+}
+
+impl<R: Read, F: Refusals> Asking<R, F> {
+    pub(crate) fn new(table: &Arc<Table>, question: Question) -> Self {
+        Self { table: Arc::clone(table), question, valid_for: None, on_the_table: false, state: PhantomData }
+    }
+
+    fn seen<G: Refusals>(mut self) -> Asking<R, G> {
+        let question = Question::new("", Asks::Roots);
+        let question = std::mem::replace(&mut self.question, question);
+        let mut seen = Asking::new(&self.table, question);
+        seen.valid_for = self.valid_for;
+        seen
+    }
+
+    /// Gives the three-way answer: accepted, declined or cancelled.
+    pub fn reply(self) -> Asking<R, ThreeWay> {
+        self.seen()
+    }
+
+    /// Gives `None` where the user refused.
+    pub fn optional(self) -> Asking<R, Optional> {
+        self.seen()
+    }
+
+    /// Keeps the answer although the wording changes from round to round, as long as this does not.
+    pub fn identity(mut self, identity: impl Into<Cow<'static, str>>) -> Self {
+        self.question.identity = Some(identity.into());
+        self
+    }
+
+    /// How long the answer may take, in place of the server's default.
+    pub fn valid_for(mut self, duration: Duration) -> Self {
+        self.valid_for = Some(duration);
+        self
+    }
+
+    /// The answer, if the journal has it; else the question is on the table now.
+    fn ask(&mut self) -> Result<Option<Answered<R::Value>>, AskError> {
+        let Some(answer) = self.table.ask(&self.question, self.valid_for)? else {
+            self.on_the_table = true;
+            return Ok(None);
+        };
+        match answer {
+            Answer::Declined => Ok(Some(Answered::Declined)),
+            Answer::Cancelled => Ok(Some(Answered::Cancelled)),
+            other => match R::read(other) {
+                Some(value) => Ok(Some(Answered::Accepted(value))),
+                None => {
+                    Err(AskError::Misuse(format!("the answer to `{}` cannot be read", self.question.key)))
+                }
+            },
+        }
+    }
+}
+
+impl<R: Read, F: Refusals> Future for Asking<R, F> {
+    type Output = Result<F::Output<R::Value>, AskError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if !this.on_the_table {
+            match this.ask() {
+                Ok(None) => {}
+                Ok(Some(answered)) => return Poll::Ready(F::output(answered, &this.question.key)),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        // Nothing comes of waiting here but the round's end, and that drops the handler: see `Run`.
+        match this.table.wait(cx) {
+            Ok(()) => Poll::Pending,
+            Err(closed) => Poll::Ready(Err(closed)),
+        }
+    }
+}
+
+impl<R, F> Drop for Asking<R, F> {
+    fn drop(&mut self) {
+        if self.on_the_table {
+            self.table.withdraw(&self.question.key);
+        }
+    }
+}
+
+impl<R, F> fmt::Debug for Asking<R, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asking").field("question", &self.question).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,145 @@
+//! What a round comes to: the state it began with, and the state it leaves behind.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+
+use roundtrip_core::round::Journal;
+use roundtrip_core::seal::{Binding, Claims, FlowId, Opened, Rejected, SealError, Sealer, Timestamp};
+use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
+
+use super::table::{Asked, Suspended, Table};
+use crate::server::hook::{Outcome, OutcomeFuture};
+
+/// How a server's flows are run.
+pub(crate) struct Flows {
+    pub(crate) sealer: Sealer,
+    pub(crate) audience: String,
+    /// How long an answer may take, unless its question says otherwise.
+    pub(crate) valid_for: Duration,
+    /// How many rounds of a flow may ask (M21).
+    pub(crate) max_rounds: u32,
+    /// Whether the server drains or sheds load.
+    pub(crate) moving: Arc<AtomicBool>,
+}
+
+/// One call's place in its flow.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) table: Arc<Table>,
+    pub(crate) flow: FlowId,
+    pub(crate) binding: Binding,
+    /// What the token said that this round began with.
+    pub(crate) claims: Option<Claims>,
+    pub(crate) flows: Arc<Flows>,
+}
+
+/// Random bytes of the operating system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], ErrorObject> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        tracing::error!(%error, "no randomness to be had");
+        ErrorObject::internal("internal error")
+    })?;
+    Ok(bytes)
+}
+
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from(SystemTime::now())
+}
+
+impl Flows {
+    /// Opens a state that came with a request. What is wrong with it is for the log (S6).
+    pub(crate) async fn open(
+        &self,
+        token: &str,
+        binding: &Binding,
+    ) -> Result<(Claims, Journal), ErrorObject> {
+        let refused = |rejected: Rejected| {
+            tracing::warn!(reason = %rejected, "request state refused");
+            rejected.error_object()
+        };
+        let Opened { claims, payload } = self.sealer.open(token, binding, now()).await.map_err(refused)?;
+        let journal = Journal::decode(payload).map_err(|error| {
+            tracing::warn!(%error, flow = %claims.flow, "request state refused");
+            Rejected::from(roundtrip_core::seal::Reason::Malformed).error_object()
+        })?;
+        Ok((claims, journal))
+    }
+
+    /// What a suspended round answers: its questions, and the sealed journal.
+    pub(crate) async fn conclude(&self, flow: &Flow, suspended: Suspended) -> Outcome {
+        let Suspended { mut journal, asked, stateless } = suspended;
+        if !asked.is_empty() && journal.count_round() > self.max_rounds {
+            return Err(ErrorObject::internal(format!(
+                "this call has asked {} times without coming to an end",
+                self.max_rounds
+            )));
+        }
+        let request_state = if stateless { None } else { Some(self.seal(flow, &journal, &asked).await?) };
+        Ok(ServerResult::InputRequired(InputRequiredResult {
+            input_requests: asked.into_iter().map(|asked| (asked.key.into_owned(), asked.request)).collect(),
+            request_state,
+            ..InputRequiredResult::default()
+        }))
+    }
+
+    async fn seal(&self, flow: &Flow, journal: &Journal, asked: &[Asked]) -> Result<String, ErrorObject> {
+        let now = now();
+        let valid_for = asked.iter().map(|asked| asked.valid_for.unwrap_or(self.valid_for)).max();
+        let valid_for = valid_for.unwrap_or(self.valid_for);
+        let claims = match &flow.claims {
+            Some(claims) => claims.next_round(now, valid_for),
+            None => Claims::begin(flow.flow, flow.binding, now, valid_for),
+        };
+        let payload = journal.encode(asked.iter().map(|asked| (&*asked.key, asked.pin)));
+        let token = self.sealer.seal(&claims, &payload, random()?).await.map_err(|error| {
+            let (key, size) = journal.largest().unwrap_or_default();
+            tracing::error!(%error, flow = %claims.flow, key, size, "the round's state cannot be sealed");
+            match error {
+                SealError::TooLarge { .. } => {
+                    ErrorObject::internal(format!("{error}; the most is under `{key}`, {size} bytes"))
+                }
+                _ => ErrorObject::internal("internal error"),
+            }
+        })?;
+        if self.sealer.allowed().is_heavy(token.len()) {
+            let (key, size) = journal.largest().unwrap_or_default();
+            tracing::warn!(
+                characters = token.len(),
+                key,
+                size,
+                "the round's state has reached half of what is allowed"
+            );
+        }
+        Ok(token)
+    }
+}
+
+impl Flow {
+    /// Whether the handler waits for nothing but answers, and then what the round comes to.
+    pub(crate) fn suspend(&self) -> Option<Suspended> {
+        self.table.suspend()
+    }
+
+    /// What the round answers.
+    pub(crate) fn conclude(self: Box<Self>, suspended: Suspended) -> OutcomeFuture {
+        Box::pin(async move { self.flows.conclude(&self, suspended).await })
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.table.close();
+    }
+}
+
+impl fmt::Debug for Flows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flows")
+            .field("sealer", &self.sealer)
+            .field("audience", &self.audience)
+            .finish_non_exhaustive()
+    }
+}

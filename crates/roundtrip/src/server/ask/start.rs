@@ -1,0 +1,101 @@
+//! The beginning of a round: the state it came with is opened, the answers it came with are merged.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use roundtrip_core::round::{Journal, read_responses};
+use roundtrip_core::seal::{
+    ArgumentsError, Binding, BindingParts, Claims, Digest, FlowId, digest_arguments, digest_text_arguments,
+};
+use roundtrip_core::wire::{ClientCapabilities, ErrorObject};
+use serde_json::value::RawValue;
+
+use super::runner::{Flow, Flows, random};
+use super::table::Table;
+
+/// What a flow is bound to and what this round of it came with, taken apart only if the handler asks.
+#[derive(Debug)]
+pub(crate) struct Start<'a> {
+    pub(crate) flows: &'a Arc<Flows>,
+    pub(crate) method: &'static str,
+    pub(crate) target: &'a str,
+    pub(crate) principal: Option<&'a str>,
+    pub(crate) arguments: BoundArguments<'a>,
+    pub(crate) responses: Option<&'a RawValue>,
+    pub(crate) capabilities: &'a ClientCapabilities,
+    /// What the token held, if there was one.
+    pub(crate) opened: Option<(Claims, Journal)>,
+    /// Made by the first parameter that can ask.
+    pub(crate) flow: Option<Box<Flow>>,
+}
+
+/// Arguments that a flow is bound to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BoundArguments<'a> {
+    Json(Option<&'a RawValue>),
+    Texts(&'a BTreeMap<Cow<'a, str>, Cow<'a, str>>),
+    None,
+}
+
+impl BoundArguments<'_> {
+    fn digest(self) -> Result<Digest, ArgumentsError> {
+        match self {
+            Self::Json(raw) => digest_arguments(raw.map(RawValue::get)),
+            Self::Texts(texts) => {
+                digest_text_arguments(texts.iter().map(|(name, value)| (&**name, &**value)))
+            }
+            Self::None => digest_arguments(None),
+        }
+    }
+}
+
+impl Start<'_> {
+    pub(crate) fn binding(&self) -> Result<Binding, ErrorObject> {
+        let arguments = self.arguments.digest();
+        Ok(Binding::new(BindingParts {
+            audience: &self.flows.audience,
+            method: self.method,
+            target: self.target,
+            arguments: arguments
+                .map_err(|error| ErrorObject::invalid_params(format!("params.arguments: {error}")))?,
+            principal: self.principal,
+        }))
+    }
+
+    /// The table of this round.
+    pub(crate) fn table(&mut self) -> Result<Arc<Table>, ErrorObject> {
+        if let Some(flow) = &self.flow {
+            return Ok(Arc::clone(&flow.table));
+        }
+        let binding = self.binding()?;
+        let (claims, mut journal) = match self.opened.take() {
+            Some((claims, journal)) => (Some(claims), journal),
+            None => (None, Journal::default()),
+        };
+        let flow = match &claims {
+            Some(claims) => claims.flow,
+            None => FlowId::new(random()?),
+        };
+        let responses = self.responses.filter(|raw| raw.get() != "null");
+        let unasked = match responses {
+            Some(raw) => {
+                let answers = read_responses(raw)?;
+                answers.into_iter().map(|(key, answer)| (key.into_owned(), answer.get().to_owned())).collect()
+            }
+            None => Vec::new(),
+        };
+        journal.merge(responses)?;
+        let round = claims.map_or(0, |claims| claims.round);
+        let table = Arc::new(Table::new(
+            (flow, round),
+            journal,
+            unasked,
+            self.capabilities.clone(),
+            &self.flows.moving,
+        ));
+        let flows = Arc::clone(self.flows);
+        self.flow = Some(Box::new(Flow { table: Arc::clone(&table), flow, binding, claims, flows }));
+        Ok(table)
+    }
+}

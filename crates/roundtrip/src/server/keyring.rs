@@ -1,0 +1,103 @@
+//! Where keys come from.
+
+use std::fmt;
+use std::path::Path;
+
+use roundtrip_core::seal::{self, Key, KeyringError, Sealer};
+
+/// The keys that seal the state of flows. The first one seals, every one opens: so keys are rotated by adding the new
+/// one at the end, then moving it to the front, then removing the old one, each on all instances before the next.
+///
+/// Keys are text: base64 or hex of at least 32 random bytes, one a line or separated by commas. Lines that begin with
+/// `#` are comments.
+#[derive(Clone)]
+pub struct Keyring(seal::Keyring);
+
+/// Why there are no keys.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeysError {
+    /// The environment variable is not set.
+    #[error("the environment variable {0} is not set: it holds the keys, one a line or separated by commas")]
+    NotSet(String),
+    /// The file cannot be read.
+    #[error("the key file {path} cannot be read: {error}")]
+    Unreadable {
+        /// Which file.
+        path: String,
+        /// What the operating system said.
+        error: std::io::Error,
+    },
+    /// What is there are not keys.
+    #[error("{place}: {error}")]
+    Unusable {
+        /// Where they were found.
+        place: String,
+        /// What is wrong with them.
+        error: KeyringError,
+    },
+    /// The operating system has no randomness.
+    #[error("there is no randomness to be had: {0}")]
+    NoRandomness(getrandom::Error),
+}
+
+impl Keyring {
+    /// One random key, known to this process alone.
+    ///
+    /// # Errors
+    /// When the operating system has no randomness.
+    pub fn random() -> Result<Self, KeysError> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(KeysError::NoRandomness)?;
+        let ring = seal::Keyring::new([Key::generate(secret)]);
+        ring.map(Self).map_err(|error| KeysError::Unusable { place: "random key".into(), error })
+    }
+
+    /// The keys in an environment variable.
+    ///
+    /// # Errors
+    /// When it is not set, or does not hold usable keys. The error never shows them.
+    pub fn from_env(name: &str) -> Result<Self, KeysError> {
+        let text = std::env::var(name).map_err(|_| KeysError::NotSet(name.to_owned()))?;
+        Self::parse(&text, name)
+    }
+
+    /// The keys in a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or does not hold usable keys. The error never shows them.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeysError> {
+        let path = path.as_ref();
+        let place = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, &place),
+            Err(error) => Err(KeysError::Unreadable { path: place, error }),
+        }
+    }
+
+    fn parse(text: &str, place: &str) -> Result<Self, KeysError> {
+        let ring = seal::Keyring::parse(text);
+        ring.map(Self).map_err(|error| KeysError::Unusable { place: place.to_owned(), error })
+    }
+}
+
+/// Keys as text.
+impl std::str::FromStr for Keyring {
+    type Err = KeysError;
+
+    fn from_str(text: &str) -> Result<Self, KeysError> {
+        Self::parse(text, "keys")
+    }
+}
+
+impl From<Keyring> for Sealer {
+    fn from(Keyring(ring): Keyring) -> Self {
+        Self::new(ring)
+    }
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

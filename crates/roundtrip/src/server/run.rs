@@ -1,0 +1,146 @@
+//! Running a call: its handler, and, if it asks, the end of its round.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use roundtrip_core::wire::{CallToolResult, ErrorObject, GetPromptResult, ReadResourceResult, ServerResult};
+
+use super::ask::Flow;
+use super::handler::HandlerFuture;
+use super::hook::{Outcome, OutcomeFuture};
+use super::reply::{Came, Reply};
+use super::subscription::Subscription;
+
+/// A call being run.
+pub(crate) struct Run {
+    work: Work,
+    /// Only for handlers that can ask.
+    flow: Option<Box<Flow>>,
+}
+
+/// What there is to poll. Handlers keep their own type here, so that a call costs one box and not two.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one a call, and a box would cost every call an allocation"
+)]
+pub(crate) enum Work {
+    Ready(Option<Outcome>),
+    Tool(HandlerFuture<CallToolResult>),
+    Prompt(HandlerFuture<GetPromptResult>),
+    Resource(HandlerFuture<ReadResourceResult>),
+    Other(OutcomeFuture),
+    /// Ends when the server closes its subscriptions.
+    Listen(Arc<Subscription>),
+    /// Its state has to be opened elsewhere before anything can begin.
+    Later(std::pin::Pin<Box<dyn Future<Output = Box<Run>> + Send>>),
+}
+
+/// What a poll came to.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
+enum Polled {
+    Done(Outcome),
+    Suspended,
+    Begun(Box<Run>),
+}
+
+impl Work {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
+        match self {
+            Self::Ready(outcome) => {
+                outcome.take().map_or(Poll::Pending, |outcome| Poll::Ready(Polled::Done(outcome)))
+            }
+            Self::Tool(work) => work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::CallTool)),
+            Self::Prompt(work) => work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::GetPrompt)),
+            Self::Resource(work) => {
+                work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::ReadResource))
+            }
+            Self::Other(work) => work.as_mut().poll(cx).map(Polled::Done),
+            Self::Listen(subscription) => subscription
+                .poll_closed(cx)
+                .map(|result| Polled::Done(Ok(ServerResult::SubscriptionsListen(result)))),
+            Self::Later(beginning) => beginning.as_mut().poll(cx).map(Polled::Begun),
+        }
+    }
+}
+
+fn came<R>(reply: Result<Reply<R>, ErrorObject>, result: fn(R) -> ServerResult) -> Polled {
+    match reply {
+        Ok(Reply(Came::Complete(value))) => Polled::Done(Ok(result(value))),
+        Ok(Reply(Came::Suspended)) => Polled::Suspended,
+        Ok(Reply(Came::Failed(error))) => Polled::Done(Err(error.into())),
+        Err(error) => Polled::Done(Err(error)),
+    }
+}
+
+impl Run {
+    pub(crate) fn new(work: Work, flow: Option<Box<Flow>>) -> Self {
+        Self { work, flow }
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        loop {
+            // One handler's panic is one call's internal error (Z1).
+            let polled = catch_unwind(AssertUnwindSafe(|| self.work.poll(cx)));
+            match polled {
+                Ok(Poll::Ready(Polled::Done(outcome))) => return Poll::Ready(self.end(outcome)),
+                Ok(Poll::Ready(Polled::Begun(run))) => *self = *run,
+                Ok(Poll::Ready(Polled::Suspended)) if self.suspend() => {}
+                Ok(Poll::Ready(Polled::Suspended)) => {
+                    let error = ErrorObject::internal("a handler answered with a reply of another call");
+                    return Poll::Ready(self.end(Err(error)));
+                }
+                // Pending, a question on the table, and no step in flight: that is the suspension (A3).
+                Ok(Poll::Pending) if self.suspend() => {}
+                Ok(Poll::Pending) => return Poll::Pending,
+                Err(_) => return Poll::Ready(self.end(Err(panicked()))),
+            }
+        }
+    }
+
+    /// Ends the round if the handler waits for nothing but answers.
+    fn suspend(&mut self) -> bool {
+        let Some(suspended) = self.flow.as_deref().and_then(Flow::suspend) else { return false };
+        let Some(flow) = self.flow.take() else { return false };
+        // The handler is dropped before anything is sent: its destructors run once, and nothing of it stays (A10).
+        self.work = Work::Ready(None);
+        self.work = Work::Other(flow.conclude(suspended));
+        true
+    }
+
+    fn end(&mut self, outcome: Outcome) -> Outcome {
+        self.work = Work::Ready(None);
+        self.flow = None;
+        outcome
+    }
+
+    /// The same as one plain future, for hooks to wrap.
+    pub(crate) fn boxed(mut self) -> OutcomeFuture {
+        Box::pin(poll_fn(move |cx| self.poll(cx)))
+    }
+}
+
+impl From<Work> for Run {
+    fn from(work: Work) -> Self {
+        Self::new(work, None)
+    }
+}
+
+impl From<Outcome> for Work {
+    fn from(outcome: Outcome) -> Self {
+        Self::Ready(Some(outcome))
+    }
+}
+
+impl From<ErrorObject> for Work {
+    fn from(error: ErrorObject) -> Self {
+        Self::Ready(Some(Err(error)))
+    }
+}
+
+/// What a peer is told when a handler panicked: the details are for the log.
+pub(crate) fn panicked() -> ErrorObject {
+    tracing::error!("a handler panicked");
+    ErrorObject::internal("internal error")
+}

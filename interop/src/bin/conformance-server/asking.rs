@@ -1,0 +1,122 @@
+//! Tools and a prompt that stop and ask, written the way the manual tells an author to.
+
+use roundtrip::wire::CreateMessageRequestParams;
+use roundtrip::{Ask, AskError, Form, Prompt, Question, Reply, Round, Server, Tool, ToolError};
+use tokio::try_join;
+
+pub(crate) fn offer(server: Server) -> Server {
+    let named = |kind: &str| format!("test_input_required_result_{kind}");
+    server
+        .tool(Tool::new(named("elicitation"), elicitation).description("Asks for a name"))
+        .tool(Tool::new(named("sampling"), sampling).description("Asks the model"))
+        .tool(Tool::new(named("list_roots"), list_roots).description("Asks for the roots"))
+        .tool(Tool::new(named("request_state"), confirm).description("Asks to confirm"))
+        .tool(Tool::new(named("tampered_state"), confirm).description("Asks to confirm"))
+        .tool(Tool::new(named("multiple_inputs"), multiple_inputs).description("Asks three things at once"))
+        .tool(Tool::new(named("multi_round"), multi_round).description("Asks twice, one after the other"))
+        .tool(Tool::new(named("capabilities"), capabilities).description("Asks what the client can be asked"))
+        .prompt(Prompt::new(named("prompt"), prompt).description("Asks for a context"))
+}
+
+#[derive(Form)]
+struct Name {
+    /// Your name
+    name: String,
+}
+
+#[derive(Form)]
+struct Confirmed {
+    /// Go on?
+    ok: bool,
+}
+
+#[derive(Form)]
+struct Step1 {
+    name: String,
+}
+
+#[derive(Form)]
+struct Step2 {
+    color: String,
+}
+
+#[derive(Form)]
+struct Context {
+    /// What the prompt is about
+    context: String,
+}
+
+/// The suite answers this one before it is asked, without any state, and wants the answer taken: so it takes its
+/// rounds by hand, and answers by their key alone. Nothing depends on who says what here.
+async fn elicitation(round: Round) -> Result<Reply, ToolError> {
+    let round = round.by_key_alone();
+    let Some(Name { name }) = round.answer("user_name")? else {
+        return Ok(round.ask([Question::form::<Name>("user_name", "What is your name?")]));
+    };
+    Ok(Reply::text(format!("Hello, {name}!")))
+}
+
+async fn sampling(ask: Ask) -> Result<String, ToolError> {
+    let said = ask
+        .sample("capital_question", CreateMessageRequestParams::text("What is the capital of France?", 100))
+        .await?;
+    Ok(format!("the model said: {}", said.text()))
+}
+
+async fn list_roots(ask: Ask) -> Result<String, ToolError> {
+    let roots = ask.roots("client_roots").await?;
+    Ok(format!("{} roots", roots.len()))
+}
+
+async fn confirm(ask: Ask) -> Result<String, ToolError> {
+    let Confirmed { ok } = ask.form("confirm", "Please confirm").await?;
+    Ok(format!("state-ok: {ok}"))
+}
+
+async fn multiple_inputs(ask: Ask) -> Result<String, ToolError> {
+    let (Name { name }, greeting, roots) = try_join!(
+        ask.form("user_name", "What is your name?"),
+        ask.sample("greeting", CreateMessageRequestParams::text("Generate a greeting", 100)),
+        ask.roots("client_roots"),
+    )?;
+    Ok(format!("{name}: {} ({} roots)", greeting.text(), roots.len()))
+}
+
+async fn multi_round(ask: Ask) -> Result<String, ToolError> {
+    let Step1 { name } = ask.form("step1", "Step 1: what is your name?").await?;
+    let Step2 { color } = ask.form("step2", "Step 2: what is your favourite colour?").await?;
+    Ok(format!("{name} likes {color}"))
+}
+
+/// Asks for whatever the client can be asked, and for nothing else.
+async fn capabilities(ask: Ask) -> Result<String, ToolError> {
+    let may = ask.may();
+    let (name, said, roots) = try_join!(
+        async {
+            if may.form {
+                ask.form("user_name", "What is your name?").await.map(Some)
+            } else {
+                Ok(None::<Name>)
+            }
+        },
+        async {
+            if may.sample {
+                ask.sample("greeting", CreateMessageRequestParams::text("Say hello", 100)).await.map(Some)
+            } else {
+                Ok(None)
+            }
+        },
+        async { if may.roots { ask.roots("client_roots").await.map(Some) } else { Ok(None) } },
+    )?;
+    Ok(format!(
+        "name: {:?}, model: {:?}, roots: {:?}",
+        name.map(|Name { name }| name),
+        said.map(|said| said.text()),
+        roots.map(|roots| roots.len())
+    ))
+}
+
+async fn prompt(ask: Ask) -> Result<String, AskError> {
+    let Context { context } = ask.form("user_context", "What is the context?").await?;
+    Ok(format!("Consider this context: {context}"))
+}
