@@ -67,6 +67,7 @@ mod in_process;
 mod schema;
 pub mod server;
 pub mod stdio;
+pub mod testing;
 
 #[cfg(feature = "client")]
 pub use client::{Change, Changes, Client, Error};
@@ -77,7 +78,7 @@ pub use roundtrip_core::round::Question;
 pub use roundtrip_core::{seal, wire};
 pub use roundtrip_macros::{Choice, Form};
 pub use server::{
-    Answered, Args, Ask, AskError, Cache, Caller, Catalog, Extension, Json, Keyring, Log, Principal,
+    Answered, Args, Ask, AskError, Asked, Cache, Caller, Catalog, Extension, Json, Keyring, Log, Principal,
     Progress, Prompt, Reply, Resource, ResourceTemplate, Round, Server, State, Tool, ToolError, Uri,
 };
 
