@@ -89,6 +89,14 @@ mod copied {
     struct Readme;
     #[doc = include_str!("../../../docs/manual/servers.md")]
     struct Servers;
+    #[doc = include_str!("../../../docs/manual/rounds.md")]
+    struct Rounds;
+    #[doc = include_str!("../../../docs/manual/replay.md")]
+    struct Replay;
+    #[doc = include_str!("../../../docs/manual/seal.md")]
+    struct Seal;
+    #[doc = include_str!("../../../docs/manual/migrating.md")]
+    struct Migrating;
     #[doc = include_str!("../../../docs/manual/clients.md")]
     struct Clients;
     #[doc = include_str!("../../../docs/manual/transports.md")]

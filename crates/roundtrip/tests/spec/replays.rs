@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 #[derive(Form)]
 struct Approval {
+    #[expect(dead_code, reason = "that it was given is all that matters")]
     approve: bool,
 }
 
