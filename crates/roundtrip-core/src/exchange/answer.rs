@@ -28,6 +28,25 @@ impl Answer {
         Self::Elicit(ElicitResult { action: ElicitAction::Accept, content: Some(content) })
     }
 
+    /// The user filled in a form, and the content fits it: defaults are filled in, and nothing is in there that was
+    /// not asked for.
+    ///
+    /// # Errors
+    /// When the content is no object, or breaks the schema.
+    pub fn fill(schema: &ElicitSchema, content: impl Serialize) -> Result<Self, Misfit> {
+        let content = decode(&raw(&content)?, "the content of a form")?;
+        fill(schema, content).map(Self::accept)
+    }
+
+    /// The roots there are.
+    ///
+    /// # Errors
+    /// When one of them is no `file://` URI, or climbs out of where it is with `..`.
+    pub fn roots(roots: Vec<Root>) -> Result<Self, Misfit> {
+        roots.iter().try_for_each(root)?;
+        Ok(Self::ListRoots(ListRootsResult { roots }))
+    }
+
     /// The user agreed to visit a web page.
     pub fn consent() -> Self {
         Self::Elicit(ElicitResult { action: ElicitAction::Accept, content: None })
@@ -71,7 +90,7 @@ impl Misfit {
 }
 
 /// The content of a form as it is sent: defaults filled in, and nothing that was not asked for.
-pub(super) fn fill(schema: &ElicitSchema, mut content: JsonObject) -> Result<JsonObject, Misfit> {
+fn fill(schema: &ElicitSchema, mut content: JsonObject) -> Result<JsonObject, Misfit> {
     form::fill_defaults(schema, &mut content);
     form::check(schema, &content).map_err(Misfit::Fields)
 }
