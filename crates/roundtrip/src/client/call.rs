@@ -77,7 +77,7 @@ impl<M: MayAsk> Call<M> {
     }
 
     /// Names the call, so that a server that looks for it can tell a request that comes twice from two requests; and
-    /// sends a request again when the connection breaks ([`Resend::Always`], unless [`resend`](Self::resend) says
+    /// sends a request again when the connection breaks ([`Resend::Always`](super::Resend::Always), unless [`resend`](Self::resend) says
     /// otherwise).
     ///
     /// The name goes out in `_meta` as `dev.roundtrip/idempotencyKey`, followed by a dot and the number of the request

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{Error, Sent};
 use roundtrip_core::wire::{
     CallTool, ErrorObject, HEADER_MISMATCH, Method, ProtocolVersion, Raw, UNSUPPORTED_PROTOCOL_VERSION,
     decode_complete,
@@ -110,8 +110,11 @@ impl Attempts {
 
     /// Whether a request is to be sent again that broke with the connection (C16).
     fn resend(&mut self, policy: Resend, request: &Request<'_>, error: &Error) -> bool {
-        let Error::Unreachable { sent, .. } = error else { return false };
-        let resend = self.resent < RESENDS && policy.allows(*sent, request.get("requestState").is_some());
+        let Error::Unreachable { sent, source, .. } = error else { return false };
+        // Without a source nothing broke: the server turned the request away, and would do so again.
+        let broke = *sent == Sent::Maybe || source.is_some();
+        let has_state = request.get("requestState").is_some();
+        let resend = self.resent < RESENDS && broke && policy.allows(*sent, has_state);
         self.resent += u32::from(resend);
         resend
     }

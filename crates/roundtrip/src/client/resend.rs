@@ -9,13 +9,14 @@ pub(crate) const IDEMPOTENCY_KEY: &str = "dev.roundtrip/idempotencyKey";
 /// When a request is sent again after the connection broke. What runs twice may book twice, so the default is to do
 /// it only where nothing was sent; say more where you know more.
 ///
-/// However it is set, a request is sent again at most twice, and one that timed out or was answered never is.
+/// However it is set, a request is sent again at most twice, and one that timed out, or that the server answered or
+/// turned away, never is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resend {
     /// Not at all.
     Never,
-    /// When the request cannot have reached the server.
+    /// When the request cannot have reached the server, because there was no connection to be had.
     #[default]
     Unsent,
     /// Also when it may have, and it hands back a state: the server keeps a ledger, so that it knows a round that

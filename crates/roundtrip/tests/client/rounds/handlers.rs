@@ -94,8 +94,7 @@ async fn a_handler_sees_where_a_question_comes_from() {
 #[tokio::test]
 async fn declining_and_cancelling_are_answers() {
     let (client, log) = replies([asks([("a", party()), ("b", page())], None), done()]);
-    let client =
-        client.on_form(async |form: FormRequest| form.decline()).on_url(async |url: UrlRequest| url.cancel());
+    let client = client.on_form(async |form| form.decline()).on_url(async |url| url.cancel());
     client.call_tool("book", ()).await.expect("a result");
     let answers = json!({ "a": { "action": "decline" }, "b": { "action": "cancel" } });
     assert_eq!(log.params(1)["inputResponses"], answers);

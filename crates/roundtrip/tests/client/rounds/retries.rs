@@ -42,6 +42,14 @@ async fn what_was_not_sent_is_sent_again() {
     assert_eq!(log.len(), 1);
 }
 
+/// C16: whoever is turned away does not knock again.
+#[tokio::test(start_paused = true)]
+async fn what_was_turned_away_is_not_sent_again() {
+    let (client, log) = scripted(|_, _| Answer::TurnedAway);
+    client.call_tool("book", ()).resend(Resend::Always).await.expect_err("turned away");
+    assert_eq!(log.len(), 1);
+}
+
 /// C16: what may have reached the server is not sent again, unless the caller says that it may be.
 #[tokio::test(start_paused = true)]
 async fn what_may_have_arrived_is_not_sent_again_unasked() {

@@ -20,6 +20,8 @@ pub(crate) enum Answer {
     Late(Duration, Value),
     /// The connection breaks.
     Broken(Sent),
+    /// The server says no without looking.
+    TurnedAway,
     /// Nothing, ever.
     Silence,
 }
@@ -94,7 +96,11 @@ impl Transport for Script {
             let (wait, result) = match answer {
                 Answer::Result(result) => (Some(Duration::ZERO), result),
                 Answer::Late(wait, result) => (Some(wait), result),
-                Answer::Broken(sent) => return Err(Error::unreachable("it broke", sent)),
+                Answer::Broken(sent) => {
+                    let source = Some("out of order".into());
+                    return Err(Error::Unreachable { message: "it broke".to_owned(), sent, source });
+                }
+                Answer::TurnedAway => return Err(Error::unreachable("not for you", Sent::No)),
                 Answer::Silence => (None, Value::Null),
             };
             let message = json!({ "jsonrpc": "2.0", "id": id, "result": result });
