@@ -70,7 +70,10 @@ pub mod stdio;
 pub mod testing;
 
 #[cfg(feature = "client")]
-pub use client::{Change, Changes, Client, Error};
+pub use client::{
+    Change, Changes, Client, Error, FormAnswer, FormRequest, Pending, Resend, SampleRequest, Turn, UrlAnswer,
+    UrlRequest,
+};
 #[cfg(feature = "client")]
 pub use in_process::InProcess;
 pub use roundtrip_core::form::{self, Choice, Form};
