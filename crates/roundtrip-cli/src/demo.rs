@@ -1,59 +1,87 @@
-//! `roundtrip demo`: what an MCP server and its client say to each other.
+//! `roundtrip demo`: one call, three instances, and nothing shared between them but a key.
 
 use std::error::Error;
+use std::io::IsTerminal;
 
 use anstream::println;
-use roundtrip::{Args, Client, InProcess, Json, Progress, Server, Tool};
+use roundtrip::{Args, Ask, Client, Form, FormRequest, InProcess, Keyring, Server, State, Tool, ToolError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
-use crate::wire::Shown;
+use crate::fleet::Fleet;
+use crate::terminal;
 
 #[derive(Deserialize, JsonSchema)]
 struct Booking {
     /// Where to eat
     restaurant: String,
-    /// How many people come
-    #[schemars(range(min = 1, max = 12))]
+}
+
+#[derive(Form)]
+struct Party {
+    /// How many people?
+    #[form(min = 1, max = 12)]
     people: u8,
 }
 
-#[derive(Serialize, Deserialize, JsonSchema)]
-struct Table {
-    restaurant: String,
-    people: u8,
-    table: u8,
+#[derive(Form)]
+struct When {
+    /// A day, such as 2026-12-24
+    #[form(format = "date")]
+    date: String,
 }
 
-async fn book(Args(Booking { restaurant, people }): Args<Booking>, progress: Progress) -> Json<Table> {
-    progress.report((1, 2, "asking the restaurant"));
-    tokio::task::yield_now().await;
-    progress.report((2, 2, "writing it down"));
-    Json(Table { restaurant, people, table: 7 })
+/// The name of an instance, so that the demo can show which one does what.
+#[derive(Clone, Copy)]
+struct Instance(&'static str);
+
+async fn book(
+    Args(booking): Args<Booking>,
+    ask: Ask,
+    State(Instance(name)): State<Instance>,
+) -> Result<String, ToolError> {
+    let party: Party = ask.form("party", "How many people?").await?;
+    let deposit: u32 = ask
+        .once("deposit", async |_| {
+            println!("         {name} asks the restaurant for its deposit, once");
+            Ok::<_, ToolError>(20 * u32::from(party.people))
+        })
+        .await?;
+    let when: When = ask.form("when", format!("Which day? The deposit is {deposit}.")).await?;
+    Ok(format!("{} for {} on {}, deposit {deposit}", booking.restaurant, party.people, when.date))
+}
+
+fn instance(name: &'static str, keys: &Keyring) -> Result<(&'static str, InProcess), Box<dyn Error>> {
+    let server = Server::new("bookings", env!("CARGO_PKG_VERSION"))
+        .tool(Tool::new("book_table", book).description("Book a table"))
+        .state(Instance(name))
+        .seal(keys.clone());
+    Ok((name, InProcess::new(server.build()?)))
 }
 
 pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
-    let server = Server::new("bookings", env!("CARGO_PKG_VERSION"))
-        .tool(Tool::new("book_table", book).description("Book a table"));
-    let client = Client::new(Shown(InProcess::new(server.build()?))).info("demo", env!("CARGO_PKG_VERSION"));
+    let keys = Keyring::random()?;
+    let fleet = Fleet::new(vec![instance("Ann", &keys)?, instance("Ben", &keys)?, instance("Cem", &keys)?]);
+    println!("Three instances of a server, Ann, Ben and Cem, share a key and nothing else.");
+    println!("Each round of this call goes to another one.\n");
 
-    heading("What tools are there?");
-    let tools = client.list_tools().await?;
-    println!("  {} tool: {}\n", tools.len(), tools[0].name);
-
-    heading("Book a table, and tell me how it goes.");
-    let call = client.call_tool("book_table", json!({ "restaurant": "Nopa", "people": 2 })).on_progress(drop);
-    let table: Table = call.await?.structured_content.ok_or("the table should be structured")?.to()?;
-    println!("  table {} for {} at {}\n", table.table, table.people, table.restaurant);
-
-    heading("Book a table for thirteen: the schema says no, and the model can read why.");
-    let refused = client.call_tool("book_table", json!({ "restaurant": "Nopa", "people": 13 })).await?;
-    println!("  {}", refused.content[0].as_text().unwrap_or_default());
-    Ok(())
-}
-
-fn heading(text: &str) {
+    let asked_here = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let client = Client::new(fleet).info("demo", env!("CARGO_PKG_VERSION")).on_form(
+        move |form: FormRequest| async move {
+            if asked_here {
+                return terminal::form(form).await;
+            }
+            let answer = match form.origin.key.as_str() {
+                "party" => json!({ "people": 2 }),
+                _ => json!({ "date": "2026-12-24" }),
+            };
+            println!("user     {} {answer}", form.message);
+            Ok::<_, Box<dyn Error + Send + Sync>>(form.accept(answer)?)
+        },
+    );
+    let result = client.call_tool("book_table", json!({ "restaurant": "Nopa" })).await?;
     let bold = anstyle::Style::new().bold();
-    println!("{bold}{text}{bold:#}");
+    println!("\n{bold}{}{bold:#}", result.content[0].as_text().unwrap_or_default());
+    Ok(())
 }

@@ -1,7 +1,8 @@
 //! The `roundtrip` command.
 
 mod demo;
-mod wire;
+mod fleet;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -17,7 +18,7 @@ struct Command {
 
 #[derive(Subcommand)]
 enum What {
-    /// Run a server and a client in this process, and show every message between them
+    /// Play one call over three instances of a server that share nothing but a key
     Demo,
 }
 

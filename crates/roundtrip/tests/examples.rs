@@ -83,3 +83,25 @@ async fn structured_output_is_a_type_again() {
     assert!(said.starts_with("Weather { temperature: -3.5, conditions: \"snow\" }\n"), "{said}");
     assert!(said.contains("no weather station in Atlantis"), "{said}");
 }
+
+#[tokio::test]
+async fn asking_examples_end_with_their_answers() {
+    for (name, last_line) in [
+        ("ask-inline", "Nopa for 2 on 2026-12-24"),
+        ("ask-as-parameter", "Nopa for 4, anywhere"),
+        ("ask-together", "Hello, Ada! You work on 1 folder."),
+        ("ask-reentrant", "Nopa for 2 in round 2"),
+        ("client-by-hand", "a table for 2"),
+        ("resume-elsewhere", "answered by another process: published"),
+        ("test-your-tool", "careful: \"sent one\""),
+    ] {
+        let said = output(name, &[]).await;
+        assert_eq!(said.lines().last(), Some(last_line), "{name}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn keys_are_rotated_under_a_flow() {
+    let said = output("key-rotation", &[]).await;
+    assert_eq!(said.lines().filter(|line| line.ends_with(": deleted")).count(), 3, "{said}");
+}

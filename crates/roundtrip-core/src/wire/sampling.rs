@@ -155,6 +155,13 @@ impl CreateMessageRequestParams {
 }
 
 impl CreateMessageResult {
+    /// Text that a model said.
+    pub fn assistant(text: impl Into<String>, model: impl Into<String>) -> Self {
+        let text = SamplingMessageContentBlock::Text(TextContent::new(text));
+        let content = SamplingContent::One(text);
+        Self { role: Role::Assistant, content, model: model.into(), stop_reason: None, meta: None }
+    }
+
     /// All the text of it, in one piece.
     pub fn text(&self) -> String {
         let text = |block: &SamplingMessageContentBlock| match block {

@@ -26,8 +26,8 @@ use super::strings;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's parameter",
     label = "not something a call can provide",
-    note = "handlers take `Args<T>`, `State<S>`, `Extension<T>`, `Caller`, `Progress`, `Log`, `Uri`, `Catalog`, and \
-            your own types that implement `FromCall`",
+    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, `Progress`, `Log`, \
+            `Uri`, `Catalog`, and your own types that implement `FromCall`",
     note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
 )]
 pub trait FromCall: Sized + Send + 'static {

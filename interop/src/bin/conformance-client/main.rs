@@ -3,10 +3,14 @@
 
 use std::error::Error;
 
-use roundtrip::Client;
-use roundtrip::wire::{ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability, Tool};
+use roundtrip::client::Misfit;
+use roundtrip::wire::{
+    ClientCapabilities, ElicitationCapability, PrimitiveSchemaDefinition, RootsCapability,
+    SamplingCapability, Tool,
+};
+use roundtrip::{Client, FormAnswer, FormRequest};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -33,6 +37,7 @@ async fn main() -> Outcome {
         "http-custom-headers" => mirrored_calls(&client).await,
         "http-invalid-tool-headers" => the_valid_tool(&client).await,
         "json-schema-2020-12-preservation" => echo_the_schema(&client).await,
+        "sep-2322-client-request-state" => asking_tools(&client.on_form(yes_to_everything)).await,
         unknown => Err(format!("no such scenario here: {unknown}").into()),
     }
 }
@@ -85,6 +90,29 @@ async fn the_valid_tool(client: &Client) -> Outcome {
         return Err(format!("the invalid tools should have been left out: {names:?}").into());
     }
     client.call_tool("valid_tool", json!({ "region": "us-west1" })).await?;
+    Ok(())
+}
+
+/// Fills in a form with something of the right kind.
+async fn yes_to_everything(form: FormRequest) -> Result<FormAnswer, Misfit> {
+    let fill = |field: &PrimitiveSchemaDefinition| match field {
+        PrimitiveSchemaDefinition::Boolean(_) => json!(true),
+        PrimitiveSchemaDefinition::Number(_) | PrimitiveSchemaDefinition::Integer(_) => json!(1),
+        _ => json!("yes"),
+    };
+    let content: Map<String, Value> =
+        form.schema.properties.iter().map(|(name, field)| (name.clone(), fill(field))).collect();
+    form.accept(content)
+}
+
+/// Two tools that ask, with and without a state, one that does not, and one of an earlier kind.
+async fn asking_tools(client: &Client) -> Outcome {
+    client.list_tools().await?;
+    for name in
+        ["test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"]
+    {
+        client.call_tool(name, json!({})).await?;
+    }
     Ok(())
 }
 

@@ -1,0 +1,153 @@
+//! Forms in a terminal: one prompt a field, with its choices, default and range in sight.
+
+use std::error::Error;
+
+use inquire::error::InquireError;
+use inquire::validator::{ErrorMessage, Validation};
+use inquire::{Confirm, MultiSelect, Select, Text};
+use roundtrip::client::{FormAnswer, FormRequest};
+use roundtrip::form::check;
+use roundtrip::wire::{ElicitSchema, PrimitiveSchemaDefinition as Field};
+use serde_json::{Map, Value};
+
+/// Asks a form in the terminal. Escape declines it.
+pub(crate) async fn form(form: FormRequest) -> Result<FormAnswer, Box<dyn Error + Send + Sync>> {
+    // Prompts block, so they get a thread of their own.
+    let asked = form.clone();
+    let filled = tokio::task::spawn_blocking(move || fill(&asked)).await?;
+    match filled {
+        Ok(content) => Ok(form.accept(content)?),
+        Err(InquireError::OperationCanceled) => Ok(form.decline()),
+        Err(InquireError::OperationInterrupted) => Ok(form.cancel()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn fill(form: &FormRequest) -> Result<Map<String, Value>, InquireError> {
+    anstream::println!("{}", form.message);
+    let mut content = Map::new();
+    for (name, field) in &form.schema.properties {
+        let required = form.schema.required.contains(name);
+        if let Some(value) = ask(&form.schema, name, field, required)? {
+            content.insert(name.clone(), value);
+        }
+    }
+    Ok(content)
+}
+
+/// One field; `None` if it was left out.
+fn ask(
+    schema: &ElicitSchema,
+    name: &str,
+    field: &Field,
+    required: bool,
+) -> Result<Option<Value>, InquireError> {
+    let label = label(name, field);
+    let value = match field {
+        Field::Boolean(boolean) => {
+            let mut prompt = Confirm::new(&label);
+            prompt.default = boolean.default;
+            prompt.prompt()?.into()
+        }
+        Field::String(_) | Field::Number(_) | Field::Integer(_) => {
+            let text = typed(schema, name, field, required, &label)?;
+            if text.is_empty() && !required {
+                return Ok(None);
+            }
+            parse(field, &text)
+        }
+        choices => {
+            let options = options(choices);
+            let titles: Vec<&str> = options.iter().map(|(_, title)| title.as_str()).collect();
+            let value = |index: usize| Value::from(options[index].0.clone());
+            if matches!(choices, Field::UntitledMultiSelect(_) | Field::TitledMultiSelect(_)) {
+                let picked = MultiSelect::new(&label, titles).raw_prompt()?;
+                picked.into_iter().map(|option| value(option.index)).collect()
+            } else {
+                value(Select::new(&label, titles).raw_prompt()?.index)
+            }
+        }
+    };
+    Ok(Some(value))
+}
+
+/// Text, checked against the field as it is typed in.
+fn typed(
+    schema: &ElicitSchema,
+    name: &str,
+    field: &Field,
+    required: bool,
+    label: &str,
+) -> Result<String, InquireError> {
+    let only = ElicitSchema {
+        properties: vec![(name.to_owned(), field.clone())],
+        required: schema.required.iter().filter(|wanted| *wanted == name).cloned().collect(),
+        ..ElicitSchema::default()
+    };
+    let (key, kind) = (name.to_owned(), field.clone());
+    let validator = move |text: &str| {
+        if text.is_empty() && !required {
+            return Ok(Validation::Valid);
+        }
+        let content = Map::from_iter([(key.clone(), parse(&kind, text))]);
+        Ok(match check(&only, &content) {
+            Ok(_) => Validation::Valid,
+            Err(problems) => Validation::Invalid(ErrorMessage::Custom(problems.to_string())),
+        })
+    };
+    Text::new(label).with_validator(validator).prompt()
+}
+
+/// What was typed, as the field wants it; what is not a number stays text, for the check to refuse.
+fn parse(field: &Field, text: &str) -> Value {
+    match field {
+        Field::Number(_) | Field::Integer(_) => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+        _ => text.into(),
+    }
+}
+
+fn described(field: &Field) -> (Option<&String>, Option<&String>) {
+    match field {
+        Field::String(field) => (field.title.as_ref(), field.description.as_ref()),
+        Field::Number(field) | Field::Integer(field) => (field.title.as_ref(), field.description.as_ref()),
+        Field::Boolean(field) => (field.title.as_ref(), field.description.as_ref()),
+        Field::UntitledSingleSelect(field) => (field.title.as_ref(), field.description.as_ref()),
+        Field::TitledSingleSelect(field) => (field.title.as_ref(), field.description.as_ref()),
+        Field::UntitledMultiSelect(field) => (field.title.as_ref(), field.description.as_ref()),
+        Field::TitledMultiSelect(field) => (field.title.as_ref(), field.description.as_ref()),
+        Field::LegacyTitled(field) => (field.title.as_ref(), field.description.as_ref()),
+    }
+}
+
+fn label(name: &str, field: &Field) -> String {
+    match described(field) {
+        (Some(title), Some(description)) => format!("{title} ({description})"),
+        (Some(text), None) | (None, Some(text)) => text.clone(),
+        (None, None) => name.to_owned(),
+    }
+}
+
+/// Choices: what is sent, and what is shown.
+fn options(field: &Field) -> Vec<(String, String)> {
+    let plain = |values: &[String]| values.iter().map(|value| (value.clone(), value.clone())).collect();
+    match field {
+        Field::UntitledSingleSelect(field) => plain(&field.values),
+        Field::UntitledMultiSelect(field) => plain(&field.items.values),
+        Field::TitledSingleSelect(field) => {
+            field.one_of.iter().map(|option| (option.value.clone(), option.title.clone())).collect()
+        }
+        Field::TitledMultiSelect(field) => {
+            field.items.any_of.iter().map(|option| (option.value.clone(), option.title.clone())).collect()
+        }
+        Field::LegacyTitled(field) => {
+            let title = |index: usize, value: &String| field.enum_names.get(index).unwrap_or(value).clone();
+            field
+                .values
+                .iter()
+                .enumerate()
+                .map(|(index, value)| (value.clone(), title(index, value)))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}

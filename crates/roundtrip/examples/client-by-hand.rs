@@ -1,0 +1,39 @@
+//! A client that stops at each question, with no handler at all: `cargo run -p roundtrip --example client-by-hand`.
+
+#![expect(clippy::print_stdout, reason = "it shows what it got")]
+
+use roundtrip::client::Turn;
+use roundtrip::wire::{ClientCapabilities, ElicitationCapability};
+use roundtrip::{Ask, Client, Form, Server, Tool, ToolError};
+use serde_json::json;
+
+#[derive(Form)]
+struct Party {
+    people: u8,
+}
+
+async fn book(ask: Ask) -> Result<String, ToolError> {
+    let Party { people } = ask.form("party", "How many people?").await?;
+    Ok(format!("a table for {people}"))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // Without handlers to derive it from, the client says itself what it can be asked.
+    let forms =
+        ClientCapabilities { elicitation: Some(ElicitationCapability::default()), ..Default::default() };
+    let client = Client::in_process(Server::new("bookings", "1.0.0").tool(Tool::new("book_table", book)))?;
+    let client = client.capabilities(forms);
+
+    let mut turn = client.call_tool("book_table", json!({})).once().await?;
+    while let Turn::Asked(pending) = turn {
+        for question in pending.questions() {
+            println!("{}: {}", question.key(), question.message().unwrap_or_default());
+        }
+        turn = client.resume(pending.answer("party", json!({ "people": 2 }))?).await?;
+    }
+    if let Turn::Done(result) = turn {
+        println!("{}", result.content[0].as_text().unwrap_or_default());
+    }
+    Ok(())
+}
