@@ -73,6 +73,14 @@ pub enum Error {
         source: Option<Box<dyn StdError + Send + Sync>>,
     },
 
+    /// The call could have gone on, but not within the bounds it was given: too many rounds, or too long a wait.
+    #[error("gave up: {0}")]
+    GaveUp(String),
+
+    /// A handler of yours failed, or refused: this is what it said.
+    #[error("{0}")]
+    Handler(#[source] Box<dyn StdError + Send + Sync>),
+
     /// No answer in time. The call has been cancelled.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
@@ -91,5 +99,10 @@ impl Error {
     /// A connection that broke.
     pub fn unreachable(message: impl Into<String>, sent: Sent) -> Self {
         Self::Unreachable { message: message.into(), sent, source: None }
+    }
+
+    /// What a handler failed with. One of our own errors stays what it is.
+    pub fn handler(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        error.into().downcast::<Self>().map_or_else(Self::Handler, |own| *own)
     }
 }

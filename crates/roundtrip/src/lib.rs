@@ -67,9 +67,13 @@ mod in_process;
 mod schema;
 pub mod server;
 pub mod stdio;
+pub mod testing;
 
 #[cfg(feature = "client")]
-pub use client::{Change, Changes, Client, Error};
+pub use client::{
+    Change, Changes, Client, Error, FormAnswer, FormRequest, Pending, Resend, SampleRequest, Turn, UrlAnswer,
+    UrlRequest,
+};
 #[cfg(feature = "client")]
 pub use in_process::InProcess;
 pub use roundtrip_core::form::{self, Choice, Form};
@@ -77,7 +81,7 @@ pub use roundtrip_core::round::Question;
 pub use roundtrip_core::{seal, wire};
 pub use roundtrip_macros::{Choice, Form};
 pub use server::{
-    Answered, Args, Ask, AskError, Cache, Caller, Catalog, Extension, Json, Keyring, Log, Principal,
+    Answered, Args, Ask, AskError, Asked, Cache, Caller, Catalog, Extension, Json, Keyring, Log, Principal,
     Progress, Prompt, Reply, Resource, ResourceTemplate, Round, Server, State, Tool, ToolError, Uri,
 };
 
@@ -88,6 +92,14 @@ mod copied {
     struct Readme;
     #[doc = include_str!("../../../docs/manual/servers.md")]
     struct Servers;
+    #[doc = include_str!("../../../docs/manual/rounds.md")]
+    struct Rounds;
+    #[doc = include_str!("../../../docs/manual/replay.md")]
+    struct Replay;
+    #[doc = include_str!("../../../docs/manual/seal.md")]
+    struct Seal;
+    #[doc = include_str!("../../../docs/manual/migrating.md")]
+    struct Migrating;
     #[doc = include_str!("../../../docs/manual/clients.md")]
     struct Clients;
     #[doc = include_str!("../../../docs/manual/transports.md")]

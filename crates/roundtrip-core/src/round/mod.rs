@@ -6,9 +6,11 @@
 //! journal pins each answer to a digest of its question.
 
 mod answer;
+mod asked;
 mod journal;
 mod question;
 
 pub use answer::{Answer, Unusable};
+pub use asked::{Answered, AskedForm};
 pub use journal::{Found, Journal, Kind, MalformedJournal, read_responses};
 pub use question::{Asks, Question};

@@ -13,6 +13,7 @@ use roundtrip_core::wire::{
 };
 
 use super::cache::Cache;
+use super::handlers::Handlers;
 use super::options::Options;
 use super::request::{Request, raw};
 use super::tools::Tools;
@@ -55,13 +56,15 @@ struct Inner {
 }
 
 #[derive(Clone)]
-struct Settings {
+pub(super) struct Settings {
     info: Option<Raw>,
+    /// What the author declares beyond what the handlers say.
     capabilities: ClientCapabilities,
+    pub(super) handlers: Handlers,
     timeout: Duration,
     cache: usize,
     /// What is wrong with the settings: the first call reports it.
-    problem: Option<String>,
+    pub(super) problem: Option<String>,
 }
 
 /// What calls leave behind for later calls.
@@ -77,6 +80,7 @@ impl Client {
         let settings = Settings {
             info: raw(&Implementation::new("roundtrip", env!("CARGO_PKG_VERSION")), "").ok(),
             capabilities: ClientCapabilities::default(),
+            handlers: Handlers::default(),
             timeout: TIMEOUT,
             cache: CACHE,
             problem: None,
@@ -91,7 +95,8 @@ impl Client {
         self.set(|settings| settings.info = raw(&info, "").ok())
     }
 
-    /// What this client says it can do for servers. The default is nothing.
+    /// What this client says it can do for servers, beyond what its handlers say: a client with
+    /// [`on_form`](Self::on_form) declares forms without being told to.
     pub fn capabilities(self, capabilities: ClientCapabilities) -> Self {
         self.set(|settings| settings.capabilities = capabilities)
     }
@@ -111,7 +116,7 @@ impl Client {
         self.0.transport.close().await;
     }
 
-    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(super) fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         let inner = Arc::make_mut(&mut self.0);
         change(&mut inner.settings);
         // What was learnt as somebody else is not ours to use.
@@ -158,7 +163,7 @@ impl Client {
     /// Makes a message of a request, with an id of its own.
     pub(crate) fn outgoing(
         &self,
-        request: &Request,
+        request: &Request<'_>,
         options: &Options,
         version: ProtocolVersion,
     ) -> Result<Outgoing, Error> {
@@ -169,11 +174,11 @@ impl Client {
             progress_token: options.on_progress.is_some().then(|| id.clone()),
             protocol_version: version.as_str().into(),
             client_info: settings.info.as_ref().map(AsRef::as_ref),
-            client_capabilities: settings.capabilities.clone(),
+            client_capabilities: self.declared(options.by_hand),
             log_level: options.log_level(),
-            extra: options.extra.iter().map(|(key, value)| (key.as_str().into(), value.as_ref())).collect(),
+            extra: options.extra().map(|(key, value)| (key.into(), value.as_ref())).collect(),
         };
-        let message = encode_request(&id, request.method, &request.params(meta))
+        let message = encode_request(&id, request.method, &request.with_meta(meta))
             .map_err(|error| Error::ApiMisuse(format!("the request does not serialise: {error}")))?;
         let target = request.target();
         let mirrored = match &target {
@@ -184,6 +189,16 @@ impl Client {
         };
         let message = Bytes::from(message);
         Ok(Outgoing { message, id, method: request.method, target, version, mirrored })
+    }
+
+    /// What this client declares; a caller who takes questions by hand can put them to the user.
+    pub(crate) fn declared(&self, by_hand: bool) -> ClientCapabilities {
+        let Settings { capabilities, handlers, .. } = &self.0.settings;
+        handlers.declare(capabilities.clone(), by_hand)
+    }
+
+    pub(crate) fn handlers(&self) -> &Handlers {
+        &self.0.settings.handlers
     }
 
     pub(crate) fn transport(&self) -> &dyn Transport {

@@ -25,7 +25,7 @@ pub(crate) struct Key {
 impl Key {
     /// None where the result must not be kept: other methods, and requests with more to them than a cursor or a
     /// URI, such as those that answer questions.
-    pub(crate) fn of(request: &Request) -> Option<Self> {
+    pub(crate) fn of(request: &Request<'_>) -> Option<Self> {
         let detail = match request.method {
             ListTools::NAME | ListPrompts::NAME | ListResources::NAME | ListResourceTemplates::NAME => {
                 "cursor"
@@ -113,15 +113,22 @@ fn time_to_live(result: &Raw) -> Duration {
     #[serde(rename_all = "camelCase")]
     struct Hint {
         #[serde(default)]
+        result_type: Value,
+        #[serde(default)]
         ttl_ms: Value,
     }
-    let hint = result.to::<Hint>().ok().and_then(|hint| hint.ttl_ms.as_f64());
+    let hint = result.to::<Hint>().ok();
+    // What asks is no result to keep, whatever it says (caching, "Cacheable Results").
+    let hint = hint.filter(|hint| hint.result_type.is_null() || hint.result_type == "complete");
+    let hint = hint.and_then(|hint| hint.ttl_ms.as_f64());
     // A cast from a float saturates: below zero is 0.
     Duration::from_millis(hint.unwrap_or(0.0) as u64)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// N3: an answer that was under way when its list changed is not kept.
@@ -129,7 +136,7 @@ mod tests {
     fn an_answer_from_before_a_change_is_not_kept_after_it() {
         let cache = Cache::default();
         let key = Key::of(&Request::new(ListTools::NAME)).expect("a list");
-        let result = Arc::new(Raw::from(serde_json::json!({ "ttlMs": 60_000 })));
+        let result = Arc::new(Raw::from(json!({ "ttlMs": 60_000 })));
         let before = cache.generation();
         cache.invalidate(&Change::Tools);
         cache.keep(key.clone(), &result, before, 9);
@@ -142,18 +149,19 @@ mod tests {
     #[test]
     fn only_plain_requests_with_a_time_to_live_are_kept() {
         let mut request = Request::new(ReadResource::NAME);
-        request.set("uri", Some(serde_json::json!("app://x").into()));
+        request.set("uri", Some(json!("app://x").into()));
         let key = Key::of(&request).expect("a plain read");
-        request.set("requestState", Some(serde_json::json!("s").into()));
+        request.set("requestState", Some(json!("s").into()));
         assert_eq!(Key::of(&request), None);
         assert_eq!(Key::of(&Request::new("tools/call")), None);
         let cache = Cache::default();
-        for ttl in
-            [serde_json::json!(0), serde_json::json!(-5), serde_json::json!(null), serde_json::json!("1")]
-        {
-            let result = Arc::new(Raw::from(serde_json::json!({ "ttlMs": ttl })));
+        for ttl in [json!(0), json!(-5), json!(null), json!("1")] {
+            let result = Arc::new(Raw::from(json!({ "ttlMs": ttl })));
             cache.keep(key.clone(), &result, cache.generation(), 9);
             assert!(cache.get(&key).is_none(), "{result:?}");
         }
+        let asks = json!({ "resultType": "input_required", "requestState": "s", "ttlMs": 60_000 });
+        cache.keep(key.clone(), &Arc::new(Raw::from(asks)), cache.generation(), 9);
+        assert!(cache.get(&key).is_none(), "what asks is no result");
     }
 }

@@ -1,35 +1,39 @@
 //! A call being put together; awaiting it makes it.
 
-use std::marker::PhantomData;
+use std::time::Duration;
 
 use roundtrip_core::error::Error;
-use roundtrip_core::wire::{Complete, Discover, GetPrompt, Method, Raw, ReadResource};
+use roundtrip_core::wire::{Complete, Discover, GetPrompt, MayAsk, Method, Raw, ReadResource};
 
 use super::builder::Client;
-use super::exchange;
 use super::options::{Options, options};
 use super::request::{Request, raw};
+use super::rounds::{self, Rounds};
 use super::transport::BoxFuture;
+use super::turn::Once;
 
 /// A call of a method, to be awaited for its result.
 #[derive(Debug)]
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<M> {
     client: Client,
-    request: Request,
+    request: Request<'static>,
     options: Options,
-    method: PhantomData<fn() -> M>,
+    rounds: Rounds<M>,
 }
 
 impl<M: Method> Call<M> {
     /// `build` fills in the parameters; what goes wrong there is reported when the call is awaited.
-    pub(crate) fn new(client: &Client, build: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
+    pub(crate) fn new(
+        client: &Client,
+        build: impl FnOnce(&mut Request<'static>) -> Result<(), Error>,
+    ) -> Self {
         let mut request = Request::new(M::NAME);
         let mut options = Options::default();
         if let Err(error) = build(&mut request) {
             options.fail(error);
         }
-        Self { client: client.clone(), request, options, method: PhantomData }
+        Self { client: client.clone(), request, options, rounds: Rounds::default() }
     }
 
     options!();
@@ -49,8 +53,62 @@ impl<M: Method> IntoFuture for Call<M> {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { client, request, mut options, .. } = self;
-        Box::pin(async move { exchange::call::<M>(&client, &request, &mut options).await })
+        let Self { client, request, mut options, rounds } = self;
+        Box::pin(async move { rounds::call(&client, request, &mut options, rounds).await })
+    }
+}
+
+/// What can be said of a call that may be asked something.
+impl<M: MayAsk> Call<M> {
+    rounds_options!();
+
+    /// How many rounds may ask something before the call is given up. The default is 10. The bound is checked before
+    /// anybody is asked.
+    pub fn max_rounds(mut self, rounds: u32) -> Self {
+        self.rounds.limits.rounds = rounds;
+        self
+    }
+
+    /// How long the server may go on wanting to be called again without asking anything, in all. The default is five
+    /// minutes.
+    pub fn max_polling(mut self, time: Duration) -> Self {
+        self.rounds.limits.polling = time;
+        self
+    }
+
+    /// Names the call, so that a server that looks for it can tell a request that comes twice from two requests; and
+    /// sends a request again when the connection breaks ([`Resend::Always`](super::Resend::Always), unless [`resend`](Self::resend) says
+    /// otherwise).
+    ///
+    /// The name goes out in `_meta` as `dev.roundtrip/idempotencyKey`, followed by a dot and the number of the request
+    /// in this call, so every round has one of its own: `order-17.1`, `order-17.2`. Choose a key that no other call
+    /// has.
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.rounds.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Makes one request and hands over what it came to: the result, or a [`Pending`](super::Pending) that can be
+    /// looked at, answered, stored, and [resumed](Client::resume) here or in another process. The client's handlers
+    /// are left alone.
+    ///
+    /// ```no_run
+    /// # async fn example(client: roundtrip::Client) -> Result<(), roundtrip::Error> {
+    /// use roundtrip::Turn;
+    /// use serde_json::json;
+    ///
+    /// let mut turn = client.call_tool("book_table", json!({ "restaurant": "Nopa" })).once().await?;
+    /// while let Turn::Asked(pending) = turn {
+    ///     turn = client.resume(pending.answer("party", json!({ "people": 2 }))?).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Whoever takes questions by hand can put forms and web pages to the user, so these are declared whatever the
+    /// handlers. Language models and roots are declared where handlers or [`Client::capabilities`] say so.
+    pub fn once(self) -> Once<M> {
+        Once::new(self.client, self.request, self.options, self.rounds)
     }
 }
 
@@ -83,6 +141,40 @@ impl Call<ReadResource> {
         self
     }
 }
+
+/// The settings of whatever may be asked something.
+macro_rules! rounds_options {
+    () => {
+        /// How long all of it may take: every request, every pause, and the time people think. When it is over, what
+        /// is under way is cancelled. There is no such bound unless it is set; [`timeout`](Self::timeout) bounds
+        /// each request alone.
+        pub fn deadline(mut self, deadline: std::time::Duration) -> Self {
+            self.rounds.deadline = Some(deadline);
+            self
+        }
+
+        /// Sees every round in which the server does not answer, before anybody is asked anything: for logs, for
+        /// audit, and for policy. An error refuses the round, and the call ends with it.
+        pub fn on_round<F, E>(mut self, mut hook: F) -> Self
+        where
+            F: FnMut(&roundtrip_core::exchange::Pending<M>) -> Result<(), E> + Send + 'static,
+            E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        {
+            self.rounds.on_round =
+                Some(Box::new(move |round| hook(round).map_err(roundtrip_core::error::Error::handler)));
+            self
+        }
+
+        /// When a request is sent again after the connection broke. The default is
+        /// [`Resend::Unsent`](crate::client::Resend::Unsent).
+        pub fn resend(mut self, policy: crate::client::Resend) -> Self {
+            self.options.resend = Some(policy);
+            self
+        }
+    };
+}
+
+pub(crate) use rounds_options;
 
 /// A string among the parameters.
 pub(crate) fn text(value: &str) -> Result<Option<Raw>, Error> {

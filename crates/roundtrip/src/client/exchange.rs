@@ -1,13 +1,13 @@
-//! From a request to its result: sent, watched, sent once more where the server says how, and decoded by the method
-//! that was called.
+//! From a request to its result: sent, watched, and sent once more where the server says how, or where the connection
+//! broke and that is safe.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{Error, Sent};
 use roundtrip_core::wire::{
-    CallTool, ErrorObject, GetPrompt, HEADER_MISMATCH, InputRequiredResult, Method, ProtocolVersion, Raw,
-    ReadResource, ResultError, UNSUPPORTED_PROTOCOL_VERSION, decode_complete,
+    CallTool, ErrorObject, HEADER_MISMATCH, Method, ProtocolVersion, Raw, UNSUPPORTED_PROTOCOL_VERSION,
+    decode_complete,
 };
 use serde::Deserialize;
 
@@ -16,62 +16,28 @@ use super::cache::Key;
 use super::leg::{Event, Leg};
 use super::options::Options;
 use super::request::Request;
+use super::resend::Resend;
 use super::transport::Outgoing;
 
 /// The revisions this client speaks, newest first.
 const SPOKEN: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
 
-/// Calls a method, to its result.
+/// Calls a method that does not ask, to its result.
 pub(crate) async fn call<M: Method>(
     client: &Client,
-    request: &Request,
+    request: &Request<'_>,
     options: &mut Options,
 ) -> Result<M::Result, Error> {
-    let raw = fetch(client, request, options).await?;
-    let result = settle::<M>(&raw)?;
-    if M::NAME == CallTool::NAME {
-        client.tools().check(&request.target().unwrap_or_default(), &raw)?;
-    }
-    Ok(result)
-}
-
-/// Decodes a result. This is the one place where a result that asks is met.
-fn settle<M: Method>(result: &Raw) -> Result<M::Result, Error> {
-    decode_complete::<M>(result.as_ref()).map_err(|error| match error {
-        ResultError::MayNotAsk { method } if may_ask(method) => asked(method, result),
-        other => Error::PeerMisbehaved(other.to_string()),
-    })
-}
-
-/// What a call comes to that was answered with questions.
-fn asked(method: &'static str, result: &Raw) -> Error {
-    let asks = match result.to::<InputRequiredResult>() {
-        Ok(asks) => asks,
-        Err(error) => {
-            return Error::PeerMisbehaved(format!("`{method}` asks in a way that does not fit: {error}"));
-        }
-    };
-    if asks.input_requests.is_empty() && asks.request_state.is_none() {
-        return Error::PeerMisbehaved(ResultError::AsksNothing { method }.to_string());
-    }
-    let questions: Vec<String> = asks
-        .input_requests
-        .iter()
-        .map(|(key, question)| format!("`{key}` ({})", question.method()))
-        .collect();
-    let questions =
-        if questions.is_empty() { "none, only to be called again".to_owned() } else { questions.join(", ") };
-    Error::PeerIncompatible(format!(
-        "`{method}` needs another round (questions: {questions}), and this client makes none"
-    ))
-}
-
-fn may_ask(method: &str) -> bool {
-    [CallTool::NAME, GetPrompt::NAME, ReadResource::NAME].contains(&method)
+    let result = fetch(client, request, options).await?;
+    decode_complete::<M>((*result).as_ref()).map_err(|error| Error::PeerMisbehaved(error.to_string()))
 }
 
 /// A result, from the cache or from the server.
-async fn fetch(client: &Client, request: &Request, options: &mut Options) -> Result<Arc<Raw>, Error> {
+pub(crate) async fn fetch(
+    client: &Client,
+    request: &Request<'_>,
+    options: &mut Options,
+) -> Result<Arc<Raw>, Error> {
     client.ready(options)?;
     // What else is in `_meta` may well matter to the result.
     let key = if options.extra.is_empty() { Key::of(request) } else { None };
@@ -92,6 +58,10 @@ async fn fetch(client: &Client, request: &Request, options: &mut Options) -> Res
                     cache.keep(key, &result, generation, client.cache_capacity());
                 }
                 return Ok(result);
+            }
+            Err(error) if attempts.resend(options.resend(), request, &error) => {
+                tracing::debug!(%error, method = request.method, "the connection broke: sending again");
+                tokio::time::sleep(attempts.backoff()).await;
             }
             Err(error) => attempts.mend(client, request, error).await?,
         }
@@ -119,24 +89,45 @@ pub(crate) async fn within<T>(
     tokio::time::timeout(timeout, work).await.unwrap_or(Err(Error::Timeout(timeout)))
 }
 
+/// How often a request is sent again after the connection broke.
+const RESENDS: u32 = 2;
+/// How long to wait before it is; twice as long before the next time.
+const BACKOFF: Duration = Duration::from_millis(100);
+
 /// What has been tried so far. There are two refusals that say what to do about them, and each is heeded once;
 /// neither has run anything.
 pub(crate) struct Attempts {
     pub(crate) version: ProtocolVersion,
     negotiated: bool,
     listed: bool,
+    resent: u32,
 }
 
 impl Attempts {
     pub(crate) fn new() -> Self {
-        Self { version: ProtocolVersion::LATEST, negotiated: false, listed: false }
+        Self { version: ProtocolVersion::LATEST, negotiated: false, listed: false, resent: 0 }
+    }
+
+    /// Whether a request is to be sent again that broke with the connection (C16).
+    fn resend(&mut self, policy: Resend, request: &Request<'_>, error: &Error) -> bool {
+        let Error::Unreachable { sent, source, .. } = error else { return false };
+        // Without a source nothing broke: the server turned the request away, and would do so again.
+        let broke = *sent == Sent::Maybe || source.is_some();
+        let has_state = request.get("requestState").is_some();
+        let resend = self.resent < RESENDS && broke && policy.allows(*sent, has_state);
+        self.resent += u32::from(resend);
+        resend
+    }
+
+    fn backoff(&self) -> Duration {
+        BACKOFF * self.resent
     }
 
     /// `Ok` where the request is worth sending again; else the error to report.
     pub(crate) async fn mend(
         &mut self,
         client: &Client,
-        request: &Request,
+        request: &Request<'_>,
         error: Error,
     ) -> Result<(), Error> {
         match &error {

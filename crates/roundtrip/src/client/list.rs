@@ -121,7 +121,7 @@ pub struct Pages<M> {
     client: Client,
     options: Options,
     /// For the next page; none after the last one.
-    request: Option<Request>,
+    request: Option<Request<'static>>,
     /// Cursors so far: one that comes back would lead in a circle.
     seen: HashSet<String>,
     method: std::marker::PhantomData<fn() -> M>,
@@ -134,7 +134,7 @@ impl<M: Listing> Pages<M> {
         Some(self.page(request).await)
     }
 
-    async fn page(&mut self, mut request: Request) -> Result<Vec<M::Item>, Error> {
+    async fn page(&mut self, mut request: Request<'static>) -> Result<Vec<M::Item>, Error> {
         let page = exchange::call::<M>(&self.client, &request, &mut self.options).await?;
         let (items, cursor) = M::split(&self.client, page);
         if let Some(cursor) = cursor {

@@ -1,26 +1,37 @@
 //! The client: calls as builders that are awaited, what it remembers between them, and the seam to transports.
 //!
 //! This room knows nothing of sockets, processes or servers. A [`Transport`] takes one message and gives back the
-//! messages that come of it; everything else (ids, versions, timeouts, pages, caching) happens here.
+//! messages that come of it; everything else (ids, versions, timeouts, pages, caching, rounds) happens here.
 
 mod builder;
 mod cache;
 mod call;
 mod exchange;
+mod handlers;
 mod leg;
 mod list;
 mod listen;
 mod methods;
 mod options;
+mod questions;
 mod request;
+mod resend;
+mod rounds;
 mod tools;
 mod transport;
+mod turn;
 
 pub use builder::Client;
 pub use call::Call;
 pub use list::{List, Listing, Pages};
 pub use listen::{Change, Changes, Listen};
+pub use questions::{
+    FormAnswer, FormRequest, IntoAnswer, IntoRoot, Origin, RootsRequest, SampleRequest, UrlAnswer, UrlRequest,
+};
+pub use resend::Resend;
 pub use roundtrip_core::error::{Error, Sent};
+pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, Question, RequestState};
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
+pub use turn::{Once, Turn};
 
 pub(crate) use leg::nameless_error;

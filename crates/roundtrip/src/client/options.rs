@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use roundtrip_core::error::Error;
+use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod,
     ProgressNotification, ProgressNotificationParams, Raw, RequestId, decode_params, meta,
@@ -12,6 +13,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::request::raw;
+use super::resend::{IDEMPOTENCY_KEY, Resend};
 
 type OnProgress = Box<dyn FnMut(ProgressNotificationParams) + Send>;
 type OnLog = Box<dyn FnMut(LoggingMessageNotificationParams) + Send>;
@@ -25,6 +27,12 @@ pub(crate) struct Options {
     pub(crate) extra: Vec<(String, Raw)>,
     /// Whether the cache is left aside.
     pub(crate) fresh: bool,
+    /// What to do about a connection that breaks.
+    pub(crate) resend: Option<Resend>,
+    /// Names this very request, so that a server can tell when it comes twice.
+    pub(crate) request_key: Option<Raw>,
+    /// Whether questions go to the caller, who can put them to the user.
+    pub(crate) by_hand: bool,
     /// The first thing that went wrong while the call was put together.
     pub(crate) problem: Option<Error>,
     last_progress: Option<f64>,
@@ -52,6 +60,10 @@ impl Options {
             self.fail(Error::ApiMisuse(format!("`{key}` in `_meta` is filled in by the client")));
             return;
         }
+        if key == IDEMPOTENCY_KEY {
+            self.fail(Error::ApiMisuse(format!("`{key}` in `_meta` is what `.idempotency_key(..)` is for")));
+            return;
+        }
         match raw(value, "a value in `_meta`") {
             Ok(value) => {
                 self.extra.retain(|(name, _)| *name != key);
@@ -59,6 +71,27 @@ impl Options {
             }
             Err(error) => self.fail(error),
         }
+    }
+
+    /// What to do about a connection that breaks. Whoever names its requests wants them sent again.
+    pub(crate) fn resend(&self) -> Resend {
+        let unsaid = if self.request_key.is_some() { Resend::Always } else { Resend::default() };
+        self.resend.unwrap_or(unsaid)
+    }
+
+    /// Adds what was added to `_meta` before, except where something else is said now.
+    pub(crate) fn keep_meta(&mut self, meta: &Params) {
+        for (name, value) in meta.iter() {
+            if !self.extra.iter().any(|(said, _)| said == name) {
+                self.extra.push((name.to_owned(), value.clone()));
+            }
+        }
+    }
+
+    /// Everything to be added to `_meta`.
+    pub(crate) fn extra(&self) -> impl Iterator<Item = (&str, &Raw)> {
+        let key = self.request_key.iter().map(|key| (IDEMPOTENCY_KEY, key));
+        self.extra.iter().map(|(name, value)| (name.as_str(), value)).chain(key)
     }
 
     pub(crate) fn fail(&mut self, error: Error) {

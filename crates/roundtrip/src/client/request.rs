@@ -3,21 +3,27 @@
 use std::borrow::Cow;
 
 use roundtrip_core::error::Error;
-use roundtrip_core::wire::{CallTool, GetPrompt, Method as _, Raw, ReadResource, RequestMeta};
+use roundtrip_core::exchange::Params;
+use roundtrip_core::wire::{Raw, RequestMeta};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 /// A method and its parameters, `_meta` left out: that is made anew for every message.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct Request<'a> {
     pub(crate) method: &'static str,
-    members: Vec<(Cow<'static, str>, Raw)>,
+    params: Cow<'a, Params>,
 }
 
-impl Request {
+impl<'a> Request<'a> {
     pub(crate) fn new(method: &'static str) -> Self {
-        Self { method, members: Vec::new() }
+        Self { method, params: Cow::default() }
+    }
+
+    /// A request with parameters that are somebody else's.
+    pub(crate) fn borrowing(method: &'static str, params: &'a Params) -> Self {
+        Self { method, params: Cow::Borrowed(params) }
     }
 
     /// Parameters given as any value that serialises to an object; null counts as an empty one.
@@ -25,59 +31,56 @@ impl Request {
         let mut request = Self::new(method);
         let params = object(params, "the parameters of a request")?;
         let Some(params) = params else { return Ok(request) };
-        let members: std::collections::BTreeMap<String, Raw> =
-            params.to().map_err(|error| misuse("the parameters of a request", &error))?;
-        if members.contains_key("_meta") {
+        let params: Params = params.to().map_err(|error| misuse("the parameters of a request", &error))?;
+        if params.get("_meta").is_some() {
             return Err(Error::ApiMisuse(
                 "`_meta` is filled in by the client: use `.meta(key, value)`".into(),
             ));
         }
-        request.members = members.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect();
+        request.params = Cow::Owned(params);
         Ok(request)
     }
 
     /// Sets a member; none takes it away.
     pub(crate) fn set(&mut self, name: &'static str, value: Option<Raw>) {
-        self.members.retain(|(member, _)| member != name);
-        self.members.extend(value.map(|value| (Cow::Borrowed(name), value)));
+        self.params.to_mut().set(name, value);
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Raw> {
-        self.members.iter().find(|(member, _)| member == name).map(|(_, value)| value)
+        self.params.get(name)
     }
 
     /// The names of all members.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.members.iter().map(|(name, _)| &**name)
+        self.params.iter().map(|(name, _)| name)
     }
 
     /// A tool or prompt by name, a resource by URI, a task by id.
     pub(crate) fn target(&self) -> Option<String> {
-        let member = match self.method {
-            CallTool::NAME | GetPrompt::NAME => "name",
-            ReadResource::NAME => "uri",
-            other if other.starts_with("tasks/") => "taskId",
-            _ => return None,
-        };
-        self.get(member).and_then(|target| target.to().ok())
+        self.params.target(self.method)
+    }
+
+    /// The parameters alone.
+    pub(crate) fn into_params(self) -> Params {
+        self.params.into_owned()
     }
 
     /// The parameters as they go out.
-    pub(crate) fn params<'a>(&'a self, meta: RequestMeta<'a>) -> impl Serialize + 'a {
-        Params { meta, members: &self.members }
+    pub(crate) fn with_meta<'b>(&'b self, meta: RequestMeta<'b>) -> impl Serialize + 'b {
+        WithMeta { meta, params: &self.params }
     }
 }
 
-struct Params<'a> {
+struct WithMeta<'a> {
     meta: RequestMeta<'a>,
-    members: &'a [(Cow<'static, str>, Raw)],
+    params: &'a Params,
 }
 
-impl Serialize for Params<'_> {
+impl Serialize for WithMeta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.members.len() + 1))?;
+        let mut map = serializer.serialize_map(Some(self.params.len() + 1))?;
         map.serialize_entry("_meta", &self.meta)?;
-        for (name, value) in self.members {
+        for (name, value) in self.params.iter() {
             map.serialize_entry(name, AsRef::<RawValue>::as_ref(value))?;
         }
         map.end()

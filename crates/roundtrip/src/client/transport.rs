@@ -42,8 +42,9 @@ pub struct Outgoing {
 pub trait Transport: Any + Send + Sync {
     /// Sends one request. Dropping the future, or the stream it gives, cancels the request.
     ///
-    /// Errors say by their kind whose turn it is to act; [`Error::Unreachable`] says whether the request may have
-    /// reached the server.
+    /// Errors say by their kind whose turn it is to act. [`Error::Unreachable`] says whether the request may have
+    /// reached the server; where it has not, `source` is what broke the connection, and without one the server turned
+    /// the request away. Only what broke is sent again ([`Resend`](super::Resend)).
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>>;
 
     /// Whether requests have headers, in which arguments can be mirrored (H3).

@@ -85,8 +85,9 @@ impl Bound {
             let Some((stream, place)) = accepted else { continue };
             tokio::spawn(connection(self.http.clone(), stream, place, closed.clone()));
         }
-        // Stop accepting, end the listening streams with their result, and let the rest finish (H9).
+        // Stop accepting, end the listening streams with their result, and let the rest finish or move on (H9).
         drop((self.listener, closed));
+        self.http.endpoint().drain();
         self.http.endpoint().close_subscriptions();
         closing.send_replace(());
         let _ = tokio::time::timeout(limits.grace, closing.closed()).await;

@@ -2,13 +2,12 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use roundtrip_core::seal::{DEFAULT_TTL, Sealer};
 use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities};
 
-use super::ask::Flows;
+use super::ask::{Flows, Trace};
 use super::call::StateMap;
 use super::catalog::{Catalog, Offer};
 use super::endpoint::{Endpoint, Inner};
@@ -19,6 +18,7 @@ use super::prompt::Prompt;
 use super::resource::{Resource, ResourceTemplate};
 use super::setup::SetupError;
 use super::tool::Tool;
+use super::traffic::Traffic;
 
 /// An MCP server being put together.
 ///
@@ -54,6 +54,7 @@ pub struct Server {
     audience: Option<String>,
     valid_for: Duration,
     max_rounds: u32,
+    trace: Option<Arc<Trace>>,
     problem: Option<SetupError>,
 }
 
@@ -100,11 +101,14 @@ pub struct Limits {
     pub concurrent_calls: usize,
     /// Open `subscriptions/listen` streams. Default: 1,000.
     pub subscriptions: usize,
+    /// Above how many calls at once those that come to a [`checkpoint`](super::Ask::checkpoint) are handed to another
+    /// instance. Default: never.
+    pub shed_above: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { concurrent_calls: 10_000, subscriptions: 1_000 }
+        Self { concurrent_calls: 10_000, subscriptions: 1_000, shed_above: usize::MAX }
     }
 }
 
@@ -125,6 +129,7 @@ impl Server {
             audience: None,
             valid_for: DEFAULT_TTL,
             max_rounds: 32,
+            trace: None,
             problem: None,
         }
     }
@@ -263,6 +268,12 @@ impl Server {
         self
     }
 
+    /// Writes down how handlers use their keys.
+    pub(crate) fn traced(mut self, trace: &Arc<Trace>) -> Self {
+        self.trace = Some(Arc::clone(trace));
+        self
+    }
+
     /// What this server offers, to be changed while it runs.
     pub fn catalog(&self) -> Catalog {
         self.catalog.clone()
@@ -299,7 +310,8 @@ impl Server {
             audience: self.audience.unwrap_or_else(|| info.name.clone()),
             valid_for: self.valid_for,
             max_rounds: self.max_rounds.min(250),
-            moving: Arc::default(),
+            traffic: Traffic::new(self.limits),
+            trace: self.trace,
         });
         Ok(Endpoint::new(Inner {
             flows,
@@ -310,8 +322,6 @@ impl Server {
             state,
             hooks: self.hooks,
             listings,
-            limits: self.limits,
-            running: Arc::new(AtomicUsize::new(0)),
         }))
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
@@ -12,7 +11,7 @@ use roundtrip_core::wire::{
 use serde_json::value::RawValue;
 
 use super::ask::Flows;
-use super::builder::{Limits, Listings};
+use super::builder::Listings;
 use super::call::{Peer, StateMap};
 use super::catalog::Catalog;
 use super::hook::{CallInfo, Hook, Outcome};
@@ -34,19 +33,7 @@ pub(crate) struct Inner {
     pub(crate) state: Arc<StateMap>,
     pub(crate) hooks: Vec<Hook>,
     pub(crate) listings: Listings,
-    pub(crate) limits: Limits,
     pub(crate) flows: Arc<Flows>,
-    pub(crate) running: Arc<AtomicUsize>,
-}
-
-/// A place among the calls that may run at once; given back when dropped.
-#[derive(Debug)]
-pub(crate) struct Permit(Arc<AtomicUsize>);
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Endpoint {
@@ -82,8 +69,9 @@ impl Endpoint {
     pub fn begin(&self, id: RequestId, request: &ClientRequest<'_>, peer: &Peer) -> InFlight {
         let span = span_of(request);
         let entered = span.enter();
-        let permit = self.admit();
-        let (mut run, source) = if self.busy() {
+        let traffic = &self.0.flows.traffic;
+        let permit = traffic.admit();
+        let (mut run, source) = if traffic.is_full() {
             let busy = ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later");
             (Work::from(busy).into(), Source::None)
         } else {
@@ -95,16 +83,6 @@ impl Endpoint {
         }
         drop(entered);
         InFlight::new(id, run, source, span, permit)
-    }
-
-    fn admit(&self) -> Permit {
-        self.0.running.fetch_add(1, Ordering::Relaxed);
-        Permit(Arc::clone(&self.0.running))
-    }
-
-    /// Whether there are more calls than may run at once, the one being admitted included (Z3).
-    fn busy(&self) -> bool {
-        self.0.running.load(Ordering::Relaxed) > self.0.limits.concurrent_calls
     }
 
     /// Writes the answer to a request at the end of `out`, naming the server in its `_meta` (W7).
@@ -128,6 +106,12 @@ impl Endpoint {
     pub(crate) fn header_params<T>(&self, tool: &str, check: impl FnOnce(&HeaderParams) -> T) -> Option<T> {
         let entry = self.0.catalog.read().tools.get(tool).map(Arc::clone)?;
         (!entry.headers.is_empty()).then(|| check(&entry.headers))
+    }
+
+    /// This instance is going to stop: handlers that come to a [`checkpoint`](super::Ask::checkpoint) end their round
+    /// there, with state alone, and the client's retry carries on wherever it lands. Everything else goes on.
+    pub fn drain(&self) {
+        self.0.flows.traffic.drain();
     }
 
     /// Ends every subscription with its result; calls go on.

@@ -11,6 +11,7 @@ use roundtrip_core::wire::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 use super::call::{Arguments, Call, Principal, Rejection};
 use super::catalog::Catalog;
@@ -52,8 +53,8 @@ pub struct Args<T>(pub T);
 
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromCall for Args<T> {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
-        match std::mem::replace(&mut call.arguments, Arguments::Text(None)) {
-            Arguments::Text(raw) => parse_text(raw.map_or("{}", |raw| raw.get())),
+        match &call.arguments {
+            Arguments::Text(raw) => parse_text(raw.map_or("{}", RawValue::get)),
             Arguments::Value(value) => {
                 serde_path_to_error::deserialize(value).map_err(|error| describe(&error))
             }

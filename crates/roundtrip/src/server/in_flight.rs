@@ -7,11 +7,11 @@ use std::task::{Context, Poll};
 
 use roundtrip_core::wire::RequestId;
 
-use super::endpoint::Permit;
 use super::hook::Outcome;
 use super::outbox::Outbox;
 use super::run::Run;
 use super::subscription::Subscription;
+use super::traffic::Permit;
 
 /// What a call has to say next.
 #[expect(

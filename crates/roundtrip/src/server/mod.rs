@@ -25,12 +25,13 @@ mod setup;
 mod strings;
 mod subscription;
 mod tool;
+mod traffic;
 mod uri_template;
 
 pub use ask::Step as OnceStep;
 pub use ask::{
-    Answered, Ask, AskError, Asking, Consent, Content, FormOf, May, Message, Optional, Plain, Read, Refusals,
-    Roots, Round, ThreeWay, YesOrNo,
+    Answered, Ask, AskError, Asked, Asking, Consent, Content, FormOf, May, Message, Optional, Plain, Read,
+    Refusals, Roots, Round, ThreeWay, YesOrNo,
 };
 pub use builder::{Limits, Listed, Server};
 pub use call::{Call, Listens, Peer, Principal, Rejection};
@@ -38,7 +39,7 @@ pub use catalog::{Catalog, Offer};
 pub use completer::Partial;
 pub use endpoint::Endpoint;
 pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, State, Step, Uri};
-pub use handler::{Function, Parameters};
+pub use handler::{Function, Parameter, Parameters};
 pub use hook::{CallInfo, Next, Outcome};
 pub use in_flight::{Event, InFlight};
 pub use keyring::{Keyring, KeysError};
@@ -49,4 +50,5 @@ pub use resource::{Resource, ResourceTemplate};
 pub use setup::{Needs, ServeError, SetupError};
 pub use tool::Tool;
 
+pub(crate) use ask::{Disagreement, Trace, is_in_step};
 pub(crate) use endpoint::SUPPORTED;

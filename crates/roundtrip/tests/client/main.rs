@@ -17,6 +17,8 @@ mod listen;
 #[cfg(test)]
 mod peer;
 #[cfg(test)]
+mod rounds;
+#[cfg(test)]
 mod schemas;
 #[cfg(test)]
 #[cfg(unix)]

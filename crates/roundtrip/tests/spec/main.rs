@@ -7,6 +7,7 @@ mod http;
 mod lists;
 mod messages;
 mod notifications;
+mod replays;
 mod robustness;
 mod server;
 mod stdio;

@@ -5,6 +5,7 @@
 //! drops it, and replies with every question on the table and the sealed journal. So nothing in user code can catch,
 //! swallow or retry a suspension: there is nothing to catch.
 
+mod asked;
 mod error;
 mod handle;
 mod once;
@@ -14,17 +15,20 @@ mod round;
 mod runner;
 mod start;
 mod table;
+mod trace;
 
+pub use asked::Asked;
 pub use error::AskError;
 pub use handle::{Ask, May};
 pub use once::Step;
 pub use pending::{
-    Answered, Asking, Consent, Content, FormOf, Message, Optional, Plain, Read, Refusals, Roots, ThreeWay,
-    YesOrNo,
+    Asking, Consent, Content, FormOf, Message, Optional, Plain, Read, Refusals, Roots, ThreeWay, YesOrNo,
 };
 pub use round::Round;
+pub use roundtrip_core::round::Answered;
 
 pub(crate) use opening::{Begin, OpenedState};
 pub(crate) use runner::{Flow, Flows};
 pub(crate) use start::{BoundArguments, Start};
 pub(crate) use table::Table;
+pub(crate) use trace::{Disagreement, Trace, is_in_step};

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::AskError;
 use super::table::Table;
+use super::trace::in_step;
 use crate::server::reply::ToolError;
 
 /// A step that is being run for the first time.
@@ -47,7 +48,7 @@ where
         None => {}
     }
     let running = table.begin_step();
-    let result = effect(Step::new(table, key)).await.map_err(Into::into);
+    let result = in_step(effect(Step::new(table, key))).await.map_err(Into::into);
     let kept = match &result {
         Ok(value) => Some((Kind::Step, write(key, value)?)),
         Err(failure) => failure.to_remember().map(|failure| (Kind::Failed, failure)),

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use roundtrip_core::form::Form;
-use roundtrip_core::round::{Answer, Asks, Question};
+use roundtrip_core::round::{Answer, Answered, Asks, Question};
 use roundtrip_core::wire::{CreateMessageResult, JsonObject, Root};
 
 use serde_json::Value;
@@ -79,17 +79,6 @@ pub trait Refusals: Send + 'static {
     type Output<T>;
     /// Turns an answer, or a refusal, into that.
     fn output<T>(answered: Answered<T>, key: &str) -> Result<Self::Output<T>, AskError>;
-}
-
-/// The three ways to answer a person's question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answered<T> {
-    /// Accepted, with this answer.
-    Accepted(T),
-    /// Declined.
-    Declined,
-    /// Dismissed.
-    Cancelled,
 }
 
 /// A refusal is an error.

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use roundtrip_core::form::Form;
-use roundtrip_core::round::{Answer, Asks, Question};
+use roundtrip_core::round::{Answer, Answered, Asks, Question};
 use roundtrip_core::wire::{CreateMessageResult, Root};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::AskError;
 use super::handle::{Ask, May};
-use super::pending::{Answered, Plain, Refusals};
+use super::pending::{Plain, Refusals};
 use super::table::Table;
 use crate::server::call::{Call, Rejection};
 use crate::server::extract::FromCall;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_core::round::Journal;
@@ -10,7 +9,9 @@ use roundtrip_core::seal::{Binding, Claims, FlowId, Opened, Rejected, SealError,
 use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
 
 use super::table::{Asked, Suspended, Table};
+use super::trace::Trace;
 use crate::server::hook::{Outcome, OutcomeFuture};
+use crate::server::traffic::Traffic;
 
 /// How a server's flows are run.
 pub(crate) struct Flows {
@@ -21,7 +22,9 @@ pub(crate) struct Flows {
     /// How many rounds of a flow may ask (M21).
     pub(crate) max_rounds: u32,
     /// Whether the server drains or sheds load.
-    pub(crate) moving: Arc<AtomicBool>,
+    pub(crate) traffic: Arc<Traffic>,
+    /// Set by tests that look at how keys are used.
+    pub(crate) trace: Option<Arc<Trace>>,
 }
 
 /// One call's place in its flow.

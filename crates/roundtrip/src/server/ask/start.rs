@@ -92,7 +92,7 @@ impl Start<'_> {
             journal,
             unasked,
             self.capabilities.clone(),
-            &self.flows.moving,
+            (&self.flows.traffic, self.flows.trace.as_ref()),
         ));
         let flows = Arc::clone(self.flows);
         self.flow = Some(Box::new(Flow { table: Arc::clone(&table), flow, binding, claims, flows }));

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -12,13 +11,16 @@ use roundtrip_core::seal::{Digest, FlowId};
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject, InputRequest};
 
 use super::error::AskError;
+use super::trace::Trace;
+use crate::server::traffic::Traffic;
 
 /// One handler's questions and answers.
 pub(crate) struct Table {
     inner: Mutex<Inner>,
     pub(crate) capabilities: ClientCapabilities,
     /// Whether the server wants flows to move on to another instance.
-    moving: Arc<AtomicBool>,
+    traffic: Arc<Traffic>,
+    trace: Option<Arc<Trace>>,
 }
 
 struct Inner {
@@ -61,7 +63,7 @@ impl Table {
         journal: Journal,
         unasked: Vec<(String, String)>,
         capabilities: ClientCapabilities,
-        moving: &Arc<AtomicBool>,
+        (traffic, trace): (&Arc<Traffic>, Option<&Arc<Trace>>),
     ) -> Self {
         let inner = Inner {
             flow,
@@ -75,12 +77,18 @@ impl Table {
             closed: false,
             wakers: Vec::new(),
         };
-        Self { inner: Mutex::new(inner), capabilities, moving: Arc::clone(moving) }
+        Self { inner: Mutex::new(inner), capabilities, traffic: Arc::clone(traffic), trace: trace.cloned() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Every change is made in one step: a panic elsewhere cannot leave it half made.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn traced(&self, key: &str) {
+        if let Some(trace) = &self.trace {
+            trace.key(key);
+        }
     }
 
     fn open(&self) -> Result<MutexGuard<'_, Inner>, AskError> {
@@ -98,7 +106,7 @@ impl Table {
     }
 
     pub(crate) fn is_moving(&self) -> bool {
-        self.moving.load(Ordering::Relaxed)
+        self.traffic.is_moving()
     }
 
     /// Inline: the answer to a question, or the question on the table. A key is used once a run.
@@ -108,6 +116,7 @@ impl Table {
         valid_for: Option<Duration>,
     ) -> Result<Option<Answer>, AskError> {
         let (key, pin) = (&question.key, question.pin());
+        self.traced(key);
         let mut inner = self.open()?;
         if inner.asked.iter().any(|asked| asked.key == *key) {
             return Err(twice(key));
@@ -199,6 +208,7 @@ impl Table {
 
     /// What a step came to in an earlier round: its value, or the failure it was told to remember.
     pub(crate) fn step(&self, key: &str) -> Result<Option<Result<String, String>>, AskError> {
+        self.traced(key);
         match self.open()?.journal.find(key) {
             None => Ok(None),
             Some(found) if found.used => Err(twice(key)),

@@ -1,0 +1,83 @@
+//! What a flow carries from one request to the next.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::{Limits, pause};
+use super::params::Params;
+use crate::error::Error;
+
+/// What a flow carries from one request to the next, whether or not it is stored in between.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Flow {
+    /// The parameters of the next request.
+    pub(super) params: Params,
+    /// What the caller adds to `_meta`.
+    #[serde(default, skip_serializing_if = "Params::is_empty")]
+    pub(super) meta: Params,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) idempotency_key: Option<String>,
+    #[serde(default)]
+    pub(super) limits: Limits,
+    /// Requests so far.
+    pub(super) legs: u32,
+    /// Rounds so far that asked something.
+    pub(super) rounds: u32,
+    /// Rounds in a row that asked nothing.
+    #[serde(default)]
+    pub(super) polls: u32,
+    /// How long rounds that ask nothing have taken in all.
+    #[serde(default)]
+    pub(super) polled: Duration,
+}
+
+impl Flow {
+    pub(super) fn new(params: Params) -> Self {
+        Self {
+            params,
+            meta: Params::default(),
+            idempotency_key: None,
+            limits: Limits::default(),
+            legs: 1,
+            rounds: 0,
+            polls: 0,
+            polled: Duration::ZERO,
+        }
+    }
+
+    /// Counts a round that asks. The bound is checked here, hence before anybody is asked: an answer that could not
+    /// be sent any more must not be asked for (C6).
+    pub(super) fn count_round(&mut self, method: &str) -> Result<(), Error> {
+        let most = self.limits.rounds;
+        if self.rounds >= most {
+            return Err(Error::GaveUp(format!(
+                "`{method}` asks again after {} rounds, and {most} are allowed",
+                self.rounds
+            )));
+        }
+        self.rounds += 1;
+        self.polls = 0;
+        Ok(())
+    }
+
+    /// Counts a round that asks nothing, apart from those that ask (C5); how long to pause after it.
+    pub(super) fn count_poll(&mut self, method: &str, took: Duration) -> Result<Duration, Error> {
+        let pause = pause(self.polls);
+        self.polled = self.polled.saturating_add(took).saturating_add(pause);
+        if self.polled > self.limits.polling {
+            return Err(Error::GaveUp(format!(
+                "`{method}` wants to be called again and again, and {:?} of that are allowed",
+                self.limits.polling
+            )));
+        }
+        self.polls = self.polls.saturating_add(1);
+        Ok(pause)
+    }
+
+    /// How long to pause before the next request.
+    pub(super) fn pause(&self) -> Duration {
+        self.polls.checked_sub(1).map_or(Duration::ZERO, pause)
+    }
+}

@@ -1,0 +1,89 @@
+//! The parameters of a request, `_meta` left out.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+
+use crate::wire::{CallTool, GetPrompt, Method as _, Raw, ReadResource};
+
+/// Parameters by name, in the order they were set, each kept as the text it came in.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Params(Vec<(Cow<'static, str>, Raw)>);
+
+impl Params {
+    /// The value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&Raw> {
+        self.0.iter().find(|(member, _)| member == name).map(|(_, value)| value)
+    }
+
+    /// Sets a parameter; none takes it away.
+    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: Option<Raw>) {
+        let name = name.into();
+        self.0.retain(|(member, _)| *member != name);
+        self.0.extend(value.map(|value| (name, value)));
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Raw)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What a request with these parameters is aimed at: a tool or prompt by name, a resource by URI, a task by id.
+    pub fn target(&self, method: &str) -> Option<String> {
+        let member = match method {
+            CallTool::NAME | GetPrompt::NAME => "name",
+            ReadResource::NAME => "uri",
+            other if other.starts_with("tasks/") => "taskId",
+            _ => return None,
+        };
+        self.get(member).and_then(|target| target.to().ok())
+    }
+}
+
+impl<N: Into<Cow<'static, str>>> FromIterator<(N, Raw)> for Params {
+    fn from_iter<I: IntoIterator<Item = (N, Raw)>>(members: I) -> Self {
+        Self(members.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    }
+}
+
+impl Serialize for Params {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Params {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ParamsVisitor;
+        impl<'de> Visitor<'de> for ParamsVisitor {
+            type Value = Params;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("parameters by name")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
+                let mut params = Params::default();
+                while let Some((name, value)) = map.next_entry::<String, Raw>()? {
+                    if params.get(&name).is_some() {
+                        return Err(de::Error::custom(format!("two parameters are named `{name}`")));
+                    }
+                    params.0.push((name.into(), value));
+                }
+                Ok(params)
+            }
+        }
+        deserializer.deserialize_map(ParamsVisitor)
+    }
+}

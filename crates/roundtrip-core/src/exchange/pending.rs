@@ -1,0 +1,261 @@
+//! A flow between two requests.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::{self, Deserializer};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+
+use super::answer::{self, Answer, Misfit};
+use super::flow::Flow;
+use super::machine::Exchange;
+use super::question::Question;
+use super::state::RequestState;
+use crate::error::Error;
+use crate::wire::{
+    CallTool, ElicitRequestParams, Implementation, InputRequest, InputRequests, InputRequiredResult,
+    InputResponses, Method, Raw,
+};
+
+/// A flow between two requests: what was asked, what has been answered, and all that the next request needs.
+///
+/// It serialises as JSON, so it can be stored for as long as the server's state stays good, and be taken up by another
+/// process. What is stored holds the arguments of the call, the answers and the server's state: keep it as you keep
+/// those.
+///
+/// Answering takes the value and gives it back with the answer in it; clone it first where an answer that does not
+/// fit must not cost you the rest.
+pub struct Pending<M = CallTool> {
+    flow: Flow,
+    server: Option<Arc<Implementation>>,
+    questions: InputRequests,
+    answers: InputResponses,
+    state: Option<RequestState>,
+    method: PhantomData<fn() -> M>,
+}
+
+impl<M: Method> Pending<M> {
+    pub(super) fn new(flow: Flow, asks: InputRequiredResult) -> Self {
+        Self {
+            flow,
+            server: asks.meta.server_info,
+            questions: asks.input_requests,
+            answers: InputResponses::new(),
+            state: asks.request_state.map(RequestState::new),
+            method: PhantomData,
+        }
+    }
+
+    /// The method that was called.
+    pub fn method(&self) -> &'static str {
+        M::NAME
+    }
+
+    /// What the call is aimed at: a tool or prompt by name, a resource by URI.
+    pub fn target(&self) -> Option<String> {
+        self.flow.params.target(M::NAME)
+    }
+
+    /// Who asks, by its own account.
+    pub fn server(&self) -> Option<&Arc<Implementation>> {
+        self.server.as_ref()
+    }
+
+    /// How many rounds have asked something so far, this one included.
+    pub fn round(&self) -> u32 {
+        self.flow.rounds
+    }
+
+    /// The questions of this round, answered or not. There are none where the server only wants to be called again.
+    pub fn questions(&self) -> impl Iterator<Item = Question<'_>> {
+        self.questions.iter().map(|(key, request)| Question {
+            key,
+            request,
+            answered: self.answers.contains_key(key),
+        })
+    }
+
+    /// The questions that have no answer yet.
+    pub fn open(&self) -> impl Iterator<Item = Question<'_>> {
+        self.questions().filter(|question| !question.is_answered())
+    }
+
+    /// How long to wait before the call is made again: zero where something was asked, a growing pause where the
+    /// server only wants to be called again.
+    pub fn pause(&self) -> Duration {
+        if self.questions.is_empty() { self.flow.pause() } else { Duration::ZERO }
+    }
+
+    /// Answers a question: a form with its content, the others with their whole result (a `CreateMessageResult`, a
+    /// `ListRootsResult`). An answer given before is replaced.
+    ///
+    /// # Errors
+    /// [`Error::ApiMisuse`] for a key that was not asked, and for an answer that does not fit its question.
+    pub fn answer(self, key: &str, value: impl Serialize) -> Result<Self, Error> {
+        let value = Raw::of(&value).map_err(|error| {
+            Error::ApiMisuse(format!("the answer to `{key}` does not serialise: {error}"))
+        })?;
+        self.take(key, |question| answer::read(question, &value))
+    }
+
+    /// The user agreed to visit a web page.
+    ///
+    /// # Errors
+    /// [`Error::ApiMisuse`] where that is not what was asked.
+    pub fn consent(self, key: &str) -> Result<Self, Error> {
+        self.take(key, |question| match question {
+            InputRequest::Elicit(ElicitRequestParams::Url(_)) => Ok(Answer::consent()),
+            _ => Err(Misfit::Kind("consent is for web pages".to_owned())),
+        })
+    }
+
+    /// The user said no to a form or a web page.
+    ///
+    /// # Errors
+    /// [`Error::ApiMisuse`] where that is not what was asked.
+    pub fn decline(self, key: &str) -> Result<Self, Error> {
+        self.take(key, |_| Ok(Answer::decline()))
+    }
+
+    /// The user went away from a form or a web page without saying.
+    ///
+    /// # Errors
+    /// [`Error::ApiMisuse`] where that is not what was asked.
+    pub fn cancel(self, key: &str) -> Result<Self, Error> {
+        self.take(key, |_| Ok(Answer::cancel()))
+    }
+
+    /// Answers a question of any kind.
+    ///
+    /// # Errors
+    /// [`Error::ApiMisuse`] for a key that was not asked, and for an answer that does not fit its question.
+    pub fn give(self, key: &str, answer: Answer) -> Result<Self, Error> {
+        self.take(key, |_| Ok(answer))
+    }
+
+    fn take(
+        mut self,
+        key: &str,
+        answer: impl FnOnce(&InputRequest) -> Result<Answer, Misfit>,
+    ) -> Result<Self, Error> {
+        let Some(question) = self.questions.get(key) else {
+            return Err(Error::ApiMisuse(format!("`{}` did not ask `{key}`", M::NAME)));
+        };
+        let fitting =
+            answer(question).and_then(|answer| answer::fit(question, answer)).map_err(|misfit| {
+                Error::ApiMisuse(format!("the answer to `{key}` does not fit the question: {misfit}"))
+            })?;
+        self.answers.insert(key.to_owned(), fitting);
+        Ok(self)
+    }
+
+    /// The next request of the flow. Answers and state go into it and nowhere else.
+    ///
+    /// # Errors
+    /// [`Error::ApiMisuse`] that names the questions that have no answer.
+    pub fn resume(self) -> Result<Exchange<M>, Error> {
+        let open: Vec<String> = self.open().map(|question| format!("`{}`", question.key())).collect();
+        if !open.is_empty() {
+            return Err(Error::ApiMisuse(format!("these questions have no answer yet: {}", open.join(", "))));
+        }
+        let Self { mut flow, answers, state, .. } = self;
+        let raw = |result: Result<Raw, serde_json::Error>| {
+            result.map_err(|error| Error::ApiMisuse(format!("the answers do not serialise: {error}")))
+        };
+        let answers = if answers.is_empty() { None } else { Some(raw(Raw::of(&answers))?) };
+        let state = state.map(|state| raw(Raw::of(&state))).transpose()?;
+        flow.params.set("inputResponses", answers);
+        // Absent stays absent (mrtr, client 2).
+        flow.params.set("requestState", state);
+        flow.legs = flow.legs.saturating_add(1);
+        Ok(Exchange { flow, method: PhantomData })
+    }
+}
+
+impl<M> Clone for Pending<M> {
+    fn clone(&self) -> Self {
+        Self {
+            flow: self.flow.clone(),
+            server: self.server.clone(),
+            questions: self.questions.clone(),
+            answers: self.answers.clone(),
+            state: self.state.clone(),
+            method: PhantomData,
+        }
+    }
+}
+
+/// Answers are people's, and the state is the server's: neither belongs into a log.
+impl<M: Method> fmt::Debug for Pending<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending")
+            .field("method", &M::NAME)
+            .field("target", &self.target())
+            .field("round", &self.flow.rounds)
+            .field("questions", &self.questions)
+            .field("answered", &self.answers.keys())
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The stored form.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stored<F, I, Q, A, S> {
+    method: String,
+    flow: F,
+    server: I,
+    questions: Q,
+    answers: A,
+    state: S,
+}
+
+impl<M: Method> Serialize for Pending<M> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let stored = Stored {
+            method: M::NAME.to_owned(),
+            flow: &self.flow,
+            server: self.server.as_deref(),
+            questions: &self.questions,
+            answers: &self.answers,
+            state: &self.state,
+        };
+        stored.serialize(serializer)
+    }
+}
+
+impl<'de, M: Method> Deserialize<'de> for Pending<M> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        type Owned =
+            Stored<Flow, Option<Implementation>, InputRequests, InputResponses, Option<RequestState>>;
+        let stored = Owned::deserialize(deserializer)?;
+        if stored.method != M::NAME {
+            return Err(de::Error::custom(format!(
+                "this is a call of `{}`, not of `{}`",
+                stored.method,
+                M::NAME
+            )));
+        }
+        // Storage is not to be trusted more than a caller: what it holds is held against the questions again.
+        for (key, value) in &stored.answers {
+            let fits = stored.questions.get(key).is_some_and(|question| {
+                answer::restore(question, value).and_then(|answer| answer::fit(question, answer)).is_ok()
+            });
+            if !fits {
+                return Err(de::Error::custom(format!("the answer to `{key}` does not fit the question")));
+            }
+        }
+        Ok(Self {
+            flow: stored.flow,
+            server: stored.server.map(Arc::new),
+            questions: stored.questions,
+            answers: stored.answers,
+            state: stored.state,
+            method: PhantomData,
+        })
+    }
+}

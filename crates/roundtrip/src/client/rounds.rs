@@ -1,0 +1,155 @@
+//! Calls that take several rounds: the core says what to do, and here it is done.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::mem::take;
+use std::task::Poll;
+use std::time::Duration;
+
+use roundtrip_core::error::Error;
+use roundtrip_core::exchange::{Answer, Exchange, Limits, Params, Pending, Step};
+use roundtrip_core::wire::{CallTool, Method};
+use tokio::time::{Instant, sleep};
+
+use super::builder::Client;
+use super::exchange::{fetch, within};
+use super::handlers::Answering;
+use super::options::Options;
+use super::questions::Origin;
+use super::request::{Request, raw};
+
+type OnRound<M> = Box<dyn FnMut(&Pending<M>) -> Result<(), Error> + Send>;
+
+/// What a call says about its rounds.
+pub(crate) struct Rounds<M> {
+    pub(crate) limits: Limits,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) idempotency_key: Option<String>,
+    pub(crate) on_round: Option<OnRound<M>>,
+}
+
+impl<M: Method> Rounds<M> {
+    /// The first request of a call.
+    pub(crate) fn begin(&mut self, request: Request<'static>, options: &Options) -> Exchange<M> {
+        let meta: Params = options.extra.iter().cloned().collect();
+        Exchange::new(request.into_params())
+            .limits(self.limits)
+            .with_meta(meta)
+            .idempotency_key(self.idempotency_key.take())
+    }
+
+    /// Shows a round to whoever wants to see it, who may refuse it (C13).
+    pub(crate) fn see(&mut self, pending: &Pending<M>) -> Result<(), Error> {
+        self.on_round.as_mut().map_or(Ok(()), |on_round| on_round(pending))
+    }
+}
+
+/// Derived, this would want `M` to have a default.
+impl<M> Default for Rounds<M> {
+    fn default() -> Self {
+        Self { limits: Limits::default(), deadline: None, idempotency_key: None, on_round: None }
+    }
+}
+
+impl<M> fmt::Debug for Rounds<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rounds")
+            .field("limits", &self.limits)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes a call, through as many rounds as it takes. Nothing is spawned: dropping this ends it wherever it is (C12).
+pub(crate) async fn call<M: Method>(
+    client: &Client,
+    request: Request<'static>,
+    options: &mut Options,
+    mut rounds: Rounds<M>,
+) -> Result<M::Result, Error> {
+    let deadline = rounds.deadline;
+    let flow = async {
+        let mut exchange = rounds.begin(request, options);
+        loop {
+            let pending = match leg(client, exchange, options).await? {
+                Step::Done(result) => return Ok(result),
+                Step::Ask(pending) => {
+                    rounds.see(&pending)?;
+                    // No timeout here: how long people think is not the request's time (C8).
+                    ask(client, pending).await?
+                }
+                Step::Pause(pause, pending) => {
+                    rounds.see(&pending)?;
+                    sleep(pause).await;
+                    pending
+                }
+            };
+            exchange = pending.resume()?;
+        }
+    };
+    match deadline {
+        Some(deadline) => within(deadline, flow).await,
+        None => flow.await,
+    }
+}
+
+/// One request of a flow, and what comes of it.
+pub(crate) async fn leg<M: Method>(
+    client: &Client,
+    exchange: Exchange<M>,
+    options: &mut Options,
+) -> Result<Step<M>, Error> {
+    options.request_key = exchange.request_key().map(|key| raw(&key, "an idempotency key")).transpose()?;
+    let request = Request::borrowing(M::NAME, exchange.params());
+    let (target, begun) = (request.target(), Instant::now());
+    let result = fetch(client, &request, options).await?;
+    let step = exchange.reply((*result).as_ref(), begun.elapsed())?;
+    if M::NAME == CallTool::NAME && matches!(step, Step::Done(_)) {
+        client.tools().check(&target.unwrap_or_default(), &result)?;
+    }
+    Ok(step)
+}
+
+/// Puts every question of a round to whoever is there for it, side by side (C1).
+async fn ask<M: Method>(client: &Client, mut pending: Pending<M>) -> Result<Pending<M>, Error> {
+    let (handlers, declared) = (client.handlers(), client.declared(false));
+    for question in pending.questions() {
+        handlers.check(M::NAME, question, &declared)?;
+    }
+    let target = pending.target();
+    let origin = |key: &str| Origin {
+        server: pending.server().cloned(),
+        method: M::NAME,
+        target: target.clone(),
+        key: key.to_owned(),
+        round: pending.round(),
+    };
+    let asked = pending.questions().filter_map(|question| {
+        let answering = handlers.ask(question, origin(question.key()))?;
+        Some((question.key().to_owned(), answering))
+    });
+    for (key, answer) in all(asked.collect()).await? {
+        pending = pending.give(&key, answer)?;
+    }
+    Ok(pending)
+}
+
+/// Waits for all answers at once. The first failure ends the others.
+async fn all(mut waiting: Vec<(String, Answering)>) -> Result<Vec<(String, Answer)>, Error> {
+    let mut answers = Vec::with_capacity(waiting.len());
+    poll_fn(move |context| {
+        let mut index = 0;
+        while let Some((key, answering)) = waiting.get_mut(index) {
+            match answering.as_mut().poll(context) {
+                Poll::Ready(Ok(answer)) => {
+                    answers.push((take(key), answer));
+                    drop(waiting.swap_remove(index));
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => index += 1,
+            }
+        }
+        if waiting.is_empty() { Poll::Ready(Ok(take(&mut answers))) } else { Poll::Pending }
+    })
+    .await
+}

@@ -1,0 +1,72 @@
+//! What a handler does with its keys, run by run; and whether it is inside a step.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+thread_local! {
+    /// Whether what is being polled on this thread is a step of `once`.
+    static IN_STEP: Cell<bool> = const { Cell::new(false) };
+}
+
+pub(crate) fn is_in_step() -> bool {
+    IN_STEP.get()
+}
+
+/// Polls a step so that whoever looks can tell that it is one.
+pub(crate) async fn in_step<T>(step: impl Future<Output = T>) -> T {
+    let mut step = pin!(step);
+    poll_fn(|cx| {
+        let before = IN_STEP.replace(true);
+        let polled = step.as_mut().poll(cx);
+        IN_STEP.set(before);
+        polled
+    })
+    .await
+}
+
+/// The keys each run of a handler has come by, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Trace(Mutex<Vec<Vec<String>>>);
+
+impl Trace {
+    fn runs(&self) -> MutexGuard<'_, Vec<Vec<String>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn begin_run(&self) {
+        self.runs().push(Vec::new());
+    }
+
+    pub(crate) fn key(&self, key: &str) {
+        if let Some(run) = self.runs().last_mut() {
+            run.push(key.to_owned());
+        }
+    }
+
+    /// Two runs that do not agree: the key that was expected, and the one that came.
+    pub(crate) fn disagreement(&self) -> Option<Disagreement> {
+        let runs = self.runs();
+        let longest = runs.iter().max_by_key(|run| run.len())?;
+        for run in runs.iter() {
+            let Some(at) = run.iter().zip(longest).position(|(came, expected)| came != expected) else {
+                continue;
+            };
+            let (came, expected) = (run[at].clone(), longest[at].clone());
+            return Some(if longest.contains(&came) {
+                Disagreement::Order { first: expected, then: came }
+            } else {
+                Disagreement::Volatile { before: expected, now: came }
+            });
+        }
+        None
+    }
+}
+
+/// How two runs of a handler differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Disagreement {
+    Order { first: String, then: String },
+    Volatile { before: String, now: String },
+}

@@ -1,0 +1,49 @@
+//! How much a server has on its hands, and whether it wants less of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::builder::Limits;
+
+/// The calls of one server.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    running: AtomicUsize,
+    draining: AtomicBool,
+    limits: Limits,
+}
+
+/// A place among the calls that may run at once; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Permit(Arc<Traffic>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Traffic {
+    pub(crate) fn new(limits: Limits) -> Arc<Self> {
+        Arc::new(Self { running: AtomicUsize::new(0), draining: AtomicBool::new(false), limits })
+    }
+
+    pub(crate) fn admit(self: &Arc<Self>) -> Permit {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        Permit(Arc::clone(self))
+    }
+
+    /// Whether there are more calls than may run at once, the one being admitted included (Z3).
+    pub(crate) fn is_full(&self) -> bool {
+        self.running.load(Ordering::Relaxed) > self.limits.concurrent_calls
+    }
+
+    /// Whether work that can move to another instance had better do so (A8).
+    pub(crate) fn is_moving(&self) -> bool {
+        self.draining.load(Ordering::Relaxed) || self.running.load(Ordering::Relaxed) > self.limits.shed_above
+    }
+
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,48 @@
+//! Testing handlers that ask: scripted answers, and a replay that finds what would go wrong in earnest.
+//!
+//! A handler that asks runs again from the top in every round, and a round whose reply was lost runs again as a
+//! whole. [`replay`] does all of that on purpose: it drops the handler at every await, loses every reply, repeats every
+//! round, and fails when an effect happened twice outside [`once`](crate::Ask::once), when a key is not the same in
+//! every run, or when the handler comes by its keys in another order.
+//!
+//! ```
+//! use roundtrip::testing::{self, Effects};
+//! use roundtrip::{Ask, Form, Server, State, Tool, ToolError};
+//! use serde_json::json;
+//!
+//! #[derive(Form)]
+//! struct Approval { approve: bool }
+//!
+//! async fn pay(ask: Ask, State(bank): State<Effects>) -> Result<String, ToolError> {
+//!     let Approval { approve } = ask.form("approval", "Pay 100?").await?;
+//!     if !approve {
+//!         return Ok("not paid".into());
+//!     }
+//!     ask.once("pay", async |_| {
+//!         bank.happened("payment");
+//!         Ok::<_, ToolError>(())
+//!     })
+//!     .await?;
+//!     Ok("paid".into())
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let effects = Effects::new();
+//! let server = Server::new("shop", "1.0.0").tool(Tool::new("pay", pay)).state(effects.clone());
+//! let result = testing::replay(server)
+//!     .tool("pay", json!({}))
+//!     .accept("approval", json!({ "approve": true }))
+//!     .effects(&effects)
+//!     .await?;
+//! assert_eq!(result["content"][0]["text"], "paid");
+//! # Ok(())
+//! # }
+//! ```
+
+mod effects;
+mod flow;
+mod replay;
+
+pub use effects::Effects;
+pub use replay::{Replay, ReplayError, play, replay};

@@ -1,0 +1,98 @@
+//! What a client declares, and what becomes of questions it did not offer to answer.
+
+use roundtrip::client::RootsRequest;
+use roundtrip::wire::{ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability};
+use roundtrip::{Client, Error, FormRequest, SampleRequest, UrlRequest};
+use serde_json::{Value, json};
+
+use super::script::{asks, done, page, party, replies, roots, sampling};
+
+async fn declared(dress: impl FnOnce(Client) -> Client) -> Value {
+    let (client, log) = replies([done()]);
+    dress(client).call_tool("book", ()).await.expect("a result");
+    log.declared(0)
+}
+
+fn forms(client: Client) -> Client {
+    client.on_form(async |form: FormRequest| form.cancel())
+}
+
+fn pages(client: Client) -> Client {
+    client.on_url(async |url: UrlRequest| url.cancel())
+}
+
+fn models(client: Client) -> Client {
+    client.on_sample(async |_: SampleRequest| Err("no model"))
+}
+
+/// C7: a client declares what it has handlers for. E3: with forms alone it says so.
+#[tokio::test]
+async fn capabilities_come_from_the_handlers() {
+    assert_eq!(declared(|client| client).await, json!({}));
+    assert_eq!(declared(forms).await, json!({ "elicitation": { "form": {} } }));
+    assert_eq!(declared(pages).await, json!({ "elicitation": { "url": {} } }));
+    let both = json!({ "elicitation": { "form": {}, "url": {} } });
+    assert_eq!(declared(|client| pages(forms(client))).await, both);
+    assert_eq!(declared(models).await, json!({ "sampling": {} }));
+    let tools = json!({ "sampling": { "tools": {} } });
+    assert_eq!(declared(|client| models(client).sampling_tools()).await, tools);
+    assert_eq!(declared(|client| client.roots(["file:///a"])).await, json!({ "roots": {} }));
+    let found_out = |client: Client| client.on_roots(async |_: RootsRequest| Vec::new());
+    assert_eq!(declared(found_out).await, json!({ "roots": {} }));
+}
+
+/// C7: what the author declares is kept beside what the handlers say. E3: an empty `elicitation` means forms, which a
+/// handler for pages does not take back.
+#[tokio::test]
+async fn what_the_author_declares_is_kept() {
+    let elicitation = Some(ElicitationCapability::default());
+    let explicit = ClientCapabilities { elicitation, roots: Some(RootsCapability {}), ..Default::default() };
+    let both = json!({ "roots": {}, "elicitation": { "form": {}, "url": {} } });
+    assert_eq!(declared(|client| pages(client).capabilities(explicit.clone())).await, both);
+    let alone = json!({ "roots": {}, "elicitation": {} });
+    assert_eq!(declared(|client| client.capabilities(explicit)).await, alone);
+    let context = SamplingCapability { context: Some(Default::default()), tools: None };
+    let explicit = ClientCapabilities { sampling: Some(context), ..Default::default() };
+    let merged = json!({ "sampling": { "context": {}, "tools": {} } });
+    assert_eq!(declared(|client| models(client).sampling_tools().capabilities(explicit)).await, merged);
+}
+
+/// C7: a question nobody offered to answer is the server's fault, and named with its key and kind. Nobody is asked
+/// anything, and nothing is sent.
+#[tokio::test]
+async fn a_kind_nobody_handles_is_named() {
+    for (question, kind) in [(page(), "url"), (sampling(), "sampling"), (roots(), "roots")] {
+        let (client, log) = replies([asks([("first", party()), ("second", question)], Some("s"))]);
+        let client =
+            client.on_form(async |_: FormRequest| -> roundtrip::FormAnswer { panic!("asked in vain") });
+        let error = client.call_tool("book", ()).await.expect_err("nobody");
+        let Error::PeerMisbehaved(why) = &error else { panic!("misbehaved, not {error:?}") };
+        assert!(why.contains(&format!("`second` ({kind})")), "{why}");
+        assert_eq!(log.len(), 1);
+    }
+    let (client, _log) = replies([asks([("only", party())], None)]);
+    let error = pages(client).call_tool("book", ()).await.expect_err("nobody");
+    assert!(matches!(&error, Error::PeerMisbehaved(why) if why.contains("`only` (form)")), "{error:?}");
+}
+
+/// C7: what was declared without a handler is the author's fault.
+#[tokio::test]
+async fn what_was_declared_without_a_handler_is_misuse() {
+    let (client, _log) = replies([asks([("only", party())], None)]);
+    let elicitation = Some(ElicitationCapability::default());
+    let client = client.capabilities(ClientCapabilities { elicitation, ..Default::default() });
+    let error = client.call_tool("book", ()).await.expect_err("nobody");
+    assert!(
+        matches!(&error, Error::ApiMisuse(why) if why.contains("`only` (form)") && why.contains("on_form"))
+    );
+}
+
+/// C7: tools for the model are for those who offered to pass them on.
+#[tokio::test]
+async fn tools_for_the_model_need_to_be_offered() {
+    let mut with_tools = sampling();
+    with_tools["params"]["tools"] = json!([{ "name": "t", "inputSchema": { "type": "object" } }]);
+    let (client, _log) = replies([asks([("q", with_tools)], None)]);
+    let error = models(client).call_tool("book", ()).await.expect_err("not offered");
+    assert!(matches!(&error, Error::PeerMisbehaved(why) if why.contains("`q` (sampling)")), "{error:?}");
+}

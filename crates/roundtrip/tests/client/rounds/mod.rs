@@ -1,0 +1,9 @@
+//! Calls that take several rounds, against servers that ask whatever a test wants them to ask.
+
+mod by_hand;
+mod capabilities;
+mod clock;
+mod handlers;
+mod retries;
+mod script;
+mod wire;
