@@ -49,7 +49,14 @@ impl Fixtures {
     }
 }
 
-/// A running conformance server; it ends with this value.
+/// Builds our client for servers that ask, whatever is put in the place of the other two.
+pub(crate) fn asking_client(workspace: &Workspace) -> Result<Command> {
+    let build = ["build", "--quiet", "-p", "roundtrip-interop", "--bin", "asking-client"];
+    anyhow::ensure!(process::show(&mut workspace.cargo(&build))?, "the client does not build");
+    Ok(Command::new(workspace.target.join("debug").join("asking-client")))
+}
+
+/// A running server; it ends with this value.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,

@@ -1,5 +1,6 @@
 //! `cargo xtask interop`: the published clients of other languages list and call everything our conformance
-//! server offers, and answer whatever it asks, over HTTP and over stdio.
+//! server offers, and answer whatever it asks; and our client answers whatever servers on the same SDKs ask. Over HTTP
+//! and over stdio.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::fixture::{Fixtures, Server};
+use crate::fixture::{self, Fixtures, Server};
 use crate::install::{self, Python};
 use crate::process;
 use crate::tally::Tally;
@@ -46,6 +47,9 @@ fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tal
                 let what = format!("{name} {script} {transport}");
                 tally.add(meet(workspace, &what, client, fixtures.server()?, transport)?);
             }
+            let what = format!("{name} {} {transport}", peer.server);
+            let (client, server) = (fixture::asking_client(workspace)?, peer.run(peer.server));
+            tally.add(meet(workspace, &what, client, server, transport)?);
         }
     }
     Ok(tally)
@@ -67,6 +71,7 @@ fn meet(
     } else {
         server.arg("--stdio");
         client.arg(server.get_program()).args(server.get_args());
+        client.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
         None
     };
     let log = workspace.interop().join(format!("{}.log", what.replace(' ', "-")));
@@ -82,6 +87,8 @@ struct Peer {
     runtime: Runtime,
     /// Scripts that drive our server.
     clients: &'static [&'static str],
+    /// A script that is a server, for our client to drive.
+    server: &'static str,
 }
 
 enum Runtime {
@@ -96,7 +103,8 @@ impl Peer {
         if name == "python" {
             let python = Python::with(&folder, &source.join("requirements.txt"))?;
             let clients = &["list_and_call.py", "answer.py"];
-            return Ok(Self { folder: source, runtime: Runtime::Python(python), clients });
+            let (runtime, server) = (Runtime::Python(python), "asking_server.py");
+            return Ok(Self { folder: source, runtime, clients, server });
         }
         install::npm_locked(&folder, &source)?;
         // Node looks for packages beside the script, so the scripts go where the packages are.
@@ -110,7 +118,8 @@ impl Peer {
             }
         }
         let runtime = Runtime::Node(install::node(workspace)?);
-        Ok(Self { folder, runtime, clients: &["list-and-call.mjs", "answer.mjs"] })
+        let clients = &["list-and-call.mjs", "answer.mjs"];
+        Ok(Self { folder, runtime, clients, server: "asking-server.mjs" })
     }
 
     /// The command that runs one of the scripts.
