@@ -39,9 +39,24 @@ impl Fixtures {
             client: client.unwrap_or_else(|| ours("conformance-client")),
         })
     }
+
+    /// The command that starts the server.
+    pub(crate) fn server(&self) -> Result<Command> {
+        let (program, arguments) = self.server.split_first().context("no server command")?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Ok(command)
+    }
 }
 
-/// A running conformance server; it ends with this value.
+/// Builds our client for servers that ask, whatever is put in the place of the other two.
+pub(crate) fn asking_client(workspace: &Workspace) -> Result<Command> {
+    let build = ["build", "--quiet", "-p", "roundtrip-interop", "--bin", "asking-client"];
+    anyhow::ensure!(process::show(&mut workspace.cargo(&build))?, "the client does not build");
+    Ok(Command::new(workspace.target.join("debug").join("asking-client")))
+}
+
+/// A running server; it ends with this value.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
@@ -50,21 +65,24 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the server on a free loopback port and waits until it listens.
+    /// Starts the fixture on a free loopback port and waits until it listens.
     pub(crate) fn start(workspace: &Workspace, fixtures: &Fixtures) -> Result<Self> {
-        let (program, arguments) = fixtures.server.split_first().context("no server command")?;
+        Self::spawn(workspace, fixtures.server()?)
+    }
+
+    /// Starts any server that takes its port from `PORT`, and waits until it listens.
+    pub(crate) fn spawn(workspace: &Workspace, mut command: Command) -> Result<Self> {
         let port = free_port()?;
         let log = workspace.interop().join(format!("server-{port}.log"));
         fs::create_dir_all(workspace.interop())?;
         let mut file = File::create(&log).with_context(|| format!("making {}", log.display()))?;
-        let mut child = Command::new(program)
-            .args(arguments)
+        let mut child = command
             .env("PORT", port.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(file.try_clone()?)
             .spawn()
-            .with_context(|| format!("starting {program}"))?;
+            .with_context(|| format!("starting {command:?}"))?;
         let stdout = child.stdout.take().context("the server has no stdout")?;
         let server = Self { child, url: format!("http://127.0.0.1:{port}/mcp"), log };
 

@@ -1,13 +1,15 @@
 //! `cargo xtask interop`: the published clients of other languages list and call everything our conformance
-//! server offers, over HTTP and over stdio.
+//! server offers, and answer whatever it asks; and our client answers whatever servers on the same SDKs ask. Over HTTP
+//! and over stdio.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::fixture::{Fixtures, Server};
+use crate::fixture::{self, Fixtures, Server};
 use crate::install::{self, Python};
 use crate::process;
 use crate::tally::Tally;
@@ -37,42 +39,98 @@ pub(crate) fn all(workspace: &Workspace) -> Result<Tally> {
 fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tally> {
     let fixtures = Fixtures::build(workspace)?;
     let mut tally = Tally::default();
-    for peer in peers {
+    for name in peers {
+        let peer = Peer::install(workspace, name)?;
         for transport in transports {
-            let mut command = script(workspace, peer)?;
-            command.arg(transport);
-            // A server for each: what one peer does to it must not excuse the next.
-            let server = if *transport == "http" { Some(Server::start(workspace, &fixtures)?) } else { None };
-            match &server {
-                Some(server) => command.arg(&server.url),
-                None => command.args(&fixtures.server).arg("--stdio"),
-            };
-            let log = workspace.interop().join(format!("{peer}-{transport}.log"));
-            let ending = process::log(&mut command, &log, LIMIT)?;
-            println!("interop {peer} {transport}");
-            tally.add(report(&fs::read_to_string(&log)?, ending));
+            for script in peer.clients {
+                let client = peer.run(script);
+                let what = format!("{name} {script} {transport}");
+                tally.add(meet(workspace, &what, client, fixtures.server()?, transport)?);
+            }
+            let what = format!("{name} {} {transport}", peer.server);
+            let (client, server) = (fixture::asking_client(workspace)?, peer.run(peer.server));
+            tally.add(meet(workspace, &what, client, server, transport)?);
         }
     }
     Ok(tally)
 }
 
-/// The command that runs a peer's script, with what it needs installed.
-fn script(workspace: &Workspace, peer: &str) -> Result<Command> {
-    let source = workspace.root.join("interop/peers").join(peer);
-    let folder = workspace.interop().join(peer);
-    if peer == "python" {
-        let mut command = Python::with(&folder, &source.join("requirements.txt"))?.command();
-        command.arg(source.join("list_and_call.py"));
-        return Ok(command);
+/// Runs a client against a server of its own: what one does to it must not excuse the next.
+fn meet(
+    workspace: &Workspace,
+    what: &str,
+    mut client: Command,
+    mut server: Command,
+    transport: &str,
+) -> Result<Tally> {
+    client.arg(transport);
+    let _running = if transport == "http" {
+        let server = Server::spawn(workspace, server)?;
+        client.arg(&server.url);
+        Some(server)
+    } else {
+        server.arg("--stdio");
+        client.arg(server.get_program()).args(server.get_args());
+        client.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        None
+    };
+    let log = workspace.interop().join(format!("{}.log", what.replace(' ', "-")));
+    let ending = process::log(&mut client, &log, LIMIT)?;
+    println!("interop {what}");
+    Ok(report(&fs::read_to_string(&log)?, ending))
+}
+
+/// A published SDK, installed, with our scripts for it.
+struct Peer {
+    /// Where the scripts are.
+    folder: PathBuf,
+    runtime: Runtime,
+    /// Scripts that drive our server.
+    clients: &'static [&'static str],
+    /// A script that is a server, for our client to drive.
+    server: &'static str,
+}
+
+enum Runtime {
+    Python(Python),
+    Node(PathBuf),
+}
+
+impl Peer {
+    fn install(workspace: &Workspace, name: &str) -> Result<Self> {
+        let source = workspace.root.join("interop/peers").join(name);
+        let folder = workspace.interop().join(name);
+        if name == "python" {
+            let python = Python::with(&folder, &source.join("requirements.txt"))?;
+            let clients = &["list_and_call.py", "answer.py"];
+            let (runtime, server) = (Runtime::Python(python), "asking_server.py");
+            return Ok(Self { folder: source, runtime, clients, server });
+        }
+        install::npm_locked(&folder, &source)?;
+        // Node looks for packages beside the script, so the scripts go where the packages are.
+        for entry in fs::read_dir(&source).with_context(|| format!("reading {}", source.display()))? {
+            let script = entry?.path();
+            if let Some(name) =
+                script.file_name().filter(|_| script.extension().is_some_and(|end| end == "mjs"))
+            {
+                fs::copy(&script, folder.join(name))
+                    .with_context(|| format!("copying {}", script.display()))?;
+            }
+        }
+        let runtime = Runtime::Node(install::node(workspace)?);
+        let clients = &["list-and-call.mjs", "answer.mjs"];
+        Ok(Self { folder, runtime, clients, server: "asking-server.mjs" })
     }
-    install::npm_locked(&folder, &source)?;
-    // Node looks for packages beside the script, so the script goes where the packages are.
-    for name in ["answers.mjs", "list-and-call.mjs"] {
-        fs::copy(source.join(name), folder.join(name)).with_context(|| format!("copying {name}"))?;
+
+    /// The command that runs one of the scripts.
+    fn run(&self, script: &str) -> Command {
+        let mut command = match &self.runtime {
+            Runtime::Python(python) => python.command(),
+            Runtime::Node(node) => Command::new(node),
+        };
+        command.arg(self.folder.join(script));
+        command
     }
-    let mut command = Command::new(install::node(workspace)?);
-    command.arg(folder.join("list-and-call.mjs"));
-    Ok(command)
 }
 
 /// Shows what a script printed and counts its checks: its own last line is not taken at its word.

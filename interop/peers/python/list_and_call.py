@@ -12,17 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import mcp_types as types
 from answers import answer_form, answer_roots, answer_sampling
-from mcp import Client, MCPError, StdioServerParameters
-
-REVISION = "2026-07-28"
-MISSING_CAPABILITY = -32021
-STEP_SECONDS = 20.0
+from checks import MISSING_CAPABILITY, REVISION, Mismatch, Report, expect, target
+from mcp import Client, MCPError
 
 # Tools every conformance server must offer: name, arguments, kinds of content in order.
 PLAIN_TOOLS: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -43,36 +39,6 @@ OPEN_TOOLS: list[tuple[str, dict[str, Any]]] = [
 ]
 # Optional tools that refuse a client which does not declare the tasks extension.
 TASK_ONLY = {"failing_job", "protocol_error_job"}
-
-
-class Mismatch(Exception):
-    """The server answered, but not as expected."""
-
-
-def expect(condition: bool, what: str) -> None:
-    if not condition:
-        raise Mismatch(what)
-
-
-class Report:
-    """Counts checks and prints a line for each."""
-
-    def __init__(self) -> None:
-        self.passed = 0
-        self.failed = 0
-
-    async def check(self, name: str, step: Callable[[], Awaitable[str]]) -> None:
-        try:
-            said = await asyncio.wait_for(step(), STEP_SECONDS)
-        except Exception as error:  # whatever went wrong, the other checks still run
-            self.failed += 1
-            print(f"FAIL  {name}: {type(error).__name__}: {error}")
-            if not isinstance(error, (Mismatch, MCPError, TimeoutError)):
-                traceback.print_exc()
-        else:
-            self.passed += 1
-            print(f"ok    {name}: {said}")
-        sys.stdout.flush()
 
 
 def kinds(result: types.CallToolResult) -> list[str]:
@@ -264,18 +230,8 @@ async def check_prompts(report: Report, client: Client) -> None:
     await report.check("completion/complete", complete)
 
 
-def target(arguments: list[str]) -> str | StdioServerParameters:
-    match arguments:
-        case ["http", url]:
-            return url
-        case ["stdio", command, *rest]:
-            return StdioServerParameters(command=command, args=rest)
-        case _:
-            sys.exit(__doc__)
-
-
 async def main() -> int:
-    server = target(sys.argv[1:])
+    server = target(sys.argv[1:], __doc__)
     report = Report()
 
     async def negotiates() -> str:
@@ -307,8 +263,7 @@ async def main() -> int:
     except Exception as error:  # the connection itself
         report.failed += 1
         print(f"FAIL  connection: {type(error).__name__}: {error}")
-    print(f"{report.passed} passed, {report.failed} failed")
-    return 0 if report.passed and not report.failed else 1
+    return report.conclude()
 
 
 if __name__ == "__main__":

@@ -7,14 +7,8 @@
 // expected kind. One line a check; the last line says `N passed, M failed`. Exit status 0 only
 // when something passed and nothing failed.
 
-import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { answerEverything } from './answers.mjs';
-
-const REVISION = '2026-07-28';
-const MISSING_CAPABILITY = -32021;
-const INVALID_PARAMS = -32602;
-const STEP_MS = 20_000;
+import { INVALID_PARAMS, MISSING_CAPABILITY, check, conclude, connect, expect, newClient, refusal } from './checks.mjs';
 
 // Tools every conformance server must offer, and the kinds of content they answer with, in order.
 const PLAIN_TOOLS = {
@@ -38,29 +32,6 @@ const SPECIAL = ['test_error_handling', 'test_tool_with_progress', 'test_missing
 // Optional tools that refuse a client which does not declare the tasks extension.
 const TASK_ONLY = { failing_job: MISSING_CAPABILITY, protocol_error_job: undefined };
 
-let passed = 0;
-let failed = 0;
-
-async function check(name, step) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${STEP_MS} ms`)), STEP_MS);
-  });
-  try {
-    console.log(`ok    ${name}: ${await Promise.race([step(), late])}`);
-    passed += 1;
-  } catch (error) {
-    console.log(`FAIL  ${name}: ${error.code === undefined ? '' : `${error.code} `}${error.message}`);
-    failed += 1;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function expect(condition, what) {
-  if (!condition) throw new Error(what);
-}
-
 const kinds = (result) => (result.content ?? []).map((block) => block.type);
 const describe = (result) => (result.isError ? 'tool error, ' : '') + (kinds(result).join('+') || 'no content');
 
@@ -68,19 +39,6 @@ async function openCall(client, name, args) {
   const result = await client.callTool({ name, arguments: args });
   expect(!result.isError, `${describe(result)}: ${JSON.stringify(result.content)}`);
   return describe(result);
-}
-
-/** The request must end in a JSON-RPC error, of that code if one is given. */
-async function refusal(request, code) {
-  let result;
-  try {
-    result = await request();
-  } catch (error) {
-    expect(error instanceof ProtocolError, `not a JSON-RPC error: ${error}`);
-    expect(code === undefined || error.code === code, `wanted error ${code}, got ${error.code}: ${error.message}`);
-    return `error ${error.code}`;
-  }
-  throw new Error(`wanted a JSON-RPC error, got ${JSON.stringify(result)}`);
 }
 
 async function checkTools(client) {
@@ -188,25 +146,15 @@ async function checkPrompts(client) {
   });
 }
 
-function transport([kind, first, ...rest]) {
-  if (kind === 'http' && first) return new StreamableHTTPClientTransport(new URL(first));
-  if (kind === 'stdio' && first) return new StdioClientTransport({ command: first, args: rest });
-  console.error('usage: list-and-call.mjs http URL | stdio COMMAND [ARGUMENT ...]');
-  process.exit(2);
-}
-
-/** Connects, runs the checks and hangs up. Without a pin this client would speak the handshake era. */
+/** Connects, runs the checks and hangs up. */
 async function withClient(capabilities, checks) {
-  const options = { capabilities, versionNegotiation: { mode: { pin: REVISION } } };
-  const client = new Client({ name: 'list-and-call', version: '1.0.0' }, options);
+  const client = newClient(capabilities);
   if (capabilities.elicitation) answerEverything(client);
   let connected = false;
   await check('server/discover', async () => {
-    await client.connect(transport(process.argv.slice(2)), { timeout: STEP_MS });
-    const version = client.getNegotiatedProtocolVersion();
-    expect(version === REVISION, `negotiated ${version}`);
+    await connect(client);
     connected = true;
-    return `${version}, ${client.getServerVersion()?.name}`;
+    return `${client.getNegotiatedProtocolVersion()}, ${client.getServerVersion()?.name}`;
   });
   if (connected) await checks(client);
   await client.close();
@@ -221,5 +169,4 @@ await withClient({ elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
   await checkResources(client);
   await checkPrompts(client);
 });
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(passed > 0 && failed === 0 ? 0 : 1);
+conclude();

@@ -1,0 +1,110 @@
+//! Calls that come to an answer, by whatever is asked on the way.
+
+use roundtrip::Client;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::report::{Failure, Report, Text, expect};
+use crate::user::User;
+
+/// A tool, what is asked in which round (sorted), and how its answer reads.
+pub(crate) struct Asking {
+    pub(crate) tool: &'static str,
+    pub(crate) arguments: fn() -> Value,
+    pub(crate) asked: &'static [&'static str],
+    pub(crate) text: &'static str,
+}
+
+const fn asking(tool: &'static str, asked: &'static [&'static str], text: &'static str) -> Asking {
+    Asking { tool, arguments: || json!({}), asked, text }
+}
+
+const NAME: &str = "1 What is your name?";
+const MODEL: &str = "1 the model, 100 tokens";
+const ROOTS: &str = "1 the roots";
+/// Defaults are filled in for what the user did not type.
+pub(crate) const SURVEYED: &str = r#"{"age":36,"colour":"teal","email":"ada@example.com","member":true,"name":"Ada","score":9.5,"size":"small","toppings":["cheese","olives"]}"#;
+
+pub(crate) const TOOLS: [Asking; 11] = [
+    asking("greet", &[NAME], "Hello, Ada!"),
+    Asking {
+        tool: "greet",
+        arguments: || json!({ "greeting": "Welcome" }),
+        asked: &[NAME],
+        text: "Welcome, Ada!",
+    },
+    asking("sample", &[MODEL], "the model said: Paris"),
+    asking("roots", &[ROOTS], "2 roots: file:///project, file:///notes"),
+    asking("together", &[NAME, MODEL, ROOTS], "Ada: Paris (2 roots)"),
+    asking("rounds", &[NAME, "2 Ada, what is your favourite colour?"], "Ada likes teal"),
+    asking("survey", &["1 Please fill this in"], SURVEYED),
+    asking("no_state", &[NAME], "Ada, without state"),
+    asking(
+        "visit",
+        &["1 Please give your consent at https://example.com/consent?id=7"],
+        "thank you for the visit",
+    ),
+    asking("wait", &[], "ready after 3 rounds"),
+    asking("wait_and_ask", &[NAME], "named Ada, after all"),
+];
+
+pub(crate) async fn check(report: &mut Report, client: &Client) {
+    report.check("tools/list", listed(client)).await;
+    for asking in &TOOLS {
+        let name = format!("{} {}", asking.tool, (asking.arguments)());
+        report.check(&name, tool(client, asking)).await;
+    }
+    report.check("prompt", prompt(client)).await;
+    report.check("resource template", resource(client)).await;
+    report.check("many calls at the same time", at_once(client)).await;
+}
+
+async fn listed(client: &Client) -> Result<String, Failure> {
+    let tools = client.list_tools().await?;
+    for Asking { tool, .. } in &TOOLS {
+        expect(tools.iter().any(|listed| listed.name == *tool), || format!("{tool} is not listed"))?;
+    }
+    Ok(format!("{} tools", tools.len()))
+}
+
+async fn tool(client: &Client, asking: &Asking) -> Result<String, Failure> {
+    let user = User::default();
+    let result = user.at(client).call_tool(asking.tool, (asking.arguments)()).await?;
+    let right = result.is_error != Some(true) && result.text() == asking.text;
+    expect(right, || format!("wanted `{}`, got {result:?}", asking.text))?;
+    expect(user.asked() == asking.asked, || {
+        format!("wanted {:?} to be asked, not {:?}", asking.asked, user.asked())
+    })?;
+    Ok(format!("{:?}: {}", asking.asked, asking.text))
+}
+
+async fn prompt(client: &Client) -> Result<String, Failure> {
+    let user = User::default();
+    let text = user.at(client).get_prompt("topic").argument("kind", "poem").await?.text();
+    expect(text == "Write a poem about tides", || format!("got `{text}`"))?;
+    expect(user.asked() == ["1 What is the poem about?"], || format!("asked {:?}", user.asked()))?;
+    Ok(text)
+}
+
+async fn resource(client: &Client) -> Result<String, Failure> {
+    let user = User::default();
+    let text = user.at(client).read_resource("note://7").await?.text();
+    expect(text == "Note 7 about tides", || format!("got `{text}`"))?;
+    expect(user.asked() == ["1 What is note 7 about?"], || format!("asked {:?}", user.asked()))?;
+    Ok(text)
+}
+
+/// Neither answers nor state may end up in another call.
+async fn at_once(client: &Client) -> Result<String, Failure> {
+    let mut calls = JoinSet::new();
+    for asking in TOOLS.iter().chain(&TOOLS).chain(&TOOLS) {
+        let client = client.clone();
+        calls.spawn(async move { tool(&client, asking).await });
+    }
+    let mut answers = 0;
+    while let Some(call) = calls.join_next().await {
+        call??;
+        answers += 1;
+    }
+    Ok(format!("{answers} answers, each to its call"))
+}

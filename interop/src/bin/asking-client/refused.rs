@@ -1,0 +1,110 @@
+//! Calls that come to no answer: the user refuses, the client cannot be asked, or there is no end to it.
+
+use roundtrip::wire::MISSING_REQUIRED_CLIENT_CAPABILITY;
+use roundtrip::{Client, Error, FormAnswer, FormRequest};
+use serde_json::json;
+
+use crate::report::{Failure, Report, Text, expect};
+use crate::user::{Act, User};
+
+pub(crate) async fn check(report: &mut Report, client: &Client) {
+    for act in [Act::Decline, Act::Cancel] {
+        for tool in ["greet", "together", "rounds", "survey", "no_state", "visit", "wait_and_ask"] {
+            report.check(&format!("{tool}, {}", act.word()), tool_error(client, tool, [act])).await;
+        }
+        let second = tool_error(client, "rounds", [Act::Accept, act]);
+        report.check(&format!("rounds, {} in the second round", act.word()), second).await;
+        report.check(&format!("prompt, {}", act.word()), prompt(client, act)).await;
+        report.check(&format!("resource template, {}", act.word()), resource(client, act)).await;
+    }
+    for tool in ["greet", "sample", "roots", "together", "survey", "visit"] {
+        report.check(&format!("{tool}, nobody to ask"), nobody(client, tool)).await;
+    }
+    let forms = client.clone().on_form(async |form: FormRequest| form.decline());
+    report.check("visit, only forms can be asked", nobody(&forms, "visit")).await;
+    report.check("a handler that fails", handler_fails(client)).await;
+    report.check("endless", endless(client)).await;
+    report.check("a round that is refused", refused_round(client)).await;
+}
+
+/// A refusal is an answer: the tool hears of it, and says so.
+async fn tool_error(
+    client: &Client,
+    tool: &str,
+    acts: impl IntoIterator<Item = Act>,
+) -> Result<String, Failure> {
+    let acts: Vec<Act> = acts.into_iter().collect();
+    let user = User::who(acts.clone());
+    let result = user.at(client).call_tool(tool, json!({})).await?;
+    let word = acts.last().map_or("", |act| act.word());
+    let right = result.is_error == Some(true) && result.text().contains(word);
+    expect(right, || format!("wanted a tool error with `{word}` in it, got {result:?}"))?;
+    Ok(result.text())
+}
+
+async fn prompt(client: &Client, act: Act) -> Result<String, Failure> {
+    let user = User::who([act]);
+    rejected(user.at(client).get_prompt("topic").argument("kind", "poem").await, act)
+}
+
+async fn resource(client: &Client, act: Act) -> Result<String, Failure> {
+    let user = User::who([act]);
+    rejected(user.at(client).read_resource("note://7").await, act)
+}
+
+/// Prompts and resources have no tool errors.
+fn rejected<T: Text>(result: Result<T, Error>, act: Act) -> Result<String, Failure> {
+    let wanted = format!("topic: {}", act.word());
+    match result {
+        Err(Error::Rejected(error)) if error.message == wanted => Ok(format!("{}: {wanted}", error.code)),
+        Err(other) => Err(format!("wanted `{wanted}`, got: {other}").into()),
+        Ok(answer) => Err(format!("wanted `{wanted}`, got the answer `{}`", answer.text()).into()),
+    }
+}
+
+/// A server must not ask what a client did not offer to answer. The Python SDK asks all the same where the round was
+/// built by hand; then it is for the client to refuse, and to say what was asked.
+async fn nobody(client: &Client, tool: &str) -> Result<String, Failure> {
+    match client.call_tool(tool, json!({})).await {
+        Err(Error::Rejected(error)) if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY => {
+            Ok(format!("the server: {}", error.message))
+        }
+        Err(Error::PeerMisbehaved(why)) if why.contains("did not offer") => Ok(format!("the client: {why}")),
+        other => Err(format!("wanted a refusal, got {other:?}").into()),
+    }
+}
+
+async fn handler_fails(client: &Client) -> Result<String, Failure> {
+    let fails = async |_: FormRequest| Err::<FormAnswer, _>("the terminal is gone");
+    let client = client.clone().on_form(fails);
+    match client.call_tool("greet", json!({})).await {
+        Err(Error::Handler(why)) if why.to_string() == "the terminal is gone" => Ok(why.to_string()),
+        other => Err(format!("wanted what the handler said, got {other:?}").into()),
+    }
+}
+
+/// The bound comes before the question: nobody answers for nothing.
+async fn endless(client: &Client) -> Result<String, Failure> {
+    let user = User::default();
+    match user.at(client).call_tool("endless", json!({})).max_rounds(3).await {
+        Err(Error::GaveUp(why)) => {
+            let asked = user.asked();
+            expect(asked == ["1 Question 1", "2 Question 2", "3 Question 3"], || format!("asked {asked:?}"))?;
+            Ok(why)
+        }
+        other => Err(format!("wanted an end, got {other:?}").into()),
+    }
+}
+
+async fn refused_round(client: &Client) -> Result<String, Failure> {
+    let user = User::default();
+    let call = user.at(client).call_tool("rounds", json!({}));
+    let result = call.on_round(|round| if round.round() < 2 { Ok(()) } else { Err("once is enough") }).await;
+    match result {
+        Err(Error::Handler(why)) if why.to_string() == "once is enough" => {
+            expect(user.asked().len() == 1, || format!("asked {:?}", user.asked()))?;
+            Ok(why.to_string())
+        }
+        other => Err(format!("wanted what the hook said, got {other:?}").into()),
+    }
+}

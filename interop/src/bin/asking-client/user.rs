@@ -1,0 +1,120 @@
+//! Whoever answers: a user, with a model and some folders.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use roundtrip::client::{Misfit, Origin, RootsRequest};
+use roundtrip::wire::{CreateMessageResult, Root};
+use roundtrip::{Client, FormAnswer, FormRequest, SampleRequest, UrlAnswer, UrlRequest};
+use serde_json::{Value, json};
+
+/// What the user does about a form or a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+impl Act {
+    /// The word for it on the wire.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Decline => "decline",
+            Self::Cancel => "cancel",
+        }
+    }
+}
+
+/// Answers everything, and remembers what was asked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct User(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    acts: VecDeque<Act>,
+    asked: Vec<String>,
+}
+
+impl User {
+    /// Does this about the first forms and pages, in turn; from then on, accepts.
+    pub(crate) fn who(acts: impl IntoIterator<Item = Act>) -> Self {
+        Self(Arc::new(Mutex::new(Inner { acts: acts.into_iter().collect(), asked: Vec::new() })))
+    }
+
+    /// Every question so far, with the round it came in. Those of one round come in any order, so they are sorted.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let mut asked = self.lock().asked.clone();
+        asked.sort();
+        asked
+    }
+
+    /// Takes the questions of a client.
+    pub(crate) fn at(&self, client: &Client) -> Client {
+        let [forms, pages, model, folders] = [(); 4].map(|()| self.clone());
+        client
+            .clone()
+            .on_form(move |form: FormRequest| std::future::ready(forms.form(&form)))
+            .on_url(move |page: UrlRequest| std::future::ready(pages.page(&page)))
+            .on_sample(move |asked: SampleRequest| std::future::ready(model.sample(&asked)))
+            .on_roots(move |asked: RootsRequest| std::future::ready(folders.folders(&asked)))
+    }
+
+    fn form(&self, form: &FormRequest) -> Result<FormAnswer, Misfit> {
+        match self.act(&form.origin, &form.message) {
+            // There is more in here than any form has: what was not asked for is to be left out.
+            Act::Accept => form.accept(everything()),
+            Act::Decline => Ok(form.decline()),
+            Act::Cancel => Ok(form.cancel()),
+        }
+    }
+
+    fn page(&self, page: &UrlRequest) -> UrlAnswer {
+        match self.act(&page.origin, &format!("{} at {}", page.message, page.url)) {
+            Act::Accept => page.consent(),
+            Act::Decline => page.decline(),
+            Act::Cancel => page.cancel(),
+        }
+    }
+
+    fn sample(&self, asked: &SampleRequest) -> Result<CreateMessageResult, serde_json::Error> {
+        self.note(&asked.origin, &format!("the model, {} tokens", asked.params.max_tokens));
+        serde_json::from_value(paris())
+    }
+
+    fn folders(&self, asked: &RootsRequest) -> Vec<Root> {
+        self.note(&asked.origin, "the roots");
+        folders()
+    }
+
+    fn act(&self, origin: &Origin, message: &str) -> Act {
+        self.note(origin, message);
+        self.lock().acts.pop_front().unwrap_or(Act::Accept)
+    }
+
+    fn note(&self, origin: &Origin, what: &str) {
+        self.lock().asked.push(format!("{} {what}", origin.round));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the user types into the fields of any form.
+pub(crate) fn everything() -> Value {
+    json!({
+        "name": "Ada", "email": "ada@example.com", "age": 36, "score": 9.5, "colour": "teal",
+        "toppings": ["cheese", "olives"], "topic": "tides", "ok": true,
+    })
+}
+
+/// What the model says to anything.
+pub(crate) fn paris() -> Value {
+    json!({ "role": "assistant", "content": { "type": "text", "text": "Paris" }, "model": "none" })
+}
+
+pub(crate) fn folders() -> Vec<Root> {
+    ["file:///project", "file:///notes"].map(|uri| Root { uri: uri.into(), ..Root::default() }).into()
+}
