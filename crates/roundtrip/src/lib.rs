@@ -1,4 +1,5 @@
-//! A Model Context Protocol SDK: servers and clients for revision 2026-07-28.
+//! A Model Context Protocol SDK in which a tool may stop and ask, and whichever server instance receives the answer
+//! carries on: servers and clients for revision 2026-07-28.
 //!
 //! # A server
 //!
@@ -26,6 +27,30 @@
 //!     .tool(Tool::new("divide", divide).description("Divide two numbers"))
 //!     .tool(Tool::new("motto", motto))
 //!     .state("to divide is to conquer".to_owned());
+//! # server.build().unwrap();
+//! ```
+//!
+//! # A tool that asks
+//!
+//! A handler that takes an [`Ask`] may stop where it stands. The reply carries its question and its sealed state, and
+//! whichever instance receives the answer runs it again, with the answer at hand.
+//!
+//! ```
+//! use roundtrip::{Ask, Form, Server, Tool, ToolError};
+//!
+//! #[derive(Form)]
+//! struct Party {
+//!     /// How many people?
+//!     #[form(min = 1, max = 12)]
+//!     people: u8,
+//! }
+//!
+//! async fn book(ask: Ask) -> Result<String, ToolError> {
+//!     let party: Party = ask.form("party", "How many people?").await?;
+//!     Ok(format!("a table for {}", party.people))
+//! }
+//!
+//! let server = Server::new("bookings", "1.0.0").tool(Tool::new("book_table", book));
 //! # server.build().unwrap();
 //! ```
 //!
@@ -57,6 +82,8 @@
 //! | [`server`] | what a server offers, handlers and their parameters |
 //! | `client` | calls as builders, and the `Transport` trait (feature `client`, on by default) |
 //! | [`http`], [`stdio`] | the edges: bytes to messages and back |
+//! | [`testing`] | scripted answers, and a replay that finds what would go wrong in earnest |
+//! | [`form`], [`seal`] | what forms are made of; what seals the state of flows |
 //! | [`wire`] | the specification's nouns in the specification's spelling |
 
 #[cfg(feature = "client")]
