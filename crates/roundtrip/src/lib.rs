@@ -108,8 +108,9 @@ pub use roundtrip_core::round::Question;
 pub use roundtrip_core::{seal, wire};
 pub use roundtrip_macros::{Choice, Form};
 pub use server::{
-    Answered, Args, Ask, AskError, Asked, Cache, Caller, Catalog, Extension, Json, Keyring, Log, Principal,
-    Progress, Prompt, Reply, Resource, ResourceTemplate, Round, Server, State, Tool, ToolError, Uri,
+    Answered, Args, Ask, AskError, Asked, Cache, Caller, Catalog, Extension, Json, Keyring, Log,
+    MemoryLedger, Principal, Progress, Prompt, Reply, Resource, ResourceTemplate, Round, Server, State, Tool,
+    ToolError, Uri,
 };
 
 /// Everything a reader can copy out of the README and the manual compiles and, where it can, runs.

@@ -13,6 +13,7 @@ use super::catalog::{Catalog, Offer};
 use super::endpoint::{Endpoint, Inner};
 use super::hook::{CallInfo, Hook, Next, Outcome};
 use super::keyring::Keyring;
+use super::ledger::{Book, Keep, Ledger};
 use super::list::{Cache, Presentation};
 use super::prompt::Prompt;
 use super::resource::{Resource, ResourceTemplate};
@@ -55,6 +56,7 @@ pub struct Server {
     valid_for: Duration,
     max_rounds: u32,
     trace: Option<Arc<Trace>>,
+    ledger: Option<Book>,
     problem: Option<SetupError>,
 }
 
@@ -130,6 +132,7 @@ impl Server {
             valid_for: DEFAULT_TTL,
             max_rounds: 32,
             trace: None,
+            ledger: None,
             problem: None,
         }
     }
@@ -274,6 +277,18 @@ impl Server {
         self
     }
 
+    /// Records every round's reply, so that a repeated round gets it again and runs nothing: see
+    /// [`ledger`](super::ledger). The default is none: then a round whose reply was lost runs again.
+    ///
+    /// ```
+    /// # use roundtrip::{MemoryLedger, Server};
+    /// let server = Server::new("bookings", "1.0.0").ledger(MemoryLedger::new());
+    /// ```
+    pub fn ledger(mut self, ledger: impl Ledger + 'static) -> Self {
+        self.ledger = Some(Book::new(ledger));
+        self
+    }
+
     /// What this server offers, to be changed while it runs.
     pub fn catalog(&self) -> Catalog {
         self.catalog.clone()
@@ -312,6 +327,7 @@ impl Server {
             max_rounds: self.max_rounds.min(250),
             traffic: Traffic::new(self.limits),
             trace: self.trace,
+            keep: self.ledger.map(|book| Keep { book, keys_for: self.valid_for }),
         });
         Ok(Endpoint::new(Inner {
             flows,

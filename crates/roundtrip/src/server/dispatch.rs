@@ -19,6 +19,7 @@ use super::call::{Arguments, Call, Peer, Rejection};
 use super::endpoint::{Endpoint, SUPPORTED};
 use super::handler::{Handler, HandlerFuture};
 use super::in_flight::Source;
+use super::ledger::Duty;
 use super::list::{Listed, Listing, Presentation};
 use super::reply::{Answer, Came, Reply};
 use super::resource::TemplateEntry;
@@ -282,7 +283,16 @@ fn refused(error: ErrorObject) -> (Run, Source) {
 impl Call<'_> {
     /// What is left of a call once its handler has its parameters.
     fn run(self, work: Work) -> (Run, Source) {
-        (Run::new(work, self.start.flow), self.outbox.into())
+        let duty = match Duty::of(&self, &work) {
+            Ok(duty) => duty,
+            Err(error) => return refused(error),
+        };
+        let run = Run::new(work, self.start.flow);
+        let run = match duty {
+            Some(duty) => duty.around(run),
+            None => run,
+        };
+        (run, self.outbox.into())
     }
 }
 

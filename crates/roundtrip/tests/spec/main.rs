@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 
 mod http;
+mod ledger;
 mod lists;
 mod messages;
 mod notifications;

@@ -11,6 +11,7 @@ use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
 use super::table::{Asked, Suspended, Table};
 use super::trace::Trace;
 use crate::server::hook::{Outcome, OutcomeFuture};
+use crate::server::ledger::Keep;
 use crate::server::traffic::Traffic;
 
 /// How a server's flows are run.
@@ -25,6 +26,8 @@ pub(crate) struct Flows {
     pub(crate) traffic: Arc<Traffic>,
     /// Set by tests that look at how keys are used.
     pub(crate) trace: Option<Arc<Trace>>,
+    /// The ledger, if there is one.
+    pub(crate) keep: Option<Keep>,
 }
 
 /// One call's place in its flow.

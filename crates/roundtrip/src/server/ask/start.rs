@@ -39,7 +39,7 @@ pub(crate) enum BoundArguments<'a> {
 }
 
 impl BoundArguments<'_> {
-    fn digest(self) -> Result<Digest, ArgumentsError> {
+    pub(crate) fn digest(self) -> Result<Digest, ArgumentsError> {
         match self {
             Self::Json(raw) => digest_arguments(raw.map(RawValue::get)),
             Self::Texts(texts) => {
@@ -61,6 +61,12 @@ impl Start<'_> {
                 .map_err(|error| ErrorObject::invalid_params(format!("params.arguments: {error}")))?,
             principal: self.principal,
         }))
+    }
+
+    /// What the token says that this round began with.
+    pub(crate) fn claims(&self) -> Option<&Claims> {
+        let opened = self.opened.as_ref().map(|(claims, _)| claims);
+        opened.or_else(|| self.flow.as_ref().and_then(|flow| flow.claims.as_ref()))
     }
 
     /// The table of this round.

@@ -1,0 +1,83 @@
+//! What a round is known by.
+
+use roundtrip_core::seal::{Claims, Digest, digest_arguments};
+use roundtrip_core::wire::ErrorObject;
+use serde_json::value::RawValue;
+
+use crate::server::ask::Start;
+
+/// Where in a request's `_meta` a caller puts its own key for a call that it may have to repeat.
+pub const IDEMPOTENCY_KEY: &str = "dev.roundtrip/idempotencyKey";
+
+/// The longest such key, in characters.
+const LONGEST: usize = 128;
+
+/// What a round is known by, on every instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RoundKey {
+    id: [u8; Self::LEN],
+    call: Digest,
+}
+
+impl RoundKey {
+    /// How many bytes an id has.
+    pub const LEN: usize = 20;
+
+    /// A key, as a ledger's own tests need one.
+    pub const fn new(id: [u8; Self::LEN], call: Digest) -> Self {
+        Self { id, call }
+    }
+
+    /// Tells rounds apart: a flow's id, and the number of the round that made the token presented. A first round, known
+    /// by its caller's key, has a digest of that key and its owner, and the number 0.
+    pub const fn id(&self) -> &[u8; Self::LEN] {
+        &self.id
+    }
+
+    /// The call that the id stands for. The same id with another call is [`Claim::OtherCall`](super::Claim::OtherCall).
+    pub const fn call(&self) -> &Digest {
+        &self.call
+    }
+
+    /// Of a round that began with a token. Tokens are bound to their call already.
+    pub(super) fn of_token(claims: &Claims) -> Self {
+        Self::numbered(claims.flow.as_bytes(), claims.round, Digest::from_bytes([0; Digest::LEN]))
+    }
+
+    /// Of a round without a token, known by its caller's key.
+    pub(super) fn of_caller(key: &str, start: &Start<'_>) -> Result<Self, ErrorObject> {
+        let invalid = |place: &str, error: &dyn std::fmt::Display| {
+            ErrorObject::invalid_params(format!("params.{place}: {error}"))
+        };
+        let arguments = start.arguments.digest().map_err(|error| invalid("arguments", &error))?;
+        // Where there is no state, the answers are all that tells a later round from the first.
+        let answers = start.responses.map(RawValue::get).filter(|text| *text != "null");
+        let answers = match answers {
+            Some(text) => digest_arguments(Some(text))
+                .map_err(|error| invalid("inputResponses", &error))?
+                .as_bytes()
+                .to_vec(),
+            None => Vec::new(),
+        };
+        let (known, principal) = start.principal.map_or((b"0", ""), |principal| (b"1", principal));
+        let owner = [start.flows.audience.as_bytes(), known, principal.as_bytes(), key.as_bytes(), &answers];
+        let call = [start.method.as_bytes(), start.target.as_bytes(), arguments.as_bytes()];
+        Ok(Self::numbered(Digest::of("idempotency key", &owner).as_bytes(), 0, Digest::of("call", &call)))
+    }
+
+    fn numbered(first: &[u8; 16], round: u32, call: Digest) -> Self {
+        let mut id = [0; Self::LEN];
+        id.iter_mut().zip(first.iter().chain(&round.to_be_bytes())).for_each(|(to, from)| *to = *from);
+        Self { id, call }
+    }
+}
+
+/// Reads a caller's key.
+pub(super) fn read(raw: &RawValue) -> Result<String, ErrorObject> {
+    let key: Option<String> = serde_json::from_str(raw.get()).ok();
+    key.filter(|key| !key.is_empty() && key.chars().take(LONGEST + 1).count() <= LONGEST).ok_or_else(|| {
+        let message =
+            format!("params._meta.{IDEMPOTENCY_KEY}: must be a string of 1 to {LONGEST} characters");
+        ErrorObject::invalid_params(message)
+    })
+}

@@ -1,0 +1,126 @@
+//! A ledger in the memory of one process.
+
+use std::fmt;
+use std::future::ready;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use roundtrip_core::seal::{BoxFuture, Timestamp};
+
+use super::key::RoundKey;
+use super::shelf::{Found, Most, Shelf};
+use super::{Claim, Held, Ledger, LedgerError};
+use crate::server::ask::now;
+
+/// A ledger in the memory of one process. Clones share it, so several servers of one process can.
+///
+/// It holds up to 100,000 replies and 256 MiB of them, or what [`bounded`](Self::bounded) says. When it is full, rounds that
+/// would have to be recorded are refused (503, "try again later") before they run, and what is recorded stays: to forget a
+/// live record is to let its round run twice. Replies of rounds that are running when the last byte is taken are still
+/// kept, so the bytes may go over by that much.
+///
+/// A record is dropped after its round can no longer be repeated, by the claims of later rounds, a few at a time. A claim
+/// costs the same whether there are none or 100,000 live ones.
+#[derive(Clone)]
+pub struct MemoryLedger(Arc<Mutex<Shelf>>);
+
+impl MemoryLedger {
+    /// An empty ledger.
+    pub fn new() -> Self {
+        Self::bounded(100_000, 256 * 1024 * 1024)
+    }
+
+    /// An empty ledger that holds so many replies, and so many bytes of them.
+    pub fn bounded(entries: usize, bytes: usize) -> Self {
+        Self(Arc::new(Mutex::new(Shelf::new(Most { entries, bytes }))))
+    }
+
+    /// How many rounds it holds, running ones included.
+    pub fn len(&self) -> usize {
+        self.shelf().len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many bytes its replies have.
+    pub fn bytes(&self) -> usize {
+        self.shelf().bytes()
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        // Every change is made in one step: a panic elsewhere cannot leave it half made.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemoryLedger {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for MemoryLedger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryLedger").field("len", &self.len()).field("bytes", &self.bytes()).finish()
+    }
+}
+
+impl Ledger for MemoryLedger {
+    fn claim<'a>(&'a self, key: &'a RoundKey, _: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>> {
+        Box::pin(async move {
+            loop {
+                let found = self.shelf().claim(key, now());
+                match found {
+                    Found::Free => {
+                        let held = HeldInMemory { ledger: self.clone(), key: Some(*key) };
+                        return Ok(Claim::Run(Box::new(held)));
+                    }
+                    Found::Done(reply) => return Ok(Claim::Replay(reply)),
+                    Found::OtherCall => return Ok(Claim::OtherCall),
+                    Found::Full => return Err(LedgerError::Full),
+                    Found::Running(mut waiting) => {
+                        if let Ok(reply) = waiting.wait_for(Option::is_some).await
+                            && let Some(reply) = &*reply
+                        {
+                            return Ok(Claim::Replay(reply.clone()));
+                        }
+                    }
+                }
+            }
+        })
+    }
+}
+
+struct HeldInMemory {
+    ledger: MemoryLedger,
+    /// None once there is a reply.
+    key: Option<RoundKey>,
+}
+
+impl Held for HeldInMemory {
+    fn record(
+        mut self: Box<Self>,
+        reply: Bytes,
+        until: Timestamp,
+    ) -> BoxFuture<'static, Result<(), LedgerError>> {
+        if let Some(key) = self.key.take() {
+            let waiting = self.ledger.shelf().record(&key, reply.clone(), until);
+            if let Some(waiting) = waiting {
+                waiting.send_replace(Some(reply));
+            }
+        }
+        Box::pin(ready(Ok(())))
+    }
+}
+
+impl Drop for HeldInMemory {
+    fn drop(&mut self) {
+        if let Some(key) = &self.key {
+            let waiting = self.ledger.shelf().release(key);
+            drop(waiting);
+        }
+    }
+}

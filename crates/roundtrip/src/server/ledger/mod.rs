@@ -1,0 +1,131 @@
+//! The ledger: every round's reply, kept so that a repeated round gets it again and runs nothing (M6).
+//!
+//! Between two rounds the client holds the state, so nothing on the server knows that a round has been run already.
+//! A reply that is lost on the way makes the client send the round again; a token that somebody kept can be presented
+//! again. Without a ledger both run the handler once more. With one ([`Server::ledger`](super::Server::ledger)):
+//!
+//! - A round that began with a token is known by its flow and its number: **the first answers win**. Whatever comes with
+//!   the same token later gets the recorded reply, other answers included.
+//! - The first round has no token. There, a caller that wants to be able to repeat itself sends a key of its own in
+//!   `_meta`, under [`IDEMPOTENCY_KEY`]: 1 to 128 characters, hard to guess, new for every call. It is the caller's own: no
+//!   other principal can find a reply with it. The same key with another method, target or other arguments is refused
+//!   (-32602). Without a key the first round is not recorded. Keys are remembered as long as an answer may take
+//!   ([`answer_within`](super::Server::answer_within)). On later rounds the token counts, and the key is not looked up.
+//! - Duplicates that arrive while the first one runs wait for its reply, and share it.
+//! - Recorded are results, questions, tool errors, and errors such as a refusal by the user. Not recorded, so that the
+//!   client can try again: panics and internal errors, a missing client capability, a busy server, and a call whose
+//!   connection broke before it came to an end. Whatever such a run did before it failed may be done again: that is what
+//!   [`Step::idempotency_key`](super::OnceStep::idempotency_key) is for.
+//!
+//! Hooks run around all this, for repeats too, and a call that a hook refuses claims nothing.
+
+mod duty;
+mod key;
+mod memory;
+mod recorded;
+mod shelf;
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use roundtrip_core::seal::{BoxFuture, Timestamp};
+
+pub use key::{IDEMPOTENCY_KEY, RoundKey};
+pub use memory::MemoryLedger;
+
+pub(crate) use duty::{Duty, Keep};
+
+/// A store of replies. [`MemoryLedger`] is one for a single process; instances that serve each other's flows need one
+/// that they share.
+///
+/// With a database, a claim is a row: its primary key is [`RoundKey::id`], and it has columns for [`RoundKey::call`], for
+/// the reply (empty while the round runs) and for `until`. To claim is to insert it unless it is there:
+///
+/// | the row | the claim |
+/// |---|---|
+/// | was not there | [`Claim::Run`] |
+/// | is of another call | [`Claim::OtherCall`] |
+/// | has a reply | [`Claim::Replay`] |
+/// | has none yet | look again, until one of the above |
+///
+/// A process can die with a claim in its hands. So a shared ledger gives a claim a short lease, renews it for as long as
+/// its [`Held`] lives, and takes a claim whose lease is over for abandoned.
+pub trait Ledger: Send + Sync {
+    /// Claims a round, and waits while somebody else is running it. Two callers must never both be told to run one.
+    ///
+    /// Nothing has to be kept beyond `until`: by then the round cannot be repeated. A live record must not make room for
+    /// another, because its round would run again: a ledger without room fails.
+    ///
+    /// The future is dropped when the caller goes away; a claim made by then is to be released.
+    fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>>;
+}
+
+/// A round that is being run, and that nobody else may run meanwhile.
+///
+/// Dropping it without a reply releases the claim, so that the next caller runs the round: the run was abandoned, or
+/// failed in a way that may be tried again. Dropping must not block; a ledger that has to tell a database starts a task.
+pub trait Held: Send {
+    /// Records the reply, for those who wait and those who come until `until`. The reply is sent when this is done.
+    ///
+    /// When it fails, the claim should stay until it is over by itself: what the round did is done, so that to run it
+    /// again is worse than to refuse it.
+    fn record(self: Box<Self>, reply: Bytes, until: Timestamp)
+    -> BoxFuture<'static, Result<(), LedgerError>>;
+}
+
+/// What became of a claim.
+pub enum Claim {
+    /// It is the caller's: nobody has run the round.
+    Run(Box<dyn Held>),
+    /// The round has been run, and this is its reply, as it was recorded.
+    Replay(Bytes),
+    /// The key is taken by a call of another method, with another target, or with other arguments: one whose
+    /// [`RoundKey::call`] is different.
+    OtherCall,
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(_) => f.write_str("Run"),
+            Self::Replay(reply) => write!(f, "Replay({} bytes)", reply.len()),
+            Self::OtherCall => f.write_str("OtherCall"),
+        }
+    }
+}
+
+/// Why a ledger could not do what it should. The round is not run: the client is told to come back later.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// It holds as much as it may, and all of it is still needed.
+    #[error("the ledger is full")]
+    Full,
+    /// It cannot be reached, or failed. What it says goes to the log.
+    #[error("the ledger failed")]
+    Failed(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl<L: Ledger + ?Sized> Ledger for Arc<L> {
+    fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>> {
+        (**self).claim(key, until)
+    }
+}
+
+/// A server's ledger.
+#[derive(Clone)]
+pub(crate) struct Book(Arc<dyn Ledger>);
+
+impl Book {
+    pub(crate) fn new(ledger: impl Ledger + 'static) -> Self {
+        Self(Arc::new(ledger))
+    }
+}
+
+impl fmt::Debug for Book {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ledger")
+    }
+}

@@ -1,0 +1,68 @@
+//! Replies as bytes, and back.
+
+use bytes::Bytes;
+use roundtrip_core::error::BUSY;
+use roundtrip_core::wire::{
+    CallToolResult, ErrorObject, GetPromptResult, INTERNAL_ERROR, InputRequiredResult,
+    MISSING_REQUIRED_CLIENT_CAPABILITY, ReadResourceResult, ServerResult,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::server::hook::Outcome;
+
+/// A reply worth recording. It is read back as what it was, so that hooks see no difference, and the request's id is no
+/// part of it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Recorded {
+    Tool(CallToolResult),
+    Prompt(GetPromptResult),
+    Resource(ReadResourceResult),
+    Asks(InputRequiredResult),
+    Error(ErrorObject),
+}
+
+impl Recorded {
+    /// What came of a round, or the same again if it may be tried once more.
+    #[expect(clippy::result_large_err, reason = "it is no error, and goes on to be sent")]
+    pub(super) fn of(outcome: Outcome) -> Result<Self, Outcome> {
+        Ok(match outcome {
+            Ok(ServerResult::CallTool(result)) => Self::Tool(result),
+            Ok(ServerResult::GetPrompt(result)) => Self::Prompt(result),
+            Ok(ServerResult::ReadResource(result)) => Self::Resource(result),
+            Ok(ServerResult::InputRequired(result)) => Self::Asks(result),
+            Err(error) if !can_be_tried_again(&error) => Self::Error(error),
+            other => return Err(other),
+        })
+    }
+
+    pub(super) fn write(&self) -> Result<Bytes, serde_json::Error> {
+        // A slice of the right size: it may be kept for long.
+        serde_json::to_vec(self).map(|reply| reply.into_boxed_slice().into())
+    }
+
+    pub(super) fn read(reply: &[u8]) -> Outcome {
+        serde_json::from_slice::<Self>(reply).map_or_else(
+            |error| {
+                tracing::error!(%error, "a recorded reply cannot be read");
+                Err(ErrorObject::internal("internal error"))
+            },
+            Self::into_outcome,
+        )
+    }
+
+    pub(super) fn into_outcome(self) -> Outcome {
+        match self {
+            Self::Tool(result) => Ok(ServerResult::CallTool(result)),
+            Self::Prompt(result) => Ok(ServerResult::GetPrompt(result)),
+            Self::Resource(result) => Ok(ServerResult::ReadResource(result)),
+            Self::Asks(result) => Ok(ServerResult::InputRequired(result)),
+            Self::Error(error) => Err(error),
+        }
+    }
+}
+
+/// Whether the same request may fare better.
+fn can_be_tried_again(error: &ErrorObject) -> bool {
+    matches!(error.code, INTERNAL_ERROR | MISSING_REQUIRED_CLIENT_CAPABILITY | BUSY)
+}

@@ -1,0 +1,113 @@
+//! Ledgers that are full, forgetful or out of order, and who stands outside of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roundtrip::MemoryLedger;
+use roundtrip::seal::{BoxFuture, Timestamp};
+use roundtrip::server::Ledger;
+use roundtrip::server::ledger::{self, Claim, LedgerError, RoundKey};
+use roundtrip::wire::{ErrorObject, ServerResult};
+
+use super::{Shop, answer, call, keyed, plain, server, soup};
+use crate::support::Running;
+
+/// M6, Z3: a full ledger refuses new rounds before they run, and forgets none.
+#[tokio::test]
+async fn a_full_ledger_refuses_and_forgets_nothing() {
+    for ledger in [MemoryLedger::bounded(1, usize::MAX), MemoryLedger::bounded(usize::MAX, 1)] {
+        let shop = Shop::default();
+        let running = Running::start(server(&shop).ledger(ledger)).await;
+        let first = running.call("tools/call", keyed("k", soup())).await.result();
+        let refused = running.call("tools/call", keyed("other", soup())).await;
+        assert_eq!(refused.refusal(), (503, 503));
+        assert_eq!(running.call("tools/call", keyed("k", soup())).await.result(), first);
+        assert_eq!(shop.done(), 1);
+        assert_eq!(running.call("tools/call", plain(soup())).await.status, 200, "what needs no record runs");
+    }
+}
+
+/// A ledger of one's own: it fails, or it records until the beginning of time.
+struct Forgetful {
+    inner: MemoryLedger,
+    failing: bool,
+}
+
+struct Held(Box<dyn ledger::Held>);
+
+impl Ledger for Forgetful {
+    fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>> {
+        Box::pin(async move {
+            if self.failing {
+                return Err(LedgerError::Failed("no connection".into()));
+            }
+            tokio::task::yield_now().await;
+            Ok(match self.inner.claim(key, until).await? {
+                Claim::Run(held) => Claim::Run(Box::new(Held(held))),
+                other => other,
+            })
+        })
+    }
+}
+
+impl ledger::Held for Held {
+    fn record(
+        self: Box<Self>,
+        reply: bytes::Bytes,
+        _: Timestamp,
+    ) -> BoxFuture<'static, Result<(), LedgerError>> {
+        self.0.record(reply, Timestamp::from_unix(0))
+    }
+}
+
+/// M6: a record that is over is not found, and makes room, though nothing was searched for it.
+#[tokio::test]
+async fn a_record_that_is_over_makes_room() {
+    let (shop, inner) = (Shop::default(), MemoryLedger::bounded(1, usize::MAX));
+    let endpoint = server(&shop).ledger(Forgetful { inner: inner.clone(), failing: false });
+    let endpoint = endpoint.build().expect("a server");
+    for run in 1..=3 {
+        assert!(call(&endpoint, keyed("k", soup())).await["error"].is_null());
+        assert!(call(&endpoint, keyed(format!("k{run}"), soup())).await["error"].is_null());
+        assert_eq!((shop.done(), inner.len()), (2 * run, 1));
+    }
+}
+
+/// M6: a ledger that cannot be reached lets nothing run that it would have to know of.
+#[tokio::test]
+async fn a_ledger_that_fails_lets_nothing_run() {
+    let shop = Shop::default();
+    let ledger = Forgetful { inner: MemoryLedger::new(), failing: true };
+    let endpoint = server(&shop).ledger(ledger).build().expect("a server");
+    let first = call(&endpoint, plain(soup())).await;
+    for params in [keyed("k", soup()), answer(&first, "sure", true)] {
+        let refused = call(&endpoint, params).await;
+        assert_eq!(refused["error"]["code"], 503);
+        assert!(!refused.to_string().contains("connection"), "what went wrong is for the log");
+    }
+    assert_eq!(shop.done(), 1);
+}
+
+/// M6: hooks are outside: one that refuses leaves the round unclaimed, and every repeat passes them, too.
+#[tokio::test]
+async fn a_call_that_a_hook_refuses_claims_nothing() {
+    let (shop, ledger, passed) = (Shop::default(), MemoryLedger::new(), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&passed);
+    let endpoint = server(&shop).ledger(ledger.clone()).around(move |_, next| {
+        let count = seen.fetch_add(1, Ordering::SeqCst);
+        async move {
+            if count == 0 {
+                return Err(ErrorObject::new(429, "slow down"));
+            }
+            let outcome = next.run().await;
+            assert!(matches!(outcome, Ok(ServerResult::InputRequired(_))), "as it was: {outcome:?}");
+            outcome
+        }
+    });
+    let endpoint = endpoint.build().expect("a server");
+    assert_eq!(call(&endpoint, keyed("k", soup())).await["error"]["code"], 429);
+    assert!(ledger.is_empty());
+    let first = call(&endpoint, keyed("k", soup())).await;
+    assert_eq!(call(&endpoint, keyed("k", soup())).await, first);
+    assert_eq!((shop.done(), passed.load(Ordering::SeqCst)), (1, 3));
+}
