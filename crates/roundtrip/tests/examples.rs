@@ -93,6 +93,7 @@ async fn asking_examples_end_with_their_answers() {
         ("ask-reentrant", "Nopa for 2 in round 2"),
         ("client-by-hand", "a table for 2"),
         ("resume-elsewhere", "answered by another process: published"),
+        ("once-and-ledger", "with a ledger: 1 payment"),
         ("test-your-tool", "careful: \"sent one\""),
     ] {
         let said = output(name, &[]).await;
