@@ -222,7 +222,6 @@ impl Journal {
             slot.dead = true;
             let (key, pin) = (self.text(&self.slots[index].key).to_owned(), self.slots[index].pin);
             if let Some((_, answer)) = responses.iter().find(|(name, _)| *name == key) {
-                check_action(&key, answer)?;
                 self.remember(Kind::Given, &key, Some(pin), answer.get());
                 if let Some(slot) = self.slots.last_mut() {
                     slot.used = false;
@@ -233,7 +232,7 @@ impl Journal {
     }
 }
 
-/// Reads a request's answers, without a look at what is in them.
+/// Reads a request's answers, without more of a look at what is in them than any result stands.
 ///
 /// # Errors
 /// -32602 for what is not a map of results (M11).
@@ -241,14 +240,17 @@ pub fn read_responses(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, 
     let wrong =
         |why: &dyn std::fmt::Display| ErrorObject::invalid_params(format!("params.inputResponses: {why}"));
     let map: indexed::Members<'_> = serde_json::from_str(raw.get()).map_err(|error| wrong(&error))?;
-    match map.0.iter().find(|(_, value)| !value.get().starts_with('{')) {
-        None => Ok(map.0),
-        Some((key, _)) => Err(wrong(&format!("`{key}` must be a result, which is an object"))),
+    for (key, value) in &map.0 {
+        if !value.get().starts_with('{') {
+            return Err(wrong(&format!("`{key}` must be a result, which is an object")));
+        }
+        check_action(key, value)?;
     }
+    Ok(map.0)
 }
 
 /// Refuses an action that no revision has; everything else about an answer is for its question to say.
-pub(crate) fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
+fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
     #[derive(Deserialize)]
     struct Peek<'a> {
         #[serde(borrow, default)]
