@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use roundtrip_core::round::Journal;
 use roundtrip_core::seal::{Binding, Claims, FlowId, Opened, Rejected, SealError, Sealer, Timestamp};
-use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
+use roundtrip_core::wire::{
+    CallTool, CallToolResult, ContentBlock, ErrorObject, InputRequiredResult, Method, ServerResult,
+};
 
 use super::table::{Asked, Suspended, Table};
 use crate::server::hook::{Outcome, OutcomeFuture};
@@ -29,6 +31,7 @@ pub(crate) struct Flows {
 pub(crate) struct Flow {
     pub(crate) table: Arc<Table>,
     pub(crate) flow: FlowId,
+    pub(crate) method: &'static str,
     pub(crate) binding: Binding,
     /// What the token said that this round began with.
     pub(crate) claims: Option<Claims>,
@@ -72,10 +75,7 @@ impl Flows {
     pub(crate) async fn conclude(&self, flow: &Flow, suspended: Suspended) -> Outcome {
         let Suspended { mut journal, asked, stateless } = suspended;
         if !asked.is_empty() && journal.count_round() > self.max_rounds {
-            return Err(ErrorObject::internal(format!(
-                "this call has asked {} times without coming to an end",
-                self.max_rounds
-            )));
+            return flow.never_ends(self.max_rounds);
         }
         let request_state = if stateless { None } else { Some(self.seal(flow, &journal, &asked).await?) };
         Ok(ServerResult::InputRequired(InputRequiredResult {
@@ -121,6 +121,21 @@ impl Flow {
     /// Whether the handler waits for nothing but answers, and then what the round comes to.
     pub(crate) fn suspend(&self) -> Option<Suspended> {
         self.table.suspend()
+    }
+
+    /// How a call is ended that asks too often: a model can do something else instead, so a tool tells it (M21).
+    fn never_ends(&self, rounds: u32) -> Outcome {
+        let told = format!("this call has asked {rounds} times without coming to an end");
+        tracing::warn!(flow = %self.flow, rounds, "a flow does not come to an end");
+        if self.method == CallTool::NAME {
+            let content = vec![ContentBlock::text(told)];
+            return Ok(ServerResult::CallTool(CallToolResult {
+                content,
+                is_error: Some(true),
+                ..Default::default()
+            }));
+        }
+        Err(ErrorObject::internal(told))
     }
 
     /// What the round answers.

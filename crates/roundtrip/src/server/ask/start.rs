@@ -94,7 +94,8 @@ impl Start<'_> {
             &self.flows.moving,
         ));
         let flows = Arc::clone(self.flows);
-        self.flow = Some(Box::new(Flow { table: Arc::clone(&table), flow, binding, claims, flows }));
+        let method = self.method;
+        self.flow = Some(Box::new(Flow { table: Arc::clone(&table), flow, method, binding, claims, flows }));
         Ok(table)
     }
 }
