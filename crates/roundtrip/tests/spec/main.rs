@@ -6,6 +6,7 @@
 mod http;
 mod lists;
 mod messages;
+mod mrtr_server;
 mod notifications;
 mod robustness;
 mod server;
