@@ -27,4 +27,4 @@ pub use round::Round;
 pub(crate) use opening::{Begin, OpenedState};
 pub(crate) use runner::{Flow, Flows};
 pub(crate) use start::{BoundArguments, Start};
-pub(crate) use table::Table;
+pub(crate) use table::{Suspended, Table};

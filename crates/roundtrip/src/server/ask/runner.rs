@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::task::Context;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_core::round::Journal;
@@ -73,7 +74,10 @@ impl Flows {
 
     /// What a suspended round answers: its questions, and the sealed journal.
     pub(crate) async fn conclude(&self, flow: &Flow, suspended: Suspended) -> Outcome {
-        let Suspended { mut journal, asked, stateless } = suspended;
+        let Suspended { mut journal, asked, misuse, stateless } = suspended;
+        if let Some(misuse) = misuse {
+            return Err(misuse.into());
+        }
         if !asked.is_empty() && journal.count_round() > self.max_rounds {
             return flow.never_ends(self.max_rounds);
         }
@@ -119,8 +123,13 @@ impl Flows {
 
 impl Flow {
     /// Whether the handler waits for nothing but answers, and then what the round comes to.
-    pub(crate) fn suspend(&self) -> Option<Suspended> {
-        self.table.suspend()
+    pub(crate) fn suspend(&self, cx: &Context<'_>) -> Option<Suspended> {
+        self.table.suspend(cx)
+    }
+
+    /// What the round comes to where the handler has returned and said itself what to ask.
+    pub(crate) fn returned(&self) -> Option<Suspended> {
+        self.table.returned()
     }
 
     /// How a call is ended that asks too often: a model can do something else instead, so a tool tells it (M21).
