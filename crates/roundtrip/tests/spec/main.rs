@@ -3,6 +3,7 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 
+mod asking;
 mod http;
 mod lists;
 mod messages;
