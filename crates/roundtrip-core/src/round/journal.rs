@@ -130,9 +130,14 @@ impl Journal {
     fn position(&self, key: &str) -> Option<usize> {
         let hit = |index: &usize| {
             let slot = &self.slots[*index];
-            !slot.dead && slot.kind != Kind::Open && &self.bytes[slot.key.clone()] == key.as_bytes()
+            let keyed = !matches!(slot.kind, Kind::Open | Kind::State);
+            !slot.dead && keyed && &self.bytes[slot.key.clone()] == key.as_bytes()
         };
         (self.next..self.slots.len()).chain(0..self.next).find(hit)
+    }
+
+    fn state_slot(&self) -> Option<usize> {
+        self.slots.iter().position(|slot| !slot.dead && slot.kind == Kind::State)
     }
 
     /// What is remembered under a key. Looking marks it as used.
@@ -189,13 +194,15 @@ impl Journal {
 
     /// Replaces the state of the author's own.
     pub fn set_state(&mut self, json: &str) {
-        self.forget("");
+        if let Some(index) = self.state_slot() {
+            self.slots[index].dead = true;
+        }
         self.remember(Kind::State, "", None, json);
     }
 
     /// The state of the author's own.
-    pub fn state(&mut self) -> Option<&str> {
-        self.find("").filter(|found| found.kind == Kind::State).map(|found| found.value)
+    pub fn state(&self) -> Option<&str> {
+        self.state_slot().map(|index| self.text(&self.slots[index].value))
     }
 
     /// The entry that takes the most room, for whoever has to make it smaller.

@@ -103,7 +103,7 @@ impl Flows {
             tracing::error!(%error, flow = %claims.flow, key, size, "the round's state cannot be sealed");
             match error {
                 SealError::TooLarge { .. } => {
-                    ErrorObject::internal(format!("{error}; the most is under `{key}`, {size} bytes"))
+                    ErrorObject::internal(format!("{error}; the most is {}, {size} bytes", place(key)))
                 }
                 _ => ErrorObject::internal("internal error"),
             }
@@ -151,6 +151,11 @@ impl Flow {
     pub(crate) fn conclude(self: Box<Self>, suspended: Suspended) -> OutcomeFuture {
         Box::pin(async move { self.flows.conclude(&self, suspended).await })
     }
+}
+
+/// Where in a journal something is. State of the author's own has no key.
+fn place(key: &str) -> String {
+    if key.is_empty() { "the round's own state".to_owned() } else { format!("under `{key}`") }
 }
 
 impl Drop for Flow {
