@@ -4,12 +4,15 @@
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 
 mod asking;
+mod elicitation;
 mod http;
 mod lists;
 mod messages;
 mod mrtr_server;
 mod notifications;
 mod robustness;
+mod seal;
+mod seps;
 mod server;
 mod stdio;
 mod support;
