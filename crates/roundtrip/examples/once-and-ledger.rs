@@ -28,7 +28,9 @@ async fn pay_twice(server: Server) -> Result<(), Box<dyn std::error::Error>> {
     };
     let answered = pending.answer("sure", json!({ "confirm": true }))?;
     for _ in 0..2 {
-        let Turn::Done(result) = client.resume(answered.clone()).await? else { return Err("not done".into()) };
+        let Turn::Done(result) = client.resume(answered.clone()).await? else {
+            return Err("not done".into());
+        };
         assert_eq!(result.content[0].as_text(), Some("paid"));
     }
     Ok(())

@@ -95,15 +95,24 @@ fn servers_and_clients_do_not_know_each_other_or_the_edges() {
         "tokio::net",
         "tokio::process",
     ];
-    assert_none(&crossings("crates/roundtrip/src/server", &[&edges[..], &["crate::client", "crate::testing"]].concat()));
-    assert_none(&crossings("crates/roundtrip/src/client", &[&edges[..], &["crate::server", "crate::testing"]].concat()));
+    assert_none(&crossings(
+        "crates/roundtrip/src/server",
+        &[&edges[..], &["crate::client", "crate::testing"]].concat(),
+    ));
+    assert_none(&crossings(
+        "crates/roundtrip/src/client",
+        &[&edges[..], &["crate::server", "crate::testing"]].concat(),
+    ));
 }
 
 #[test]
 fn the_edges_do_not_know_each_other() {
     assert_none(&crossings("crates/roundtrip/src/http", &["crate::stdio", "crate::in_process"]));
     assert_none(&crossings("crates/roundtrip/src/stdio", &["crate::http", "crate::in_process"]));
-    assert_none(&crossings("crates/roundtrip/src/testing", &["crate::http", "crate::stdio", "crate::client"]));
+    assert_none(&crossings(
+        "crates/roundtrip/src/testing",
+        &["crate::http", "crate::stdio", "crate::client"],
+    ));
 }
 
 #[test]

@@ -130,9 +130,14 @@ impl Journal {
     fn position(&self, key: &str) -> Option<usize> {
         let hit = |index: &usize| {
             let slot = &self.slots[*index];
-            !slot.dead && slot.kind != Kind::Open && &self.bytes[slot.key.clone()] == key.as_bytes()
+            let keyed = !matches!(slot.kind, Kind::Open | Kind::State);
+            !slot.dead && keyed && &self.bytes[slot.key.clone()] == key.as_bytes()
         };
         (self.next..self.slots.len()).chain(0..self.next).find(hit)
+    }
+
+    fn state_slot(&self) -> Option<usize> {
+        self.slots.iter().position(|slot| !slot.dead && slot.kind == Kind::State)
     }
 
     /// What is remembered under a key. Looking marks it as used.
@@ -189,13 +194,15 @@ impl Journal {
 
     /// Replaces the state of the author's own.
     pub fn set_state(&mut self, json: &str) {
-        self.forget("");
+        if let Some(index) = self.state_slot() {
+            self.slots[index].dead = true;
+        }
         self.remember(Kind::State, "", None, json);
     }
 
     /// The state of the author's own.
-    pub fn state(&mut self) -> Option<&str> {
-        self.find("").filter(|found| found.kind == Kind::State).map(|found| found.value)
+    pub fn state(&self) -> Option<&str> {
+        self.state_slot().map(|index| self.text(&self.slots[index].value))
     }
 
     /// The entry that takes the most room, for whoever has to make it smaller.
@@ -222,7 +229,6 @@ impl Journal {
             slot.dead = true;
             let (key, pin) = (self.text(&self.slots[index].key).to_owned(), self.slots[index].pin);
             if let Some((_, answer)) = responses.iter().find(|(name, _)| *name == key) {
-                check_action(&key, answer)?;
                 self.remember(Kind::Given, &key, Some(pin), answer.get());
                 if let Some(slot) = self.slots.last_mut() {
                     slot.used = false;
@@ -233,7 +239,7 @@ impl Journal {
     }
 }
 
-/// Reads a request's answers, without a look at what is in them.
+/// Reads a request's answers, without more of a look at what is in them than any result stands.
 ///
 /// # Errors
 /// -32602 for what is not a map of results (M11).
@@ -241,14 +247,17 @@ pub fn read_responses(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, 
     let wrong =
         |why: &dyn std::fmt::Display| ErrorObject::invalid_params(format!("params.inputResponses: {why}"));
     let map: indexed::Members<'_> = serde_json::from_str(raw.get()).map_err(|error| wrong(&error))?;
-    match map.0.iter().find(|(_, value)| !value.get().starts_with('{')) {
-        None => Ok(map.0),
-        Some((key, _)) => Err(wrong(&format!("`{key}` must be a result, which is an object"))),
+    for (key, value) in &map.0 {
+        if !value.get().starts_with('{') {
+            return Err(wrong(&format!("`{key}` must be a result, which is an object")));
+        }
+        check_action(key, value)?;
     }
+    Ok(map.0)
 }
 
 /// Refuses an action that no revision has; everything else about an answer is for its question to say.
-pub(crate) fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
+fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
     #[derive(Deserialize)]
     struct Peek<'a> {
         #[serde(borrow, default)]

@@ -6,8 +6,8 @@ use crate::form::{Definition, Form};
 use crate::seal::Digest;
 use crate::wire::{
     ClientCapabilities, CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams,
-    ElicitRequestUrlParams, ElicitationCapability, InputRequest, JsonObject, ListRootsRequestParams,
-    SamplingCapability,
+    ElicitRequestUrlParams, ElicitationCapability, IncludeContext, InputRequest, JsonObject,
+    ListRootsRequestParams, SamplingCapability,
 };
 
 /// What is asked.
@@ -120,7 +120,8 @@ impl Question {
             }
             Asks::Sample(params) => {
                 let tools = (!params.tools.is_empty()).then(JsonObject::new);
-                needs.sampling = Some(SamplingCapability { context: None, tools });
+                let foreign = !matches!(params.include_context, None | Some(IncludeContext::None));
+                needs.sampling = Some(SamplingCapability { context: foreign.then(JsonObject::new), tools });
             }
             Asks::Roots => needs.roots = Some(Default::default()),
         }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use roundtrip_core::wire::{CallToolResult, ErrorObject, GetPromptResult, ReadResourceResult, ServerResult};
 
-use super::ask::Flow;
+use super::ask::{Flow, Suspended};
 use super::handler::HandlerFuture;
 use super::hook::{Outcome, OutcomeFuture};
 use super::reply::{Came, Reply};
@@ -86,13 +86,13 @@ impl Run {
             match polled {
                 Ok(Poll::Ready(Polled::Done(outcome))) => return Poll::Ready(self.end(outcome)),
                 Ok(Poll::Ready(Polled::Begun(run))) => *self = *run,
-                Ok(Poll::Ready(Polled::Suspended)) if self.suspend() => {}
+                Ok(Poll::Ready(Polled::Suspended)) if self.suspend(Flow::returned) => {}
                 Ok(Poll::Ready(Polled::Suspended)) => {
                     let error = ErrorObject::internal("a handler answered with a reply of another call");
                     return Poll::Ready(self.end(Err(error)));
                 }
                 // Pending, a question on the table, and no step in flight: that is the suspension (A3).
-                Ok(Poll::Pending) if self.suspend() => {}
+                Ok(Poll::Pending) if self.suspend(|flow| flow.suspend(cx)) => {}
                 Ok(Poll::Pending) => return Poll::Pending,
                 Err(_) => return Poll::Ready(self.end(Err(panicked()))),
             }
@@ -100,19 +100,27 @@ impl Run {
     }
 
     /// Ends the round if the handler waits for nothing but answers.
-    fn suspend(&mut self) -> bool {
-        let Some(suspended) = self.flow.as_deref().and_then(Flow::suspend) else { return false };
+    fn suspend(&mut self, suspended: impl FnOnce(&Flow) -> Option<Suspended>) -> bool {
+        let Some(suspended) = self.flow.as_deref().and_then(suspended) else { return false };
         let Some(flow) = self.flow.take() else { return false };
         // The handler is dropped before anything is sent: its destructors run once, and nothing of it stays (A10).
-        self.work = Work::Ready(None);
-        self.work = Work::Other(flow.conclude(suspended));
+        self.work = match self.drop_work() {
+            Ok(()) => Work::Other(flow.conclude(suspended)),
+            Err(error) => error.into(),
+        };
         true
     }
 
     fn end(&mut self, outcome: Outcome) -> Outcome {
-        self.work = Work::Ready(None);
+        let dropped = self.drop_work();
         self.flow = None;
-        outcome
+        dropped.and(outcome)
+    }
+
+    /// Drops the handler. One that panics over this is like any other that panics (Z1).
+    fn drop_work(&mut self) -> Result<(), ErrorObject> {
+        let work = std::mem::replace(&mut self.work, Work::Ready(None));
+        catch_unwind(AssertUnwindSafe(|| drop(work))).map_err(|_| panicked())
     }
 
     /// The same as one plain future, for hooks to wrap.

@@ -3,13 +3,18 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 
+mod asking;
+mod elicitation;
 mod http;
 mod ledger;
 mod lists;
 mod messages;
+mod mrtr_server;
 mod notifications;
 mod replays;
 mod robustness;
+mod seal;
+mod seps;
 mod server;
 mod stdio;
 mod support;

@@ -1,9 +1,12 @@
 //! A server on loopback, and a client so plain that it can break every rule.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use roundtrip::Server;
 use roundtrip::http::{Http, HttpLimits};
+use roundtrip::server::{Endpoint, Event, Peer};
+use roundtrip::wire::{Message, encode_error};
+use roundtrip::{Principal, Server};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -244,5 +247,192 @@ impl Connection {
         let mut bytes = vec![0; length];
         self.0.read_exact(&mut bytes).await.expect("that many bytes");
         String::from_utf8(bytes).expect("UTF-8")
+    }
+}
+
+/// One request straight to an endpoint, with no transport between: everything it answers with, the response last.
+pub(crate) async fn messages_of(endpoint: &Endpoint, peer: &Peer, request: &Value) -> Vec<Value> {
+    let text = request.to_string();
+    let Ok(Message::Request(request)) = Message::decode(text.as_bytes()) else {
+        panic!("not a request: {text}")
+    };
+    let mut out = Vec::new();
+    let mut said = Vec::new();
+    match endpoint.decode(&request) {
+        Err(error) => encode_error(&mut out, Some(&request.id), &error),
+        Ok(decoded) => {
+            let mut call = endpoint.begin(request.id, &decoded, peer);
+            loop {
+                match call.event().await {
+                    Event::Notification(bytes) => said.push(serde_json::from_slice(&bytes).expect("JSON")),
+                    Event::Response(outcome) => {
+                        endpoint.encode(&mut out, call.id(), outcome);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    said.push(serde_json::from_slice(&out).expect("JSON"));
+    said
+}
+
+/// A call and all its rounds: what stays the same from one to the next. Each round says what it brings along.
+#[derive(Clone)]
+pub(crate) struct Call {
+    method: &'static str,
+    params: Value,
+    peer: Peer,
+}
+
+impl Call {
+    /// A call of a tool, by a client that can be asked everything.
+    pub(crate) fn tool(name: &str) -> Self {
+        Self::new("tools/call", json!({ "name": name }))
+    }
+
+    pub(crate) fn prompt(name: &str) -> Self {
+        Self::new("prompts/get", json!({ "name": name }))
+    }
+
+    pub(crate) fn resource(uri: &str) -> Self {
+        Self::new("resources/read", json!({ "uri": uri }))
+    }
+
+    fn new(method: &'static str, params: Value) -> Self {
+        Self { method, params, peer: Peer::default() }.declaring(&everything())
+    }
+
+    pub(crate) fn with(mut self, arguments: Value) -> Self {
+        self.params["arguments"] = arguments;
+        self
+    }
+
+    /// By a client that can be asked this much.
+    pub(crate) fn declaring(mut self, capabilities: &Value) -> Self {
+        let mut meta = meta();
+        meta["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
+        self.params["_meta"] = meta;
+        self
+    }
+
+    pub(crate) fn by(mut self, principal: &str) -> Self {
+        self.peer.principal = Some(Principal::new(principal));
+        self
+    }
+
+    /// The request of one round, as the wire has it.
+    pub(crate) fn request(&self, state: Option<&str>, answers: Option<Value>) -> Value {
+        let mut params = self.params.clone();
+        if let Some(state) = state {
+            params["requestState"] = state.into();
+        }
+        if let Some(answers) = answers {
+            params["inputResponses"] = answers;
+        }
+        message(7, self.method, params)
+    }
+
+    /// The first round.
+    pub(crate) async fn begin(&self, endpoint: &Endpoint) -> Turn {
+        self.send(endpoint, None, None).await
+    }
+
+    /// The next round: the state of the last one, and answers.
+    pub(crate) async fn answer(&self, endpoint: &Endpoint, last: &Turn, answers: Value) -> Turn {
+        self.send(endpoint, last.state(), Some(answers)).await
+    }
+
+    pub(crate) async fn send(
+        &self,
+        endpoint: &Endpoint,
+        state: Option<&str>,
+        answers: Option<Value>,
+    ) -> Turn {
+        let request = self.request(state, answers);
+        let messages = messages_of(endpoint, &self.peer, &request);
+        let messages =
+            tokio::time::timeout(Duration::from_secs(10), messages).await.expect("an answer in time");
+        Turn(messages.into_iter().last().expect("a response"))
+    }
+}
+
+/// Every capability that asking can need.
+pub(crate) fn everything() -> Value {
+    json!({ "elicitation": { "form": {}, "url": {} }, "sampling": { "tools": {} }, "roots": {} })
+}
+
+/// An accepted form.
+pub(crate) fn accept(content: &Value) -> Value {
+    json!({ "action": "accept", "content": content })
+}
+
+/// What one round came to: the whole message.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn(pub(crate) Value);
+
+impl Turn {
+    pub(crate) fn of(answer: &Answer) -> Self {
+        Self(answer.json())
+    }
+
+    pub(crate) fn result(&self) -> &Value {
+        assert!(self.0.get("error").is_none(), "{}", self.0);
+        &self.0["result"]
+    }
+
+    /// The keys of what is asked, in order; none where nothing is.
+    pub(crate) fn keys(&self) -> Vec<&str> {
+        assert_eq!(self.result()["resultType"], "input_required", "{}", self.0);
+        let requests = self.0["result"].get("inputRequests");
+        requests.map_or(Vec::new(), |asked| {
+            asked.as_object().expect("a map").keys().map(String::as_str).collect()
+        })
+    }
+
+    pub(crate) fn question(&self, key: &str) -> &Value {
+        &self.result()["inputRequests"][key]
+    }
+
+    /// What the user is told with a question.
+    pub(crate) fn told(&self, key: &str) -> &str {
+        self.question(key)["params"]["message"].as_str().unwrap_or_else(|| panic!("{key}: {}", self.0))
+    }
+
+    pub(crate) fn state(&self) -> Option<&str> {
+        self.result().get("requestState").map(|state| state.as_str().expect("text"))
+    }
+
+    /// The text of a complete result of a tool, a prompt or a resource that is no error.
+    #[track_caller]
+    pub(crate) fn text(&self) -> &str {
+        assert_ne!(self.result()["isError"], true, "{}", self.0);
+        self.any_text()
+    }
+
+    /// The text of a tool error.
+    #[track_caller]
+    pub(crate) fn failure(&self) -> &str {
+        assert_eq!(self.result()["isError"], true, "{}", self.0);
+        self.any_text()
+    }
+
+    #[track_caller]
+    fn any_text(&self) -> &str {
+        assert_eq!(self.result()["resultType"], "complete", "{}", self.0);
+        let result = self.result();
+        let places = ["/content/0/text", "/messages/0/content/text", "/contents/0/text"];
+        let text = places.into_iter().find_map(|place| result.pointer(place)?.as_str());
+        text.unwrap_or_else(|| panic!("text: {result}"))
+    }
+
+    /// Code and message of an error.
+    #[track_caller]
+    pub(crate) fn error(&self) -> (i64, &str) {
+        let error = &self.0["error"];
+        (
+            error["code"].as_i64().unwrap_or_else(|| panic!("an error: {}", self.0)),
+            error["message"].as_str().expect("a message"),
+        )
     }
 }

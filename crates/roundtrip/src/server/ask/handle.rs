@@ -177,7 +177,7 @@ impl Ask {
             return Ok(());
         }
         self.0.remember(Kind::Passed, key, "");
-        self.park().await
+        self.park(key).await
     }
 
     /// Waits for something outside, such as the end of a visit to a web page: `look` is asked once a round, and as long
@@ -193,19 +193,20 @@ impl Ask {
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<Option<T>, E>>,
     {
-        match once::look(&self.0, key.as_ref(), look).await? {
+        let key = key.as_ref();
+        match once::look(&self.0, key, look).await? {
             Some(found) => Ok(found),
             None => {
-                self.park().await?;
+                self.park(key).await?;
                 Err(AskError::Closed.into())
             }
         }
     }
 
     /// Ends the round where the handler stands.
-    async fn park(&self) -> Result<(), AskError> {
-        self.0.hand_off();
-        poll_fn(|cx| match self.0.wait(cx) {
+    async fn park(&self, key: &str) -> Result<(), AskError> {
+        let _parked = self.0.park(key);
+        poll_fn(|cx| match self.0.wait(key, cx) {
             Ok(()) => Poll::Pending,
             Err(closed) => Poll::Ready(Err(closed)),
         })

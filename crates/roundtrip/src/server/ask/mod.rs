@@ -30,5 +30,5 @@ pub use roundtrip_core::round::Answered;
 pub(crate) use opening::{Begin, OpenedState};
 pub(crate) use runner::{Flow, Flows, now};
 pub(crate) use start::{BoundArguments, Start};
-pub(crate) use table::Table;
+pub(crate) use table::{Suspended, Table};
 pub(crate) use trace::{Disagreement, Trace, is_in_step};

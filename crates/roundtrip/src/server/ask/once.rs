@@ -47,8 +47,8 @@ where
         Some(Err(failure)) => return Err(ToolError::recall(&failure)),
         None => {}
     }
-    let running = table.begin_step();
-    let result = in_step(effect(Step::new(table, key))).await.map_err(Into::into);
+    let running = table.begin_step(key);
+    let result = running.run(in_step(effect(Step::new(table, key)))).await.map_err(Into::into);
     let kept = match &result {
         Ok(value) => Some((Kind::Step, write(key, value)?)),
         Err(failure) => failure.to_remember().map(|failure| (Kind::Failed, failure)),
@@ -70,8 +70,8 @@ where
     if let Some(Ok(json)) = table.step(key)? {
         return read(key, &json).map(Some);
     }
-    let _running = table.begin_step();
-    let found = look().await.map_err(Into::into)?;
+    let running = table.begin_step(key);
+    let found = running.run(look()).await.map_err(Into::into)?;
     if let Some(value) = &found {
         table.remember(Kind::Step, key, &write(key, value)?);
     }

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use roundtrip_core::round::Journal;
+use roundtrip_core::round::{Journal, read_responses};
 use roundtrip_core::seal::Claims;
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject, Method, decode_params};
 use serde::Serialize;
@@ -52,13 +52,17 @@ impl Endpoint {
         }
     }
 
-    /// Opens the state that came with a request, also for handlers that never ask (M4).
+    /// Opens the state that came with a request, and looks at its answers, also for handlers that never ask (M4, M11).
     pub(crate) fn open(
         &self,
         start: &mut Start<'_>,
         token: Option<&str>,
         opened: Option<OpenedState>,
     ) -> Result<Begin, ErrorObject> {
+        start.responses = start.responses.filter(|raw| raw.get() != "null");
+        if let Some(raw) = start.responses {
+            read_responses(raw)?;
+        }
         let Some(token) = token else { return Ok(Begin::Now) };
         if let Some(opened) = opened {
             start.opened = Some(opened);

@@ -196,7 +196,7 @@ impl<R: Read, F: Refusals> Future for Asking<R, F> {
             }
         }
         // Nothing comes of waiting here but the round's end, and that drops the handler: see `Run`.
-        match this.table.wait(cx) {
+        match this.table.wait(&this.question.key, cx) {
             Ok(()) => Poll::Pending,
             Err(closed) => Poll::Ready(Err(closed)),
         }

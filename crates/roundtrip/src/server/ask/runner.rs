@@ -2,11 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::Context;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_core::round::Journal;
 use roundtrip_core::seal::{Binding, Claims, FlowId, Opened, Rejected, SealError, Sealer, Timestamp};
-use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
+use roundtrip_core::wire::{
+    CallTool, CallToolResult, ContentBlock, ErrorObject, InputRequiredResult, Method, ServerResult,
+};
 
 use super::table::{Asked, Suspended, Table};
 use super::trace::Trace;
@@ -35,6 +38,7 @@ pub(crate) struct Flows {
 pub(crate) struct Flow {
     pub(crate) table: Arc<Table>,
     pub(crate) flow: FlowId,
+    pub(crate) method: &'static str,
     pub(crate) binding: Binding,
     /// What the token said that this round began with.
     pub(crate) claims: Option<Claims>,
@@ -76,12 +80,12 @@ impl Flows {
 
     /// What a suspended round answers: its questions, and the sealed journal.
     pub(crate) async fn conclude(&self, flow: &Flow, suspended: Suspended) -> Outcome {
-        let Suspended { mut journal, asked, stateless } = suspended;
+        let Suspended { mut journal, asked, misuse, stateless } = suspended;
+        if let Some(misuse) = misuse {
+            return Err(misuse.into());
+        }
         if !asked.is_empty() && journal.count_round() > self.max_rounds {
-            return Err(ErrorObject::internal(format!(
-                "this call has asked {} times without coming to an end",
-                self.max_rounds
-            )));
+            return flow.never_ends(self.max_rounds);
         }
         let request_state = if stateless { None } else { Some(self.seal(flow, &journal, &asked).await?) };
         Ok(ServerResult::InputRequired(InputRequiredResult {
@@ -105,7 +109,7 @@ impl Flows {
             tracing::error!(%error, flow = %claims.flow, key, size, "the round's state cannot be sealed");
             match error {
                 SealError::TooLarge { .. } => {
-                    ErrorObject::internal(format!("{error}; the most is under `{key}`, {size} bytes"))
+                    ErrorObject::internal(format!("{error}; the most is {}, {size} bytes", place(key)))
                 }
                 _ => ErrorObject::internal("internal error"),
             }
@@ -125,14 +129,39 @@ impl Flows {
 
 impl Flow {
     /// Whether the handler waits for nothing but answers, and then what the round comes to.
-    pub(crate) fn suspend(&self) -> Option<Suspended> {
-        self.table.suspend()
+    pub(crate) fn suspend(&self, cx: &Context<'_>) -> Option<Suspended> {
+        self.table.suspend(cx)
+    }
+
+    /// What the round comes to where the handler has returned and said itself what to ask.
+    pub(crate) fn returned(&self) -> Option<Suspended> {
+        self.table.returned()
+    }
+
+    /// How a call is ended that asks too often: a model can do something else instead, so a tool tells it (M21).
+    fn never_ends(&self, rounds: u32) -> Outcome {
+        let told = format!("this call has asked {rounds} times without coming to an end");
+        tracing::warn!(flow = %self.flow, rounds, "a flow does not come to an end");
+        if self.method == CallTool::NAME {
+            let content = vec![ContentBlock::text(told)];
+            return Ok(ServerResult::CallTool(CallToolResult {
+                content,
+                is_error: Some(true),
+                ..Default::default()
+            }));
+        }
+        Err(ErrorObject::internal(told))
     }
 
     /// What the round answers.
     pub(crate) fn conclude(self: Box<Self>, suspended: Suspended) -> OutcomeFuture {
         Box::pin(async move { self.flows.conclude(&self, suspended).await })
     }
+}
+
+/// Where in a journal something is. State of the author's own has no key.
+fn place(key: &str) -> String {
+    if key.is_empty() { "the round's own state".to_owned() } else { format!("under `{key}`") }
 }
 
 impl Drop for Flow {

@@ -83,15 +83,14 @@ impl Start<'_> {
             Some(claims) => claims.flow,
             None => FlowId::new(random()?),
         };
-        let responses = self.responses.filter(|raw| raw.get() != "null");
-        let unasked = match responses {
+        let unasked = match self.responses {
             Some(raw) => {
                 let answers = read_responses(raw)?;
                 answers.into_iter().map(|(key, answer)| (key.into_owned(), answer.get().to_owned())).collect()
             }
             None => Vec::new(),
         };
-        journal.merge(responses)?;
+        journal.merge(self.responses)?;
         let round = claims.map_or(0, |claims| claims.round);
         let table = Arc::new(Table::new(
             (flow, round),
@@ -101,7 +100,8 @@ impl Start<'_> {
             (&self.flows.traffic, self.flows.trace.as_ref()),
         ));
         let flows = Arc::clone(self.flows);
-        self.flow = Some(Box::new(Flow { table: Arc::clone(&table), flow, binding, claims, flows }));
+        let method = self.method;
+        self.flow = Some(Box::new(Flow { table: Arc::clone(&table), flow, method, binding, claims, flows }));
         Ok(table)
     }
 }

@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use roundtrip_core::round::{Answer, Journal, Kind, Question};
+use roundtrip_core::round::{Answer, Found, Journal, Kind, Question};
 use roundtrip_core::seal::{Digest, FlowId};
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject, InputRequest};
 
@@ -31,11 +34,38 @@ struct Inner {
     /// Answers that came with the request, for handlers that take them by key alone.
     unasked: Vec<(String, String)>,
     by_key_alone: bool,
-    steps_running: usize,
-    /// The handler wants to go on elsewhere, or later.
+    /// The keys of steps that are running.
+    running: Vec<String>,
+    /// The keys of places where the handler stands and wants to go on elsewhere, or later.
+    parked: Vec<String>,
+    /// The keys of places that this run has come by without stopping.
+    passed: Vec<String>,
+    /// Which threads are polling a step right now.
+    stepping: Vec<ThreadId>,
+    /// By hand: the handler wants to go on elsewhere, or later, once it has returned.
     handed_off: bool,
+    /// The handler's first mistake.
+    misuse: Option<AskError>,
     closed: bool,
     wakers: Vec<Waker>,
+    /// Who runs the handler, and must look at the table again when it changes from elsewhere.
+    runner: Option<Waker>,
+}
+
+impl Inner {
+    /// Whether this run uses a key that the journal does not know of yet.
+    fn uses(&self, key: &str) -> bool {
+        let others = self.running.iter().chain(&self.parked).chain(&self.passed);
+        self.asked.iter().any(|asked| asked.key == *key) || others.into_iter().any(|other| other == key)
+    }
+
+    /// A mistake that is told now, and again if the handler waits for something else and lets it lie.
+    fn twice(&mut self, key: &str) -> AskError {
+        let error = AskError::Misuse(format!(
+            "the key `{key}` is used twice in one flow: give each question and step its own"
+        ));
+        self.misuse.get_or_insert(error).clone()
+    }
 }
 
 /// A question on the table.
@@ -45,6 +75,8 @@ pub(crate) struct Asked {
     pub(crate) pin: Digest,
     pub(crate) request: InputRequest,
     pub(crate) valid_for: Option<Duration>,
+    /// A future waits for it. By hand nothing waits: the round ends where the handler returns.
+    waits: bool,
 }
 
 /// What is left when a round ends without a result.
@@ -52,6 +84,8 @@ pub(crate) struct Asked {
 pub(crate) struct Suspended {
     pub(crate) journal: Journal,
     pub(crate) asked: Vec<Asked>,
+    /// The handler asks in a way that cannot work.
+    pub(crate) misuse: Option<AskError>,
     /// There is nothing to remember, and the handler wants no state for that.
     pub(crate) stateless: bool,
 }
@@ -72,10 +106,15 @@ impl Table {
             asked: Vec::new(),
             unasked,
             by_key_alone: false,
-            steps_running: 0,
+            running: Vec::new(),
+            parked: Vec::new(),
+            passed: Vec::new(),
+            stepping: Vec::new(),
             handed_off: false,
+            misuse: None,
             closed: false,
             wakers: Vec::new(),
+            runner: None,
         };
         Self { inner: Mutex::new(inner), capabilities, traffic: Arc::clone(traffic), trace: trace.cloned() }
     }
@@ -118,13 +157,13 @@ impl Table {
         let (key, pin) = (&question.key, question.pin());
         self.traced(key);
         let mut inner = self.open()?;
-        if inner.asked.iter().any(|asked| asked.key == *key) {
-            return Err(twice(key));
+        if inner.uses(key) {
+            return Err(inner.twice(key));
         }
         let mut problem = None;
         if let Some(found) = inner.journal.find(key) {
             if found.used {
-                return Err(twice(key));
+                return Err(inner.twice(key));
             }
             // Another question under a kept key: its answer does not count, all others do (A6).
             if matches!(found.kind, Kind::Given | Kind::Settled) && found.pin == pin {
@@ -138,7 +177,9 @@ impl Table {
             }
             inner.journal.forget(key);
         }
-        self.lay(&mut inner, question, pin, valid_for, problem.as_deref())?;
+        let request = self.request(question, problem.as_deref())?;
+        inner.asked.push(Asked { key: key.clone(), pin, request, valid_for, waits: true });
+        Self::stir(inner);
         Ok(None)
     }
 
@@ -165,36 +206,44 @@ impl Table {
     pub(crate) fn put(&self, question: &Question) -> Result<(), AskError> {
         let (key, pin) = (&question.key, question.pin());
         let mut inner = self.open()?;
-        if inner.asked.iter().any(|asked| asked.key == *key) {
-            return Err(twice(key));
+        if inner.uses(key) {
+            return Err(inner.twice(key));
         }
         let given = inner.journal.peek(key).filter(|found| found.kind == Kind::Given && found.pin == pin);
         let problem = given.and_then(|found| Answer::read(question, found.value).err());
         inner.journal.forget(key);
-        self.lay(&mut inner, question, pin, None, problem.as_ref().map(|unusable| unusable.0.as_str()))
+        let request = self.request(question, problem.as_ref().map(|unusable| unusable.0.as_str()))?;
+        inner.asked.push(Asked { key: key.clone(), pin, request, valid_for: None, waits: false });
+        Ok(())
     }
 
-    fn lay(
-        &self,
-        inner: &mut Inner,
-        question: &Question,
-        pin: Digest,
-        valid_for: Option<Duration>,
-        problem: Option<&str>,
-    ) -> Result<(), AskError> {
+    /// A question as it goes out, if the client can be asked that.
+    fn request(&self, question: &Question, problem: Option<&str>) -> Result<InputRequest, AskError> {
         let needs = question.needs();
         if !self.capabilities.covers(&needs) {
             let error = ErrorObject::missing_capability(&needs);
             return Err(AskError::CannotAsk { key: question.key.to_string(), error });
         }
-        let request = question.to_request(problem);
-        inner.asked.push(Asked { key: question.key.clone(), pin, request, valid_for });
-        Ok(())
+        Ok(question.to_request(problem))
     }
 
-    /// Keeps the waker of a question that waits; fails once the round is over.
-    pub(crate) fn wait(&self, cx: &mut Context<'_>) -> Result<(), AskError> {
+    /// Lets whoever runs the handler look at the table again. When a handler asks where it is polled this is for
+    /// nothing; when it waits for a spawned task that asks, nobody else would tell.
+    fn stir(mut inner: MutexGuard<'_, Inner>) {
+        let runner = inner.runner.take();
+        drop(inner);
+        runner.into_iter().for_each(Waker::wake);
+    }
+
+    /// Keeps the waker of what waits under a key; fails once the round is over, and inside a step, which the round
+    /// in turn would wait for.
+    pub(crate) fn wait(&self, key: &str, cx: &mut Context<'_>) -> Result<(), AskError> {
         let mut inner = self.open()?;
+        if !inner.stepping.is_empty() && inner.stepping.contains(&thread::current().id()) {
+            return Err(AskError::Misuse(format!(
+                "`{key}` is awaited inside a step, which has to end before a round can: await it before or after"
+            )));
+        }
         if !inner.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
             inner.wakers.push(cx.waker().clone());
         }
@@ -209,21 +258,22 @@ impl Table {
     /// What a step came to in an earlier round: its value, or the failure it was told to remember.
     pub(crate) fn step(&self, key: &str) -> Result<Option<Result<String, String>>, AskError> {
         self.traced(key);
-        match self.open()?.journal.find(key) {
+        let mut inner = self.open()?;
+        if inner.uses(key) {
+            return Err(inner.twice(key));
+        }
+        match inner.journal.find(key) {
             None => Ok(None),
-            Some(found) if found.used => Err(twice(key)),
-            Some(found) => match found.kind {
-                Kind::Step => Ok(Some(Ok(found.value.to_owned()))),
-                Kind::Failed => Ok(Some(Err(found.value.to_owned()))),
-                _ => Err(twice(key)),
-            },
+            Some(Found { kind: Kind::Step, value, used: false, .. }) => Ok(Some(Ok(value.to_owned()))),
+            Some(Found { kind: Kind::Failed, value, used: false, .. }) => Ok(Some(Err(value.to_owned()))),
+            Some(_) => Err(inner.twice(key)),
         }
     }
 
     /// A step begins: until it ends, the handler is not dropped.
-    pub(crate) fn begin_step(self: &Arc<Self>) -> StepGuard {
-        self.lock().steps_running += 1;
-        StepGuard(Arc::clone(self))
+    pub(crate) fn begin_step(self: &Arc<Self>, key: &str) -> StepGuard {
+        self.lock().running.push(key.to_owned());
+        StepGuard { table: Arc::clone(self), key: key.to_owned() }
     }
 
     pub(crate) fn remember(&self, kind: Kind, key: &str, value: &str) {
@@ -232,14 +282,29 @@ impl Table {
 
     /// Whether a place has been passed in an earlier round.
     pub(crate) fn passed(&self, key: &str) -> Result<bool, AskError> {
-        match self.open()?.journal.find(key) {
-            None => Ok(false),
-            Some(found) if found.used || found.kind != Kind::Passed => Err(twice(key)),
-            Some(_) => Ok(true),
+        let mut inner = self.open()?;
+        if inner.uses(key) {
+            return Err(inner.twice(key));
+        }
+        match inner.journal.find(key) {
+            None => {
+                inner.passed.push(key.to_owned());
+                Ok(false)
+            }
+            Some(Found { kind: Kind::Passed, used: false, .. }) => Ok(true),
+            Some(_) => Err(inner.twice(key)),
         }
     }
 
-    /// Ends the round here, with nothing to ask.
+    /// Ends the round here, with nothing to ask, unless the guard is dropped before.
+    pub(crate) fn park(self: &Arc<Self>, key: &str) -> Parked {
+        let mut inner = self.lock();
+        inner.parked.push(key.to_owned());
+        Self::stir(inner);
+        Parked { table: Arc::clone(self), key: key.to_owned() }
+    }
+
+    /// By hand: ends the round with nothing to ask, once the handler has returned.
     pub(crate) fn hand_off(&self) {
         self.lock().handed_off = true;
     }
@@ -256,19 +321,37 @@ impl Table {
         self.lock().by_key_alone = true;
     }
 
-    /// If the handler waits for nothing but answers: what the round comes to. Closes the table.
-    pub(crate) fn suspend(&self) -> Option<Suspended> {
+    /// If the handler waits for nothing but answers: what the round comes to. Closes the table. Otherwise whoever
+    /// runs the handler is woken when that may have changed.
+    pub(crate) fn suspend(&self, cx: &Context<'_>) -> Option<Suspended> {
         let mut inner = self.lock();
-        let waiting = !inner.asked.is_empty() || inner.handed_off;
-        if !waiting || inner.steps_running > 0 || inner.closed {
+        let waiting = !inner.parked.is_empty() || inner.asked.iter().any(|asked| asked.waits);
+        if !waiting || !inner.running.is_empty() || inner.closed {
+            if !inner.runner.as_ref().is_some_and(|runner| runner.will_wake(cx.waker())) {
+                inner.runner = Some(cx.waker().clone());
+            }
             return None;
         }
+        Some(Self::end(inner))
+    }
+
+    /// If the handler has returned with questions or with state: what the round comes to. Closes the table.
+    pub(crate) fn returned(&self) -> Option<Suspended> {
+        let inner = self.lock();
+        if inner.closed || (inner.asked.is_empty() && !inner.handed_off) {
+            return None;
+        }
+        Some(Self::end(inner))
+    }
+
+    fn end(mut inner: MutexGuard<'_, Inner>) -> Suspended {
         inner.closed = true;
         let journal = std::mem::take(&mut inner.journal);
         let stateless = inner.by_key_alone && journal.is_empty();
-        let suspended = Suspended { journal, asked: std::mem::take(&mut inner.asked), stateless };
+        let (asked, misuse) = (std::mem::take(&mut inner.asked), inner.misuse.take());
+        let suspended = Suspended { journal, asked, misuse, stateless };
         wake_all(inner);
-        Some(suspended)
+        suspended
     }
 
     /// The round is over. Whoever kept an `Ask` is told, and not left to hang.
@@ -285,12 +368,6 @@ fn wake_all(mut inner: MutexGuard<'_, Inner>) {
     wakers.into_iter().for_each(Waker::wake);
 }
 
-fn twice(key: &str) -> AskError {
-    AskError::Misuse(format!(
-        "the key `{key}` is used twice in one flow: give each question and step its own"
-    ))
-}
-
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table")
@@ -302,10 +379,63 @@ impl fmt::Debug for Table {
 
 /// A step that is running.
 #[derive(Debug)]
-pub(crate) struct StepGuard(Arc<Table>);
+pub(crate) struct StepGuard {
+    table: Arc<Table>,
+    key: String,
+}
+
+impl StepGuard {
+    /// Polls the step, in which nothing can be asked meanwhile.
+    pub(crate) async fn run<F: Future>(&self, effect: F) -> F::Output {
+        let mut effect = pin!(effect);
+        poll_fn(|cx| {
+            let _stepping = Stepping::begin(&self.table);
+            effect.as_mut().poll(cx)
+        })
+        .await
+    }
+}
 
 impl Drop for StepGuard {
     fn drop(&mut self) {
-        self.0.lock().steps_running -= 1;
+        let mut inner = self.table.lock();
+        remove(&mut inner.running, &self.key);
+        Table::stir(inner);
+    }
+}
+
+/// A step that is being polled, on this thread.
+struct Stepping<'a>(&'a Table, ThreadId);
+
+impl<'a> Stepping<'a> {
+    fn begin(table: &'a Table) -> Self {
+        let thread = thread::current().id();
+        table.lock().stepping.push(thread);
+        Self(table, thread)
+    }
+}
+
+impl Drop for Stepping<'_> {
+    fn drop(&mut self) {
+        remove(&mut self.0.lock().stepping, &self.1);
+    }
+}
+
+/// A handler that stands where it wants to go on elsewhere, or later.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    table: Arc<Table>,
+    key: String,
+}
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        remove(&mut self.table.lock().parked, &self.key);
+    }
+}
+
+fn remove<T: PartialEq>(list: &mut Vec<T>, item: &T) {
+    if let Some(index) = list.iter().position(|other| other == item) {
+        list.swap_remove(index);
     }
 }

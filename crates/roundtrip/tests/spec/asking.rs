@@ -1,0 +1,783 @@
+//! Asking inline: what a handler that stops where it stands can count on.
+
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use roundtrip::server::{Endpoint, OnceStep};
+use roundtrip::wire::{CallToolResult, CreateMessageRequestParams, ElicitSchema};
+use roundtrip::{
+    Answered, Ask, AskError, Form, Prompt, Question, Reply, Resource, ResourceTemplate, Round, Server, State,
+    Tool, ToolError, Uri,
+};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+use tokio::time::{sleep, timeout};
+use tokio::{join, select, try_join};
+
+use crate::support::{Call, Turn, accept};
+
+#[derive(Form)]
+struct Party {
+    people: u8,
+}
+
+/// Counts what happens, by name.
+#[derive(Clone, Default)]
+struct Diary(Arc<Mutex<Vec<&'static str>>>);
+
+impl Diary {
+    fn note(&self, what: &'static str) {
+        self.0.lock().expect("a lock").push(what);
+    }
+
+    fn take(&self) -> Vec<&'static str> {
+        std::mem::take(&mut *self.0.lock().expect("a lock"))
+    }
+}
+
+fn endpoint(tool: Tool) -> (Endpoint, Diary) {
+    let diary = Diary::default();
+    let server = Server::new("asking", "1").state(diary.clone()).tool(tool);
+    (server.build().expect("a server"), diary)
+}
+
+fn yes(key: &str) -> Value {
+    json!({ key: accept(&json!({ "confirm": true })) })
+}
+
+fn people(key: &str, people: u8) -> Value {
+    json!({ key: accept(&json!({ "people": people })) })
+}
+
+/// A1: every kind of question gives its typed answer.
+#[tokio::test]
+async fn every_kind_of_question_gives_a_typed_answer() {
+    async fn all(ask: Ask) -> Result<String, AskError> {
+        let party: Party = ask.form("form", "How many?").await?;
+        let schema: ElicitSchema = serde_json::from_value(
+            json!({ "type": "object", "properties": { "colour": { "type": "string" } } }),
+        )
+        .expect("a schema");
+        let content = ask.form_of("form_of", "Which colour?", schema).await?;
+        let sure: bool = ask.confirm("confirm", "Sure?").await?;
+        let () = ask.url("url", "Sign in", "https://id.example").await?;
+        let said = ask.sample("sample", CreateMessageRequestParams::default()).await?;
+        let roots = ask.roots("roots").await?;
+        Ok(format!("{} {} {sure} {} {}", party.people, content["colour"], said.model, roots[0].uri))
+    }
+    let server = Server::new("asking", "1")
+        .tool(Tool::new("all", all))
+        .prompt(Prompt::new("all", all))
+        .resource(Resource::new("app://all", "all", all))
+        .template(ResourceTemplate::new("app://all/{uri}", "all", async |_: Uri, ask: Ask| all(ask).await));
+    let endpoint = server.build().expect("a server");
+    let answers = [
+        ("form", accept(&json!({ "people": 2 }))),
+        ("form_of", accept(&json!({ "colour": "red", "unasked": 1 }))),
+        ("confirm", accept(&json!({ "confirm": false }))),
+        ("url", json!({ "action": "accept" })),
+        ("sample", json!({ "role": "assistant", "content": { "type": "text", "text": "x" }, "model": "m" })),
+        ("roots", json!({ "roots": [{ "uri": "file:///a" }] })),
+    ];
+    for call in [
+        Call::tool("all"),
+        Call::prompt("all"),
+        Call::resource("app://all"),
+        Call::resource("app://all/here"),
+    ] {
+        let mut turn = call.begin(&endpoint).await;
+        for (key, answer) in &answers {
+            assert_eq!(turn.keys(), [*key]);
+            turn = call.answer(&endpoint, &turn, json!({ *key: answer })).await;
+        }
+        assert_eq!(turn.text(), "2 \"red\" false m file:///a");
+    }
+}
+
+/// A2: questions awaited together are asked in one round, dependent ones take a round each.
+#[tokio::test]
+async fn together_in_one_round_one_after_another_in_several() {
+    async fn mixed(ask: Ask) -> Result<String, ToolError> {
+        let (a, b) = try_join!(ask.form::<Party>("a", "?"), ask.form::<Party>("b", "?"))?;
+        let c: Party = ask.form("c", format!("after {} and {}?", a.people, b.people)).await?;
+        let more = (0..3).map(|index| ask.form::<Party>(format!("d-{index}"), "?"));
+        let mut sum = a.people + b.people + c.people;
+        // Any way of waiting for several will do; this one polls each question in turn.
+        let mut waiting: Vec<_> = more.collect();
+        let rest: Vec<Party> = poll_fn(|cx| {
+            let polled: Vec<_> = waiting.iter_mut().map(|one| std::pin::Pin::new(one).poll(cx)).collect();
+            if polled.iter().any(Poll::is_pending) { Poll::Pending } else { Poll::Ready(polled) }
+        })
+        .await
+        .into_iter()
+        .filter_map(|polled| match polled {
+            Poll::Ready(Ok(party)) => Some(party),
+            _ => None,
+        })
+        .collect();
+        sum += rest.iter().map(|party| party.people).sum::<u8>();
+        Ok(format!("{sum} in round {}", ask.round()))
+    }
+    let (endpoint, _) = endpoint(Tool::new("mixed", mixed));
+    let call = Call::tool("mixed");
+    let turn = call.begin(&endpoint).await;
+    assert_eq!(turn.keys(), ["a", "b"]);
+    let turn =
+        call.answer(&endpoint, &turn, json!({ "a": people("x", 1)["x"], "b": people("x", 2)["x"] })).await;
+    assert_eq!(turn.keys(), ["c"]);
+    assert_eq!(turn.told("c"), "after 1 and 2?");
+    let turn = call.answer(&endpoint, &turn, people("c", 4)).await;
+    assert_eq!(turn.keys(), ["d-0", "d-1", "d-2"]);
+    let one = people("x", 1)["x"].clone();
+    let turn = call.answer(&endpoint, &turn, json!({ "d-0": one, "d-1": one, "d-2": one })).await;
+    assert_eq!(turn.text(), "10 in round 4");
+}
+
+/// A3: nothing in a handler can catch a suspension: what comes after the question does not run, whatever is wrapped
+/// around it.
+#[tokio::test]
+async fn a_suspension_cannot_be_swallowed() {
+    async fn swallowing(
+        State(diary): State<Diary>,
+        State(way): State<usize>,
+        ask: Ask,
+    ) -> Result<String, ToolError> {
+        let question = ask.form::<Party>("party", "How many?");
+        let fallback = Party { people: 99 };
+        let party = match way {
+            0 => question.await.ok().unwrap_or(fallback),
+            1 => question.await.unwrap_or(fallback),
+            2 => select! {
+                answer = question => answer.unwrap_or(fallback),
+                () = sleep(Duration::from_millis(5)) => fallback,
+            },
+            3 => timeout(Duration::from_millis(5), question)
+                .await
+                .ok()
+                .and_then(Result::ok)
+                .unwrap_or(fallback),
+            4 => {
+                let mut tries = 0;
+                loop {
+                    tries += 1;
+                    match ask.form::<Party>("party", "How many?").await {
+                        Ok(party) => break party,
+                        Err(_) if tries < 10 => {}
+                        Err(_) => break fallback,
+                    }
+                }
+            }
+            5 => {
+                let spawned = tokio::spawn(question);
+                spawned.await.ok().and_then(Result::ok).unwrap_or(fallback)
+            }
+            _ => match join!(question, sleep(Duration::from_millis(5))).0 {
+                Ok(party) => party,
+                Err(_) => fallback,
+            },
+        };
+        diary.note("after the question");
+        Ok(format!("for {}", party.people))
+    }
+    for way in 0..7_usize {
+        let diary = Diary::default();
+        let server =
+            Server::new("asking", "1").state(diary.clone()).state(way).tool(Tool::new("t", swallowing));
+        let endpoint = server.build().expect("a server");
+        let call = Call::tool("t");
+        let turn = call.begin(&endpoint).await;
+        assert_eq!(turn.keys(), ["party"], "way {way}");
+        assert_eq!(diary.take(), [""; 0], "way {way}: nothing after the question has run");
+        assert_eq!(call.answer(&endpoint, &turn, people("party", 2)).await.text(), "for 2", "way {way}");
+        assert_eq!(diary.take(), ["after the question"]);
+    }
+}
+
+/// A4: a refusal through `?` is a tool error that the model can read, `.reply()` gives the three-way answer, and
+/// `.optional()` an `Option`.
+#[tokio::test]
+async fn refusals_as_error_as_option_and_as_themselves() {
+    async fn plain(ask: Ask) -> Result<String, ToolError> {
+        Ok(ask.form::<Party>("party", "?").await?.people.to_string())
+    }
+    async fn optional(ask: Ask) -> Result<String, ToolError> {
+        Ok(ask
+            .form::<Party>("party", "?")
+            .optional()
+            .await?
+            .map_or("none".into(), |party| party.people.to_string()))
+    }
+    async fn reply(ask: Ask) -> Result<String, ToolError> {
+        Ok(match ask.form::<Party>("party", "?").reply().await? {
+            Answered::Accepted(party) => party.people.to_string(),
+            Answered::Declined => "declined".into(),
+            Answered::Cancelled => "cancelled".into(),
+        })
+    }
+    async fn url(ask: Ask) -> Result<String, ToolError> {
+        ask.url("party", "?", "https://x.example").await?;
+        Ok("seen".into())
+    }
+    let server = Server::new("asking", "1")
+        .tool(Tool::new("plain", plain))
+        .tool(Tool::new("optional", optional))
+        .tool(Tool::new("reply", reply))
+        .tool(Tool::new("url", url));
+    let endpoint = server.build().expect("a server");
+    let asked = async |tool: &str, action: &str| {
+        let call = Call::tool(tool);
+        let first = call.begin(&endpoint).await;
+        call.answer(&endpoint, &first, json!({ "party": { "action": action, "content": { "people": 3 } } }))
+            .await
+    };
+    assert_eq!(asked("plain", "accept").await.text(), "3");
+    assert_eq!(asked("plain", "decline").await.failure(), "the user declined to answer `party`");
+    assert_eq!(asked("plain", "cancel").await.failure(), "the user dismissed `party` without an answer");
+    assert_eq!(asked("url", "decline").await.failure(), "the user declined to answer `party`");
+    assert_eq!(asked("optional", "accept").await.text(), "3");
+    assert_eq!(asked("optional", "decline").await.text(), "none");
+    assert_eq!(asked("optional", "cancel").await.text(), "none");
+    assert_eq!(asked("reply", "accept").await.text(), "3");
+    assert_eq!(asked("reply", "decline").await.text(), "declined");
+    assert_eq!(asked("reply", "cancel").await.text(), "cancelled");
+}
+
+/// A5: a step that succeeded is remembered; one that failed runs again in the next round, unless the failure is to be
+/// remembered.
+#[tokio::test]
+async fn success_is_remembered_and_failure_only_when_told() {
+    async fn steps(State(diary): State<Diary>, ask: Ask) -> Result<String, ToolError> {
+        let good: Result<String, _> = ask
+            .once("good", async |_| {
+                diary.note("good");
+                Ok::<_, ToolError>("good".to_owned())
+            })
+            .await;
+        let bad: Result<String, _> = ask
+            .once("bad", async |_| {
+                diary.note("bad");
+                Err(ToolError::new("out of stock"))
+            })
+            .await;
+        let final_: Result<String, _> = ask
+            .once("final", async |_| {
+                diary.note("final");
+                Err(ToolError::new("account closed").remembered())
+            })
+            .await;
+        ask.confirm("sure", "Sure?").await?;
+        Ok(format!(
+            "{good:?} {} {}",
+            bad.is_err(),
+            final_ == Err(ToolError::new("account closed").remembered())
+        ))
+    }
+    let (endpoint, diary) = endpoint(Tool::new("steps", steps));
+    let call = Call::tool("steps");
+    let turn = call.begin(&endpoint).await;
+    assert_eq!(diary.take(), ["good", "bad", "final"]);
+    assert_eq!(call.answer(&endpoint, &turn, yes("sure")).await.text(), "Ok(\"good\") true true");
+    assert_eq!(diary.take(), ["bad"]);
+}
+
+/// A5: a step may be tried again within a round after it failed.
+#[tokio::test]
+async fn a_failed_step_may_be_tried_again() {
+    async fn stubborn(State(diary): State<Diary>, ask: Ask) -> Result<String, ToolError> {
+        for attempt in 1..=3 {
+            let tried = ask.once("hold", async |_| {
+                diary.note("tried");
+                if attempt < 3 { Err(ToolError::new("busy")) } else { Ok(attempt) }
+            });
+            if let Ok(attempt) = tried.await {
+                ask.confirm("sure", "Sure?").await?;
+                return Ok(format!("at attempt {attempt}"));
+            }
+        }
+        Ok("never".into())
+    }
+    let (endpoint, diary) = endpoint(Tool::new("stubborn", stubborn));
+    let call = Call::tool("stubborn");
+    let turn = call.begin(&endpoint).await;
+    assert_eq!(call.answer(&endpoint, &turn, yes("sure")).await.text(), "at attempt 3");
+    assert_eq!(diary.take(), ["tried"; 3]);
+}
+
+/// A5: a step's idempotency key is the same at every attempt of a flow, another for every key, and another in every
+/// flow.
+#[tokio::test]
+async fn idempotency_keys_are_stable_in_a_flow_and_distinct_across() {
+    type Keys = Arc<Mutex<Vec<String>>>;
+    async fn paying(State(keys): State<Keys>, ask: Ask) -> Result<String, ToolError> {
+        let fail = async |step: OnceStep| {
+            keys.lock().expect("a lock").push(step.idempotency_key().to_owned());
+            Err::<(), _>(ToolError::new("no connection"))
+        };
+        let _ = ask.once("pay", fail).await;
+        let _ = ask.once("ship", fail).await;
+        ask.confirm(format!("again-{}", ask.round()), "Again?").await?;
+        Ok("never".into())
+    }
+    let keys = Keys::default();
+    let server = Server::new("asking", "1").state(Arc::clone(&keys)).tool(Tool::new("pay", paying));
+    let endpoint = server.build().expect("a server");
+    let call = Call::tool("pay");
+    let mut turn = call.begin(&endpoint).await;
+    for round in 1..4 {
+        turn = call.answer(&endpoint, &turn, yes(&format!("again-{round}"))).await;
+    }
+    call.begin(&endpoint).await;
+    let keys = keys.lock().expect("a lock").clone();
+    assert!(keys[..8].chunks(2).all(|pair| pair == &keys[..2]), "{keys:?}");
+    assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), 4, "two steps in two flows: {keys:?}");
+}
+
+/// A6: another question under a kept key is asked, and all other answers stand; `.identity` keeps an answer although
+/// the wording changes.
+#[tokio::test]
+async fn a_changed_question_is_asked_again_alone() {
+    async fn changing(State(calls): State<Arc<AtomicUsize>>, ask: Ask) -> Result<String, ToolError> {
+        let call = calls.fetch_add(1, Ordering::SeqCst);
+        let (kept, identified) = try_join!(
+            ask.form::<Party>("kept", "How many?"),
+            ask.form::<Party>("identified", format!("It is {call} o'clock. How many?")).identity("how many"),
+        )?;
+        let wording = if call < 2 { "Is it fine?" } else { "Is it really fine?" };
+        let sure = ask.confirm("sure", wording).await?;
+        let last = ask.confirm("last", "And now?").await?;
+        Ok(format!("{} {} {sure} {last}", kept.people, identified.people))
+    }
+    let calls = Arc::new(AtomicUsize::new(0));
+    let server = Server::new("asking", "1").state(calls).tool(Tool::new("changing", changing));
+    let endpoint = server.build().expect("a server");
+    let call = Call::tool("changing");
+    let turn = call.begin(&endpoint).await;
+    let both = json!({ "kept": people("x", 1)["x"], "identified": people("x", 2)["x"] });
+    let turn = call.answer(&endpoint, &turn, both).await;
+    assert_eq!(turn.told("sure"), "Is it fine?");
+    let turn = call.answer(&endpoint, &turn, yes("sure")).await;
+    assert_eq!((turn.keys(), turn.told("sure")), (vec!["sure"], "Is it really fine?"));
+    let turn = call.answer(&endpoint, &turn, yes("sure")).await;
+    assert_eq!(turn.keys(), ["last"]);
+    assert_eq!(call.answer(&endpoint, &turn, yes("last")).await.text(), "1 2 true true");
+}
+
+/// A7: a key used twice in a flow is a mistake that is told, with the key, whichever two things use it.
+#[tokio::test]
+async fn a_key_used_twice_is_named() {
+    async fn twice(State(way): State<usize>, ask: Ask) -> Result<String, ToolError> {
+        let step = async |_| Ok::<_, ToolError>(1);
+        let slow = async |_| {
+            yield_now().await;
+            Ok::<_, ToolError>(1)
+        };
+        match way {
+            0 => drop(try_join!(ask.confirm("it", "?"), ask.confirm("it", "?"))?),
+            1 => {
+                ask.once("it", step).await?;
+                ask.once("it", step).await?;
+            }
+            2 => {
+                ask.once("it", step).await?;
+                ask.confirm("it", "?").await?;
+            }
+            3 => {
+                let (question, step) = join!(ask.confirm("it", "?"), ask.once("it", step));
+                question?;
+                step?;
+            }
+            4 => {
+                let (first, second) = join!(ask.once("it", slow), ask.once("it", slow));
+                first?;
+                second?;
+            }
+            5 => {
+                let (step, question) = join!(ask.once("it", slow), ask.confirm("it", "?"));
+                step?;
+                question?;
+            }
+            6 => {
+                ask.checkpoint("it").await?;
+                ask.checkpoint("it").await?;
+            }
+            7 => {
+                ask.checkpoint("it").await?;
+                ask.once("it", step).await?;
+            }
+            _ => {
+                let (first, second) = join!(
+                    ask.until("it", async || Ok::<Option<u8>, ToolError>(None)),
+                    ask.until("it", async || Ok::<Option<u8>, ToolError>(None)),
+                );
+                first?;
+                second?;
+            }
+        }
+        Ok("fine".into())
+    }
+    for way in 0..9_usize {
+        let server = Server::new("asking", "1").state(way).tool(Tool::new("twice", twice));
+        let endpoint = server.build().expect("a server");
+        let turn = Call::tool("twice").begin(&endpoint).await;
+        let (code, told) = turn.error();
+        assert_eq!(code, -32603, "way {way}");
+        assert!(told.contains("`it` is used twice"), "way {way}: {told}");
+    }
+}
+
+/// A7: a key used twice one question after the other is found too, when the second is reached.
+#[tokio::test]
+async fn a_key_used_twice_in_turn_is_named() {
+    async fn twice(ask: Ask) -> Result<String, ToolError> {
+        ask.confirm("it", "First?").await?;
+        ask.confirm("it", "First?").await?;
+        Ok("fine".into())
+    }
+    let (endpoint, _) = endpoint(Tool::new("twice", twice));
+    let call = Call::tool("twice");
+    let turn = call.begin(&endpoint).await;
+    let turn = call.answer(&endpoint, &turn, yes("it")).await;
+    assert!(turn.error().1.contains("`it` is used twice"), "{turn:?}");
+}
+
+/// A7: by hand a key can be asked in one round only once.
+#[tokio::test]
+async fn by_hand_a_key_is_asked_once_a_round() {
+    let (endpoint, _) = endpoint(Tool::new("twice", async |round: Round| {
+        round.ask::<CallToolResult>([Question::form::<Party>("it", "?"), Question::form::<Party>("it", "?")])
+    }));
+    let turn = Call::tool("twice").begin(&endpoint).await;
+    assert!(turn.error().1.contains("`it` is used twice"), "{turn:?}");
+}
+
+/// A9: to accept a web page is to consent; waiting for what happens there takes rounds that carry state alone, as many
+/// as it takes, and they do not count as asking.
+#[tokio::test]
+async fn waiting_for_a_web_page_takes_rounds_that_ask_nothing() {
+    async fn sign_in(
+        State(done): State<Arc<AtomicUsize>>,
+        State(diary): State<Diary>,
+        ask: Ask,
+    ) -> Result<String, ToolError> {
+        ask.url("sign_in", "Please sign in", "https://id.example/in?flow=1").await?;
+        let user: String = ask
+            .until("signed_in", async || {
+                diary.note("looked");
+                let looks = done.fetch_add(1, Ordering::SeqCst);
+                Ok::<_, ToolError>((looks >= 40).then(|| "alice".to_owned()))
+            })
+            .await?;
+        let sure = ask.confirm("sure", format!("Are you {user}?")).await?;
+        Ok(format!("{user} {sure}"))
+    }
+    let diary = Diary::default();
+    let server = Server::new("asking", "1")
+        .state(Arc::new(AtomicUsize::new(0)))
+        .state(diary.clone())
+        .max_rounds(2)
+        .tool(Tool::new("sign_in", sign_in));
+    let endpoint = server.build().expect("a server");
+    let call = Call::tool("sign_in");
+    let turn = call.begin(&endpoint).await;
+    assert_eq!(turn.keys(), ["sign_in"]);
+    assert_eq!(diary.take(), [""; 0], "before there is consent nothing is waited for");
+    let mut turn = call.answer(&endpoint, &turn, json!({ "sign_in": { "action": "accept" } })).await;
+    for _ in 0..40 {
+        assert_eq!(turn.keys(), [""; 0]);
+        assert_eq!(turn.result().get("inputRequests"), None);
+        turn = call.send(&endpoint, turn.state(), None).await;
+    }
+    assert_eq!(turn.keys(), ["sure"]);
+    assert_eq!(diary.take().len(), 41, "it looks once a round");
+    assert_eq!(call.answer(&endpoint, &turn, yes("sure")).await.text(), "alice true");
+    assert_eq!(diary.take(), [""; 0], "what was found is remembered");
+}
+
+/// Says when it is dropped.
+struct Guard(Diary);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.note("dropped");
+    }
+}
+
+/// A10: a handler that is dropped at its question runs its destructors once, before the reply, and nothing of it runs
+/// on.
+#[tokio::test]
+async fn a_dropped_handler_leaves_nothing_behind() {
+    async fn guarded(State(diary): State<Diary>, ask: Ask) -> Result<String, ToolError> {
+        let _guard = Guard(diary.clone());
+        yield_now().await;
+        ask.confirm("sure", "Sure?").await?;
+        diary.note("after");
+        Ok("done".into())
+    }
+    let (endpoint, diary) = endpoint(Tool::new("guarded", guarded));
+    let call = Call::tool("guarded");
+    let turn = call.begin(&endpoint).await;
+    assert_eq!(diary.take(), ["dropped"]);
+    assert_eq!(call.answer(&endpoint, &turn, yes("sure")).await.text(), "done");
+    assert_eq!(diary.take(), ["after", "dropped"]);
+}
+
+/// A10: work that runs beside a question and not inside `once` is dropped with the handler, and runs again.
+#[tokio::test]
+async fn work_beside_a_question_is_dropped_and_runs_again() {
+    async fn beside(State(diary): State<Diary>, ask: Ask) -> Result<String, ToolError> {
+        let work = async {
+            diary.note("begun");
+            sleep(Duration::from_millis(2)).await;
+            diary.note("ended");
+        };
+        let (answer, ()) = join!(ask.confirm("sure", "Sure?"), work);
+        Ok(answer?.to_string())
+    }
+    let (endpoint, diary) = endpoint(Tool::new("beside", beside));
+    let call = Call::tool("beside");
+    let turn = call.begin(&endpoint).await;
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(diary.take(), ["begun"], "it does not run on without its handler");
+    assert_eq!(call.answer(&endpoint, &turn, yes("sure")).await.text(), "true");
+    assert_eq!(diary.take(), ["begun", "ended"]);
+}
+
+/// M23: a step that runs beside a question is waited for before the round ends, and is not repeated.
+#[tokio::test]
+async fn a_step_beside_a_question_ends_before_the_round() {
+    async fn beside(State(diary): State<Diary>, ask: Ask) -> Result<String, ToolError> {
+        let step = ask.once("quote", async |_| {
+            diary.note("begun");
+            sleep(Duration::from_millis(2)).await;
+            diary.note("ended");
+            Ok::<_, ToolError>(42)
+        });
+        let (answer, quote) = join!(ask.confirm("sure", "Sure?"), step);
+        Ok(format!("{} {}", answer?, quote?))
+    }
+    let (endpoint, diary) = endpoint(Tool::new("beside", beside));
+    let call = Call::tool("beside");
+    let turn = call.begin(&endpoint).await;
+    assert_eq!(diary.take(), ["begun", "ended"]);
+    assert_eq!(call.answer(&endpoint, &turn, yes("sure")).await.text(), "true 42");
+    assert_eq!(diary.take(), [""; 0]);
+}
+
+/// M23: a question asked from inside a step can never be answered there: it is a mistake that is told, not a hang.
+#[tokio::test]
+async fn a_question_inside_a_step_is_a_mistake() {
+    async fn inside(ask: Ask) -> Result<String, ToolError> {
+        let sure = ask.once("step", async |_| ask.confirm("sure", "Sure?").await).await?;
+        Ok(sure.to_string())
+    }
+    let (endpoint, _) = endpoint(Tool::new("inside", inside));
+    let turn = Call::tool("inside").begin(&endpoint).await;
+    assert!(turn.error().1.contains("`sure`"), "{turn:?}");
+}
+
+/// A3: an `Ask` that a handler leaves behind in a spawned task is told that the round is over, at once, whether the
+/// round ended in a question, in a result, or in a panic.
+#[tokio::test]
+async fn an_ask_kept_beyond_its_round_is_told() {
+    type Heard = Arc<Mutex<Vec<Result<bool, AskError>>>>;
+    async fn leaking(
+        State(heard): State<Heard>,
+        State(go): State<Arc<Notify>>,
+        State(way): State<usize>,
+        ask: Ask,
+    ) -> Result<String, ToolError> {
+        let kept = ask.clone();
+        tokio::spawn(async move {
+            go.notified().await;
+            let answer = kept.confirm("late", "Late?").await;
+            heard.lock().expect("a lock").push(answer);
+        });
+        match way {
+            0 => drop(ask.confirm("sure", "Sure?").await?),
+            1 => panic!("on purpose"),
+            _ => {}
+        }
+        Ok("done".into())
+    }
+    for way in 0..3_usize {
+        let (heard, go) = (Heard::default(), Arc::new(Notify::new()));
+        let server = Server::new("asking", "1")
+            .state(Arc::clone(&heard))
+            .state(Arc::clone(&go))
+            .state(way)
+            .tool(Tool::new("leaking", leaking));
+        let endpoint = server.build().expect("a server");
+        let _ = Call::tool("leaking").send(&endpoint, None, None).await;
+        yield_now().await;
+        go.notify_one();
+        let told = async {
+            while heard.lock().expect("a lock").is_empty() {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(Duration::from_secs(5), told).await.expect("an answer, not a hang");
+        let heard = heard.lock().expect("a lock").clone();
+        assert_eq!(heard, [Err(AskError::Closed)], "way {way}");
+        assert!(AskError::Closed.to_string().contains("must not outlive its handler"));
+    }
+}
+
+/// A3: a question that waits in a spawned task when the round ends is told so too, and does not hang.
+#[tokio::test]
+async fn a_question_that_waits_elsewhere_is_told_of_the_end() {
+    async fn leaking(State(diary): State<Diary>, ask: Ask) -> Result<String, ToolError> {
+        let kept = ask.clone();
+        tokio::spawn(async move {
+            match kept.confirm("elsewhere", "Elsewhere?").await {
+                Err(AskError::Closed) => diary.note("closed"),
+                _ => diary.note("something else"),
+            }
+        });
+        yield_now().await;
+        ask.confirm("here", "Here?").await?;
+        Ok("done".into())
+    }
+    let (endpoint, diary) = endpoint(Tool::new("leaking", leaking));
+    let turn = Call::tool("leaking").begin(&endpoint).await;
+    assert_eq!(turn.keys(), ["elsewhere", "here"], "what is on the table when the handler stops is asked");
+    for _ in 0..10 {
+        yield_now().await;
+    }
+    assert_eq!(diary.take(), ["closed"]);
+}
+
+/// A3: a step that a spawned task runs is waited for, and its end wakes the call.
+#[tokio::test]
+async fn a_step_in_a_spawned_task_does_not_hang_the_call() {
+    async fn spawning(State(diary): State<Diary>, ask: Ask) -> Result<String, ToolError> {
+        let kept = ask.clone();
+        tokio::spawn(async move {
+            let step = kept.once("step", async |_| {
+                sleep(Duration::from_millis(2)).await;
+                diary.note("step");
+                Ok::<_, ToolError>(1)
+            });
+            drop(step.await);
+        });
+        yield_now().await;
+        ask.confirm("sure", "Sure?").await?;
+        Ok("done".into())
+    }
+    let (endpoint, diary) = endpoint(Tool::new("spawning", spawning));
+    assert_eq!(Call::tool("spawning").begin(&endpoint).await.keys(), ["sure"]);
+    assert_eq!(diary.take(), ["step"]);
+}
+
+/// A3: a question given up for something that was ready is off the table, and does not end the round later.
+#[tokio::test]
+async fn a_question_given_up_is_off_the_table() {
+    async fn impatient(ask: Ask) -> Result<String, ToolError> {
+        for _ in 0..2 {
+            select! {
+                biased;
+                answer = ask.confirm("sure", "Sure?") => drop(answer?),
+                () = std::future::ready(()) => {}
+            }
+            yield_now().await;
+        }
+        select! {
+            biased;
+            found = ask.until("page", async || Ok::<Option<u8>, ToolError>(None)) => drop(found?),
+            () = std::future::ready(()) => {}
+        }
+        yield_now().await;
+        Ok("done".into())
+    }
+    let (endpoint, _) = endpoint(Tool::new("impatient", impatient));
+    assert_eq!(Call::tool("impatient").begin(&endpoint).await.text(), "done");
+}
+
+/// A3: by hand the round ends where the handler returns, not where it waits for something else before that.
+#[tokio::test]
+async fn by_hand_the_round_ends_where_the_handler_returns() {
+    async fn by_hand(State(diary): State<Diary>, round: Round) -> Result<Reply, ToolError> {
+        let Some(party) = round.answer::<Party>("party")? else {
+            let reply = round.ask([Question::form::<Party>("party", "How many?")]);
+            yield_now().await;
+            diary.note("noted that it asks");
+            return Ok(reply);
+        };
+        Ok(Reply::text(format!("for {}", party.people)))
+    }
+    let (endpoint, diary) = endpoint(Tool::new("by_hand", by_hand));
+    let call = Call::tool("by_hand");
+    let turn = call.begin(&endpoint).await;
+    assert_eq!(turn.keys(), ["party"]);
+    assert_eq!(diary.take(), ["noted that it asks"]);
+    assert_eq!(call.answer(&endpoint, &turn, people("party", 2)).await.text(), "for 2");
+}
+
+/// M23: a handler that panics between two questions fails that round with an internal error; the client can send the
+/// round again, and earlier answers and steps stand.
+#[tokio::test]
+async fn a_panic_between_questions_costs_one_round() {
+    async fn panicking(State(diary): State<Diary>, ask: Ask) -> Result<String, ToolError> {
+        let party: Party = ask.form("party", "How many?").await?;
+        ask.once("hold", async |_| {
+            diary.note("hold");
+            Ok::<_, ToolError>(())
+        })
+        .await?;
+        ask.confirm("first", "First?").await?;
+        assert!(diary.0.lock().expect("a lock").len() != 1, "on purpose");
+        ask.confirm("second", "Second?").await?;
+        Ok(format!("for {}", party.people))
+    }
+    let (endpoint, diary) = endpoint(Tool::new("panicking", panicking));
+    let call = Call::tool("panicking");
+    let turn = call.begin(&endpoint).await;
+    let turn = call.answer(&endpoint, &turn, people("party", 2)).await;
+    let panicked = call.answer(&endpoint, &turn, yes("first")).await;
+    assert_eq!(panicked.error(), (-32603, "internal error"));
+    diary.note("mended");
+    let turn = call.answer(&endpoint, &turn, yes("first")).await;
+    assert_eq!(turn.keys(), ["second"]);
+    assert_eq!(call.answer(&endpoint, &turn, yes("second")).await.text(), "for 2");
+    assert_eq!(diary.take(), ["hold", "mended"]);
+}
+
+/// M23: a step that panics is not remembered, and does not keep the call from ending.
+#[tokio::test]
+async fn a_step_that_panics_is_an_internal_error() {
+    async fn panicking(ask: Ask) -> Result<String, ToolError> {
+        let step = ask.once("step", async |_| -> Result<(), ToolError> { panic!("on purpose") });
+        let (answer, step) = join!(ask.confirm("sure", "Sure?"), step);
+        step?;
+        Ok(answer?.to_string())
+    }
+    let (endpoint, _) = endpoint(Tool::new("panicking", panicking));
+    let call = Call::tool("panicking");
+    for _ in 0..2 {
+        let turn: Turn = call.begin(&endpoint).await;
+        assert_eq!(turn.error(), (-32603, "internal error"));
+    }
+}
+
+/// A10: a destructor that panics when the handler is dropped at its question fails that call, and no other.
+#[tokio::test]
+async fn a_destructor_that_panics_fails_its_own_call() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("on purpose");
+        }
+    }
+    async fn bombed(ask: Ask) -> Result<String, ToolError> {
+        let _bomb = Bomb;
+        ask.confirm("sure", "Sure?").await?;
+        Ok("done".into())
+    }
+    let (endpoint, _) = endpoint(Tool::new("bombed", bombed));
+    let turn = Call::tool("bombed").begin(&endpoint).await;
+    assert_eq!(turn.error(), (-32603, "internal error"));
+}

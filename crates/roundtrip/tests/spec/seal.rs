@@ -1,0 +1,447 @@
+//! The seal, as a client meets it: state that is good for its own call, for its own time, on every instance of its
+//! service, and nowhere else.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use roundtrip::seal::dangerous::Plaintext;
+use roundtrip::seal::{
+    Binding, BindingParts, CLOCK_SKEW, Claims, FlowId, Key, Keyring, Limits, Sealer, Timestamp,
+    digest_arguments,
+};
+use roundtrip::server::Endpoint;
+use roundtrip::{Ask, Form, Round, Server, Tool, ToolError};
+use serde_json::{Value, json};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+use crate::support::{Call, Turn, accept};
+
+#[derive(Form)]
+struct Secret {
+    word: String,
+}
+
+async fn remember(ask: Ask) -> Result<String, ToolError> {
+    let secret: Secret = ask.form("secret", "Which word?").await?;
+    let noted: String =
+        ask.once("noted", async |_| Ok::<_, ToolError>("a remembered value".to_owned())).await?;
+    let sure = ask.confirm("sure", "Sure?").await?;
+    Ok(format!("{} {noted} {sure}", secret.word))
+}
+
+fn ring(keys: &[u8]) -> Keyring {
+    Keyring::new(keys.iter().map(|byte| Key::generate([*byte; 32]))).expect("a ring")
+}
+
+/// An instance of a service.
+fn named(name: &str, sealer: impl Into<Sealer>) -> Endpoint {
+    let server = Server::new(name, "1").seal(sealer);
+    server.tool(Tool::new("remember", remember)).build().expect("a server")
+}
+
+fn instance(keys: &[u8]) -> Endpoint {
+    named("vault", ring(keys))
+}
+
+fn secret() -> Value {
+    json!({ "secret": accept(&json!({ "word": "swordfish" })) })
+}
+
+fn sure() -> Value {
+    json!({ "sure": accept(&json!({ "confirm": true })) })
+}
+
+const DONE: &str = "swordfish a remembered value true";
+
+#[track_caller]
+fn assert_refused(turn: &Turn, case: &str) {
+    let error = json!({
+        "code": -32602,
+        "message": "Invalid or expired requestState",
+        "data": { "reason": "invalid_request_state" },
+    });
+    assert_eq!(turn.0["error"], error, "{case}");
+}
+
+/// S1: a server that says nothing about sealing seals all the same, with a key of its own; plain state has to be
+/// spelled out as dangerous.
+#[tokio::test]
+async fn state_is_sealed_unless_dangerous_is_spelled_out() {
+    let plain_server = || Server::new("vault", "1").tool(Tool::new("remember", remember));
+    let (one, other) = (plain_server().build().expect("a server"), plain_server().build().expect("a server"));
+    let call = Call::tool("remember");
+    let first = call.begin(&one).await;
+    let second = call.answer(&one, &first, secret()).await;
+    assert!(!shows(&second, "swordfish"));
+    assert_refused(&call.answer(&other, &second, sure()).await, "another process");
+    assert_eq!(call.answer(&one, &second, sure()).await.text(), DONE);
+
+    let dangerous = named("vault", Sealer::with_codec(Plaintext));
+    let first = call.begin(&dangerous).await;
+    let second = call.answer(&dangerous, &first, secret()).await;
+    assert!(shows(&second, "swordfish"));
+    assert_eq!(call.answer(&dangerous, &second, sure()).await.text(), DONE);
+}
+
+/// Whether a text can be read in a state, decoded or not.
+fn shows(turn: &Turn, text: &str) -> bool {
+    let state = turn.state().expect("state");
+    let sextet = |byte: u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'-' => 62,
+        _ => 63,
+    };
+    let mut decoded = Vec::new();
+    for chunk in state.as_bytes().chunks(4) {
+        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 6 | u32::from(sextet(*byte)));
+        decoded.extend_from_slice(&(bits << (6 * (4 - chunk.len()))).to_be_bytes()[1..chunk.len()]);
+    }
+    state.contains(text) || decoded.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// S3: no change to a state goes unnoticed, in any character, nor any other way of writing it.
+#[tokio::test]
+async fn every_change_to_a_state_is_refused() {
+    let endpoint = instance(&[1]);
+    let call = Call::tool("remember");
+    let first = call.begin(&endpoint).await;
+    let state = first.state().expect("state").to_owned();
+    let mut spellings = vec![
+        format!("{state} "),
+        format!(" {state}"),
+        format!("{state}\n"),
+        format!("{state}="),
+        format!("{state}=="),
+        format!("{state}A"),
+        format!("{state}{state}"),
+        state[1..].to_owned(),
+        state[..state.len() - 1].to_owned(),
+        state.to_ascii_uppercase(),
+    ];
+    if state.contains(['-', '_']) {
+        spellings.push(state.replace('-', "+").replace('_', "/"));
+    }
+    for (index, found) in state.char_indices() {
+        let other = if found == 'A' { 'B' } else { 'A' };
+        spellings.push(format!("{}{other}{}", &state[..index], &state[index + 1..]));
+    }
+    for spelling in &spellings {
+        assert_refused(&call.send(&endpoint, Some(spelling), Some(secret())).await, spelling);
+    }
+    assert_eq!(call.answer(&endpoint, &first, secret()).await.keys(), ["sure"]);
+}
+
+/// S4: a state is bound to its principal, also to there being none, to its tool and to its arguments, in every round.
+#[tokio::test]
+async fn a_state_is_bound_to_its_call() {
+    async fn other(ask: Ask) -> Result<String, ToolError> {
+        remember(ask).await
+    }
+    let any = json!({ "type": "object" });
+    let server = Server::new("vault", "1")
+        .tool(Tool::new("remember", remember).input_schema(any.clone()))
+        .tool(Tool::new("other", other).input_schema(any));
+    let endpoint = server.build().expect("a server");
+    let alice = Call::tool("remember").with(json!({ "a": 1, "b": [1, 2] })).by("alice");
+    let nobody = Call::tool("remember").with(json!({ "a": 1, "b": [1, 2] }));
+    for (own, strangers) in [
+        (&alice, [nobody.clone(), nobody.clone().by("bob"), nobody.clone().by("")]),
+        (&nobody, [alice.clone(), nobody.clone().by("bob"), nobody.clone().by("")]),
+    ] {
+        let first = own.begin(&endpoint).await;
+        let second = own.answer(&endpoint, &first, secret()).await;
+        for stranger in strangers {
+            assert_refused(&stranger.answer(&endpoint, &first, secret()).await, "first");
+            assert_refused(&stranger.answer(&endpoint, &second, sure()).await, "second");
+        }
+        assert_eq!(own.answer(&endpoint, &second, sure()).await.text(), DONE);
+    }
+    let first = alice.begin(&endpoint).await;
+    let changed = [
+        Call::tool("other").with(json!({ "a": 1, "b": [1, 2] })).by("alice"),
+        Call::tool("remember").with(json!({ "a": 2, "b": [1, 2] })).by("alice"),
+        Call::tool("remember").with(json!({ "a": 1, "b": [2, 1] })).by("alice"),
+        Call::tool("remember").with(json!({ "a": "1", "b": [1, 2] })).by("alice"),
+        Call::tool("remember").with(json!({ "a": 1 })).by("alice"),
+        Call::tool("remember").with(json!({})).by("alice"),
+        Call::tool("remember").by("alice"),
+    ];
+    for call in changed {
+        assert_refused(&call.answer(&endpoint, &first, secret()).await, "another call");
+    }
+    let reordered = Call::tool("remember").with(json!({ "b": [1, 2], "a": 1 })).by("alice");
+    assert_eq!(reordered.answer(&endpoint, &first, secret()).await.keys(), ["sure"], "the same by value");
+}
+
+/// A state made by hand for the usual call: issued and expiring so many seconds from now.
+fn forged(keys: &[u8], issued: i64, expires: i64) -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock").as_secs();
+    let at = |seconds: i64| Timestamp::from_unix(now.saturating_add_signed(seconds));
+    let binding = Binding::new(BindingParts {
+        audience: "vault",
+        method: "tools/call",
+        target: "remember",
+        arguments: digest_arguments(None).expect("no arguments"),
+        principal: None,
+    });
+    let mut claims = Claims::begin(FlowId::new([7; 16]), binding, at(issued), Duration::ZERO);
+    claims.expires_at = at(expires);
+    // An empty journal.
+    ring(keys).seal(&claims, &[1, 0], [9; 24], &Limits::default()).expect("a token")
+}
+
+/// S5: a state is good until it expires, and for a minute more in which clocks may differ.
+#[tokio::test]
+async fn an_expired_state_is_refused() {
+    let endpoint = instance(&[1]);
+    let call = Call::tool("remember");
+    let skew = i64::try_from(CLOCK_SKEW.as_secs()).expect("seconds");
+    for (issued, expires, good) in [
+        (0, 600, true),
+        (-600, -skew + 10, true),
+        (skew - 10, 600, true),
+        (-600, -skew - 10, false),
+        (-600, -3600, false),
+        (skew + 10, 3600, false),
+    ] {
+        let turn = call.send(&endpoint, Some(&forged(&[1], issued, expires)), None).await;
+        if good {
+            assert_eq!(turn.keys(), ["secret"], "{issued} {expires}");
+        } else {
+            assert_refused(&turn, &format!("{issued} {expires}"));
+        }
+    }
+}
+
+/// What a state says about its time, opened with the key.
+fn lifetime(turn: &Turn) -> u64 {
+    let binding = Binding::new(BindingParts {
+        audience: "vault",
+        method: "tools/call",
+        target: "ask",
+        arguments: digest_arguments(None).expect("no arguments"),
+        principal: None,
+    });
+    let state = turn.state().expect("state");
+    let opened =
+        ring(&[1]).open(state, &binding, SystemTime::now().into(), &Limits::default()).expect("a token");
+    opened.claims.expires_at.as_unix() - opened.claims.issued_at.as_unix()
+}
+
+/// S5: a round waits 600 s for its answers, unless the server or one of its questions says otherwise.
+#[tokio::test]
+async fn a_round_waits_as_long_as_its_questions_say() {
+    async fn usual(ask: Ask) -> Result<String, ToolError> {
+        Ok(ask.confirm("sure", "?").await?.to_string())
+    }
+    async fn patient(ask: Ask) -> Result<String, ToolError> {
+        let days = ask.confirm("days", "?").valid_for(Duration::from_secs(86_400)).optional();
+        tokio::try_join!(days, ask.confirm("sure", "?"))?;
+        Ok("done".into())
+    }
+    async fn hasty(ask: Ask) -> Result<String, ToolError> {
+        Ok(ask.confirm("sure", "?").valid_for(Duration::from_secs(5)).await?.to_string())
+    }
+    let server = |tool: Tool| Server::new("vault", "1").seal(ring(&[1])).tool(tool);
+    let call = Call::tool("ask");
+    for (server, seconds) in [
+        (server(Tool::new("ask", usual)), 600),
+        (server(Tool::new("ask", usual)).answer_within(Duration::from_secs(7200)), 7200),
+        (server(Tool::new("ask", patient)), 86_400),
+        (server(Tool::new("ask", hasty)), 5),
+    ] {
+        assert_eq!(lifetime(&call.begin(&server.build().expect("a server")).await), seconds);
+    }
+}
+
+/// S5: a flow may be capped as a whole, however quick its rounds are.
+#[tokio::test]
+async fn a_flow_can_be_too_old() {
+    let limits = Limits::default().max_flow_age(Duration::from_secs(100));
+    let capped = named("vault", Sealer::new(ring(&[1])).limits(limits));
+    let call = Call::tool("remember");
+    assert_refused(&call.send(&capped, Some(&forged(&[1], -500, 600)), None).await, "begun too long ago");
+    assert_eq!(call.send(&capped, Some(&forged(&[1], -50, 600)), None).await.keys(), ["secret"]);
+    assert_eq!(call.send(&instance(&[1]), Some(&forged(&[1], -500, 600)), None).await.keys(), ["secret"]);
+}
+
+/// Writes down every event of ours.
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<String>>);
+
+impl<S: tracing::Subscriber> Layer<S> for Recorder {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        let mut text = self.0.lock().expect("a lock");
+        let _ = write!(text, "\n{}", event.metadata().level());
+        event.record(&mut Fields(&mut text));
+    }
+}
+
+struct Fields<'a>(&'a mut String);
+
+impl tracing::field::Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        let _ = write!(self.0, " {}={value:?}", field.name());
+    }
+}
+
+/// Runs something, and gives what was logged meanwhile.
+fn logged(run: impl Future<Output = ()>) -> String {
+    let recorder = Recorder::default();
+    let subscriber = tracing_subscriber::registry().with(recorder.clone());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let _default = tracing::subscriber::set_default(subscriber);
+    runtime.block_on(run);
+    recorder.0.lock().expect("a lock").clone()
+}
+
+/// S6: whatever is wrong with a state, the client is told the same; the log has the reason and the key's name, and
+/// never the content.
+#[test]
+fn one_error_for_every_cause_and_the_reason_in_the_log() {
+    let log = logged(async {
+        let endpoint = instance(&[1]);
+        let call = Call::tool("remember").by("alice-the-principal");
+        let first = call.begin(&endpoint).await;
+        let second = call.answer(&endpoint, &first, secret()).await;
+        let state = second.state().expect("state").to_owned();
+        let tampered = format!("{}A", &state[..state.len() - 1]);
+        let elsewhere = call.answer(&instance(&[2]), &second, sure()).await;
+        let stranger = Call::tool("remember").answer(&endpoint, &second, sure()).await;
+        let turns = [
+            ("malformed", call.send(&endpoint, Some("!"), None).await),
+            ("long", call.send(&endpoint, Some(&"A".repeat(70_000)), None).await),
+            ("tampered", call.send(&endpoint, Some(&tampered), None).await),
+            ("another key", elsewhere),
+            ("another principal", stranger),
+            ("expired", Call::tool("remember").send(&endpoint, Some(&forged(&[1], -900, -800)), None).await),
+        ];
+        for (case, turn) in turns {
+            assert_refused(&turn, case);
+        }
+    });
+    for reason in [
+        "malformed",
+        "longer than allowed",
+        "changed or forged",
+        "not on the ring",
+        "another principal",
+        "expired",
+    ] {
+        assert!(log.contains(reason), "{reason}: {log}");
+    }
+    let key = ring(&[1]).key_ids().next().expect("a key").to_string();
+    assert!(log.contains(&key), "{key}: {log}");
+    for content in ["swordfish", "a remembered value", "alice-the-principal"] {
+        assert!(!log.contains(content), "{log}");
+    }
+}
+
+/// S7: neither answers nor remembered values nor the principal can be read from a state; what it shows is its length.
+#[tokio::test]
+async fn nothing_can_be_read_from_a_state() {
+    let endpoint = instance(&[1]);
+    let call = Call::tool("remember").by("alice");
+    let first = call.begin(&endpoint).await;
+    let second = call.answer(&endpoint, &first, secret()).await;
+    for text in ["swordfish", "remembered", "alice", "secret", "sure", "vault", "tools/call"] {
+        assert!(!shows(&second, text), "{text}");
+    }
+    let (one, two) = (call.begin(&endpoint).await, call.begin(&endpoint).await);
+    let (one, two) = (one.state().expect("state"), two.state().expect("state"));
+    assert_eq!(one.len(), two.len());
+    assert_ne!(one[8..], two[8..], "no two are alike");
+}
+
+/// S8: a state that would grow past its cap is an error that names the key that grew, and half of it is a warning.
+#[test]
+fn a_state_that_grows_too_large_names_the_key() {
+    async fn growing(ask: Ask) -> Result<String, ToolError> {
+        ask.once("small", async |_| Ok::<_, ToolError>(1)).await?;
+        for turn in 1.. {
+            let size = turn * 20_000;
+            ask.once(format!("pile-{turn}"), async |_| Ok::<_, ToolError>("x".repeat(size))).await?;
+            ask.confirm(format!("more-{turn}"), "More?").await?;
+        }
+        Ok("never".into())
+    }
+    async fn by_hand(round: Round) -> Result<roundtrip::Reply, ToolError> {
+        Ok(round.hand_off(&"x".repeat(60_000)))
+    }
+    let log = logged(async {
+        let server =
+            Server::new("vault", "1").tool(Tool::new("growing", growing)).tool(Tool::new("by_hand", by_hand));
+        let endpoint = server.build().expect("a server");
+        let call = Call::tool("growing");
+        let mut turn = call.begin(&endpoint).await;
+        assert_eq!(turn.keys(), ["more-1"], "20 kB are fine");
+        turn = call.answer(&endpoint, &turn, json!({ "more-1": accept(&json!({ "confirm": true })) })).await;
+        let (code, told) = turn.error();
+        assert_eq!(code, -32603);
+        assert!(told.contains("`pile-2`, 40002 bytes"), "{told}");
+        assert!(told.contains("65536 are allowed"), "{told}");
+        let turn = Call::tool("by_hand").begin(&endpoint).await;
+        assert!(turn.error().1.contains("state"), "{turn:?}");
+        assert!(!turn.error().1.contains("``"), "its own state has a name: {turn:?}");
+    });
+    assert!(!log.contains("half"), "{log}");
+    let log = logged(async {
+        let limits = Limits::default().max_token(40_000);
+        let server = Server::new("vault", "1")
+            .seal(Sealer::new(ring(&[1])).limits(limits))
+            .tool(Tool::new("growing", growing));
+        let turn = Call::tool("growing").begin(&server.build().expect("a server")).await;
+        assert_eq!(turn.keys(), ["more-1"]);
+    });
+    assert!(log.contains("WARN") && log.contains("half") && log.contains("key=\"pile-1\""), "{log}");
+}
+
+/// S11: a server with the same key and another name, or another audience, refuses the state.
+#[tokio::test]
+async fn a_state_of_another_service_is_refused() {
+    let vault = named("vault", ring(&[1]));
+    let call = Call::tool("remember");
+    let first = call.begin(&vault).await;
+    assert_refused(&call.answer(&named("other", ring(&[1])), &first, secret()).await, "another name");
+    let with_audience = |audience: &str| {
+        let server = Server::new("other", "2").seal(ring(&[1])).audience(audience);
+        server.tool(Tool::new("remember", remember)).build().expect("a server")
+    };
+    assert_refused(&call.answer(&with_audience("vaults"), &first, secret()).await, "another audience");
+    let second = call.answer(&with_audience("vault"), &first, secret()).await;
+    assert_eq!(second.keys(), ["sure"], "the audience is what counts, not the name");
+}
+
+/// S12: instances that share a ring finish each other's flows; with other keys they refuse them.
+#[tokio::test]
+async fn instances_with_one_ring_finish_each_others_flows() {
+    let (one, other, stranger) = (instance(&[1]), instance(&[1]), instance(&[2]));
+    let call = Call::tool("remember").by("alice");
+    let first = call.begin(&one).await;
+    assert_refused(&call.answer(&stranger, &first, secret()).await, "another ring");
+    let second = call.answer(&other, &first, secret()).await;
+    assert_refused(&call.answer(&stranger, &second, sure()).await, "another ring");
+    assert_eq!(call.answer(&one, &second, sure()).await.text(), DONE);
+}
+
+/// S2: keys are changed in three deployments while flows are under way, on instances that change one after another,
+/// and no flow is lost.
+#[tokio::test]
+async fn keys_change_in_three_steps_and_no_flow_is_lost() {
+    let phases: [&[u8]; 4] = [&[1], &[1, 2], &[2, 1], &[2]];
+    let call = Call::tool("remember");
+    for (step, pair) in phases.windows(2).enumerate() {
+        let (old, new) = (instance(pair[0]), instance(pair[1]));
+        // Each round lands on either, and the last phase begins once flows of the phase before the last are over.
+        for (a, b, c) in [(&old, &new, &old), (&new, &old, &new), (&old, &new, &new), (&new, &new, &old)] {
+            let first = call.begin(a).await;
+            let second = call.answer(b, &first, secret()).await;
+            assert_eq!(call.answer(c, &second, sure()).await.text(), DONE, "step {step}");
+        }
+    }
+    let first = call.begin(&instance(phases[0])).await;
+    assert_refused(&call.answer(&instance(phases[3]), &first, secret()).await, "the old key is gone");
+}
