@@ -17,7 +17,8 @@
 //!   connection broke before it came to an end. Whatever such a run did before it failed may be done again: that is what
 //!   [`Step::idempotency_key`](super::OnceStep::idempotency_key) is for.
 //!
-//! Hooks run around all this, for repeats too, and a call that a hook refuses claims nothing.
+//! Hooks run around all this, for repeats too. A call that a hook refuses, or whose parameters do not fit, claims nothing:
+//! its token or key is good for another try.
 
 mod duty;
 mod key;

@@ -269,3 +269,20 @@ async fn rounds_without_state_are_told_apart_by_their_answers() {
     }
     assert_eq!(shop.done(), 2);
 }
+
+/// M6: a round that is refused before its handler begins is not used up: the same token or key is good for another try.
+#[tokio::test]
+async fn a_refused_round_is_not_used_up() {
+    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+    let endpoint = endpoint(&shop, &ledger);
+    let misfit = keyed("k", json!({ "name": "order", "arguments": { "what": 7 } }));
+    assert_eq!(call(&endpoint, misfit).await["result"]["isError"], true);
+    assert!(ledger.is_empty());
+    let first = call(&endpoint, keyed("k", soup())).await;
+    let mut malformed = answer(&first, "sure", true);
+    malformed["inputResponses"] = json!({ "sure": { "action": "bogus" } });
+    assert_eq!(call(&endpoint, malformed).await["error"]["code"], -32602);
+    let second = call(&endpoint, answer(&first, "sure", true)).await;
+    assert_eq!(second["result"]["resultType"], "input_required", "{second}");
+    assert_eq!((shop.done(), ledger.len()), (2, 2));
+}
