@@ -32,6 +32,9 @@ pub mod key {
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
     /// Who is answering (self-reported).
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    /// Names a request so that a server with a ledger runs it once, however often it comes. It is Roundtrip's own key,
+    /// under Roundtrip's own prefix.
+    pub const IDEMPOTENCY_KEY: &str = "dev.roundtrip/idempotencyKey";
     /// W3C trace context, reserved without a prefix.
     pub const TRACEPARENT: &str = "traceparent";
 }

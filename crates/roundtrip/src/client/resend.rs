@@ -4,7 +4,7 @@ use roundtrip_core::error::Sent;
 
 /// Where a request's name goes in `_meta`: the caller's key, a dot, and the number of the request in its flow
 /// (`order-17.2`). A request that is sent again has the same name; no other request of the flow has it.
-pub(crate) const IDEMPOTENCY_KEY: &str = "dev.roundtrip/idempotencyKey";
+pub(crate) use roundtrip_core::wire::meta::key::IDEMPOTENCY_KEY;
 
 /// When a request is sent again after the connection broke. What runs twice may book twice, so the default is to do
 /// it only where nothing was sent; say more where you know more.

@@ -188,8 +188,9 @@ where
         let Some(parameters) = P::ready(taken) else {
             return Err(ErrorObject::internal("a parameter that does not ask has to be waited for").into());
         };
-        let running = self.0.call(parameters);
-        Ok(Box::pin(async move { running.await.into_reply(context) }))
+        // Called when it is polled, so that nothing of it runs before hooks and the ledger have had their say.
+        let function = Arc::clone(&self.0);
+        Ok(Box::pin(async move { function.call(parameters).await.into_reply(context) }))
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::server::ask::Start;
 
 /// Where in a request's `_meta` a caller puts its own key for a call that it may have to repeat.
-pub const IDEMPOTENCY_KEY: &str = "dev.roundtrip/idempotencyKey";
+pub use roundtrip_core::wire::meta::key::IDEMPOTENCY_KEY;
 
 /// The longest such key, in characters.
 const LONGEST: usize = 128;
