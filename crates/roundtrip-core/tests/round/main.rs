@@ -47,11 +47,10 @@ fn raw(value: &Value) -> Box<RawValue> {
 #[cfg(test)]
 fn ask(journal: &mut Journal, question: &Question) -> Option<Answer> {
     if let Some(found) = journal.find(&question.key) {
-        if matches!(found.kind, Kind::Given | Kind::Settled) && found.pin == question.pin() {
-            if let Ok(answer) = Answer::read(question, found.value) {
-                journal.settle(&question.key);
-                return Some(answer);
-            }
+        let counts = matches!(found.kind, Kind::Given | Kind::Settled) && found.pin == question.pin();
+        if let (true, Ok(answer)) = (counts, Answer::read(question, found.value)) {
+            journal.settle(&question.key);
+            return Some(answer);
         }
         journal.forget(&question.key);
     }

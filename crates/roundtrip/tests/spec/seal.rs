@@ -2,20 +2,21 @@
 //! service, and nowhere else.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use roundtrip::seal::dangerous::Plaintext;
 use roundtrip::seal::{
-    Binding, BindingParts, CLOCK_SKEW, Claims, FlowId, Key, Keyring, Limits, Sealer, Timestamp,
-    digest_arguments,
+    Binding, BindingParts, BoxFuture, CLOCK_SKEW, Claims, Codec, CodecError, FlowId, Key, Keyring, Limits,
+    Sealer, Timestamp, digest_arguments,
 };
 use roundtrip::server::Endpoint;
-use roundtrip::{Ask, Form, Round, Server, Tool, ToolError};
+use roundtrip::{Ask, AskError, Form, Principal, Prompt, Resource, Round, Server, Tool, ToolError};
 use serde_json::{Value, json};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-use crate::support::{Call, Turn, accept};
+use crate::support::{Call, Running, Turn, accept, headers};
 
 #[derive(Form)]
 struct Secret {
@@ -444,4 +445,86 @@ async fn keys_change_in_three_steps_and_no_flow_is_lost() {
     }
     let first = call.begin(&instance(phases[0])).await;
     assert_refused(&call.answer(&instance(phases[3]), &first, secret()).await, "the old key is gone");
+}
+
+/// S4: over HTTP the principal is whoever the author's function finds in the request's head.
+#[tokio::test]
+async fn over_http_a_state_is_bound_to_whom_the_author_finds() {
+    let http = Server::new("vault", "1").tool(Tool::new("remember", remember)).into_http().expect("a server");
+    let user =
+        |parts: &http::request::Parts| Some(Principal::new(parts.headers.get("x-user")?.to_str().ok()?));
+    let running = Running::start_http(http.principal(user)).await;
+    let send = async |user: Option<&str>, state: Option<&str>, answers: Option<Value>| {
+        let request = Call::tool("remember").request(state, answers);
+        let mut head = headers(&request);
+        head.extend(user.map(|user| ("X-User".to_owned(), user.to_owned())));
+        Turn::of(&running.connect().await.post(&head, request.to_string().as_bytes()).await)
+    };
+    let first = send(Some("alice"), None, None).await;
+    let second = send(Some("alice"), first.state(), Some(secret())).await;
+    for stranger in [None, Some("bob"), Some("Alice")] {
+        assert_refused(&send(stranger, second.state(), Some(sure())).await, &format!("{stranger:?}"));
+    }
+    assert_eq!(send(Some("alice"), second.state(), Some(sure())).await.text(), DONE);
+}
+
+/// A codec that takes its time, and can be out of order.
+#[derive(Debug)]
+struct Slow(Arc<AtomicBool>);
+
+impl Slow {
+    async fn pass(&self, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+        tokio::task::yield_now().await;
+        if self.0.load(Ordering::SeqCst) {
+            Err("out of order".into())
+        } else {
+            Ok(bytes.iter().rev().copied().collect())
+        }
+    }
+}
+
+impl Codec for Slow {
+    fn seal<'a>(&'a self, plain: &'a [u8], _: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>, CodecError>> {
+        Box::pin(self.pass(plain))
+    }
+
+    fn open<'a>(&'a self, sealed: &'a [u8], _: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>, CodecError>> {
+        Box::pin(self.pass(sealed))
+    }
+}
+
+/// S9: with a codec that has to be waited for, tools, prompts and resources run their rounds all the same, bound as
+/// ever; and one that fails, fails closed.
+#[tokio::test]
+async fn a_codec_may_take_its_time() {
+    async fn other(ask: Ask) -> Result<String, AskError> {
+        let secret: Secret = ask.form("secret", "Which word?").await?;
+        let sure = ask.confirm("sure", "Sure?").await?;
+        Ok(format!("{} a remembered value {sure}", secret.word))
+    }
+    let broken = Arc::new(AtomicBool::new(false));
+    let endpoint = Server::new("vault", "1")
+        .seal(Sealer::with_codec(Slow(Arc::clone(&broken))))
+        .tool(Tool::new("remember", remember).input_schema(json!({ "type": "object" })))
+        .prompt(Prompt::new("other", other))
+        .resource(Resource::new("app://other", "other", other))
+        .around(async |_, next| next.run().await)
+        .build()
+        .expect("a server");
+    let calls = [
+        Call::tool("remember").with(json!({ "a": [1, { "b": null }] })).by("alice"),
+        Call::prompt("other").with(json!({ "a": "1" })).by("alice"),
+        Call::resource("app://other").by("alice"),
+    ];
+    for call in calls {
+        let first = call.begin(&endpoint).await;
+        let second = call.answer(&endpoint, &first, secret()).await;
+        assert_refused(&call.clone().by("bob").answer(&endpoint, &second, sure()).await, "another principal");
+        assert_eq!(call.answer(&endpoint, &second, json!([])).await.error().0, -32602);
+        assert_eq!(call.answer(&endpoint, &second, sure()).await.text(), DONE);
+        broken.store(true, Ordering::SeqCst);
+        assert_refused(&call.answer(&endpoint, &second, sure()).await, "out of order");
+        assert_eq!(call.begin(&endpoint).await.error(), (-32603, "internal error"));
+        broken.store(false, Ordering::SeqCst);
+    }
 }
