@@ -146,7 +146,7 @@ fn a_question_that_changed_is_asked_again_alone() {
     assert!(ask(&mut journal, &new).is_some());
 }
 
-/// A13: a replay comes by its entries in the order they were made, and the journal grows by what is new alone.
+/// A13: over a flow of fifty questions, every round adds to the journal what is new, and nothing else.
 #[test]
 fn a_journal_grows_by_what_is_new() {
     let questions: Vec<Question> = (0..50).map(|index| form(&format!("k-{index}"), "?")).collect();

@@ -2,28 +2,27 @@
 //! service, and nowhere else.
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use roundtrip::seal::dangerous::Plaintext;
 use roundtrip::seal::{
-    Binding, BindingParts, BoxFuture, CLOCK_SKEW, Claims, Codec, CodecError, FlowId, Key, Keyring, Limits,
-    Sealer, Timestamp, digest_arguments,
+    Binding, BindingParts, CLOCK_SKEW, Claims, FlowId, Key, Keyring, Limits, Sealer, Timestamp,
+    digest_arguments,
 };
 use roundtrip::server::Endpoint;
-use roundtrip::{Ask, AskError, Form, Principal, Prompt, Resource, Round, Server, Tool, ToolError};
+use roundtrip::{Ask, Form, Principal, Round, Server, Tool, ToolError};
 use serde_json::{Value, json};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::support::{Call, Running, Turn, accept, headers};
 
 #[derive(Form)]
-struct Secret {
-    word: String,
+pub(crate) struct Secret {
+    pub(crate) word: String,
 }
 
-async fn remember(ask: Ask) -> Result<String, ToolError> {
+pub(crate) async fn remember(ask: Ask) -> Result<String, ToolError> {
     let secret: Secret = ask.form("secret", "Which word?").await?;
     let noted: String =
         ask.once("noted", async |_| Ok::<_, ToolError>("a remembered value".to_owned())).await?;
@@ -31,32 +30,32 @@ async fn remember(ask: Ask) -> Result<String, ToolError> {
     Ok(format!("{} {noted} {sure}", secret.word))
 }
 
-fn ring(keys: &[u8]) -> Keyring {
+pub(crate) fn ring(keys: &[u8]) -> Keyring {
     Keyring::new(keys.iter().map(|byte| Key::generate([*byte; 32]))).expect("a ring")
 }
 
 /// An instance of a service.
-fn named(name: &str, sealer: impl Into<Sealer>) -> Endpoint {
+pub(crate) fn named(name: &str, sealer: impl Into<Sealer>) -> Endpoint {
     let server = Server::new(name, "1").seal(sealer);
     server.tool(Tool::new("remember", remember)).build().expect("a server")
 }
 
-fn instance(keys: &[u8]) -> Endpoint {
+pub(crate) fn instance(keys: &[u8]) -> Endpoint {
     named("vault", ring(keys))
 }
 
-fn secret() -> Value {
+pub(crate) fn secret() -> Value {
     json!({ "secret": accept(&json!({ "word": "swordfish" })) })
 }
 
-fn sure() -> Value {
+pub(crate) fn sure() -> Value {
     json!({ "sure": accept(&json!({ "confirm": true })) })
 }
 
-const DONE: &str = "swordfish a remembered value true";
+pub(crate) const DONE: &str = "swordfish a remembered value true";
 
 #[track_caller]
-fn assert_refused(turn: &Turn, case: &str) {
+pub(crate) fn assert_refused(turn: &Turn, case: &str) {
     let error = json!({
         "code": -32602,
         "message": "Invalid or expired requestState",
@@ -400,53 +399,6 @@ fn a_state_that_grows_too_large_names_the_key() {
     assert!(log.contains("WARN") && log.contains("half") && log.contains("key=\"pile-1\""), "{log}");
 }
 
-/// S11: a server with the same key and another name, or another audience, refuses the state.
-#[tokio::test]
-async fn a_state_of_another_service_is_refused() {
-    let vault = named("vault", ring(&[1]));
-    let call = Call::tool("remember");
-    let first = call.begin(&vault).await;
-    assert_refused(&call.answer(&named("other", ring(&[1])), &first, secret()).await, "another name");
-    let with_audience = |audience: &str| {
-        let server = Server::new("other", "2").seal(ring(&[1])).audience(audience);
-        server.tool(Tool::new("remember", remember)).build().expect("a server")
-    };
-    assert_refused(&call.answer(&with_audience("vaults"), &first, secret()).await, "another audience");
-    let second = call.answer(&with_audience("vault"), &first, secret()).await;
-    assert_eq!(second.keys(), ["sure"], "the audience is what counts, not the name");
-}
-
-/// S12: instances that share a ring finish each other's flows; with other keys they refuse them.
-#[tokio::test]
-async fn instances_with_one_ring_finish_each_others_flows() {
-    let (one, other, stranger) = (instance(&[1]), instance(&[1]), instance(&[2]));
-    let call = Call::tool("remember").by("alice");
-    let first = call.begin(&one).await;
-    assert_refused(&call.answer(&stranger, &first, secret()).await, "another ring");
-    let second = call.answer(&other, &first, secret()).await;
-    assert_refused(&call.answer(&stranger, &second, sure()).await, "another ring");
-    assert_eq!(call.answer(&one, &second, sure()).await.text(), DONE);
-}
-
-/// S2: keys are changed in three deployments while flows are under way, on instances that change one after another,
-/// and no flow is lost.
-#[tokio::test]
-async fn keys_change_in_three_steps_and_no_flow_is_lost() {
-    let phases: [&[u8]; 4] = [&[1], &[1, 2], &[2, 1], &[2]];
-    let call = Call::tool("remember");
-    for (step, pair) in phases.windows(2).enumerate() {
-        let (old, new) = (instance(pair[0]), instance(pair[1]));
-        // Each round lands on either, and the last phase begins once flows of the phase before the last are over.
-        for (a, b, c) in [(&old, &new, &old), (&new, &old, &new), (&old, &new, &new), (&new, &new, &old)] {
-            let first = call.begin(a).await;
-            let second = call.answer(b, &first, secret()).await;
-            assert_eq!(call.answer(c, &second, sure()).await.text(), DONE, "step {step}");
-        }
-    }
-    let first = call.begin(&instance(phases[0])).await;
-    assert_refused(&call.answer(&instance(phases[3]), &first, secret()).await, "the old key is gone");
-}
-
 /// S4: over HTTP the principal is whoever the author's function finds in the request's head.
 #[tokio::test]
 async fn over_http_a_state_is_bound_to_whom_the_author_finds() {
@@ -466,65 +418,4 @@ async fn over_http_a_state_is_bound_to_whom_the_author_finds() {
         assert_refused(&send(stranger, second.state(), Some(sure())).await, &format!("{stranger:?}"));
     }
     assert_eq!(send(Some("alice"), second.state(), Some(sure())).await.text(), DONE);
-}
-
-/// A codec that takes its time, and can be out of order.
-#[derive(Debug)]
-struct Slow(Arc<AtomicBool>);
-
-impl Slow {
-    async fn pass(&self, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
-        tokio::task::yield_now().await;
-        if self.0.load(Ordering::SeqCst) {
-            Err("out of order".into())
-        } else {
-            Ok(bytes.iter().rev().copied().collect())
-        }
-    }
-}
-
-impl Codec for Slow {
-    fn seal<'a>(&'a self, plain: &'a [u8], _: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>, CodecError>> {
-        Box::pin(self.pass(plain))
-    }
-
-    fn open<'a>(&'a self, sealed: &'a [u8], _: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>, CodecError>> {
-        Box::pin(self.pass(sealed))
-    }
-}
-
-/// S9: with a codec that has to be waited for, tools, prompts and resources run their rounds all the same, bound as
-/// ever; and one that fails, fails closed.
-#[tokio::test]
-async fn a_codec_may_take_its_time() {
-    async fn other(ask: Ask) -> Result<String, AskError> {
-        let secret: Secret = ask.form("secret", "Which word?").await?;
-        let sure = ask.confirm("sure", "Sure?").await?;
-        Ok(format!("{} a remembered value {sure}", secret.word))
-    }
-    let broken = Arc::new(AtomicBool::new(false));
-    let endpoint = Server::new("vault", "1")
-        .seal(Sealer::with_codec(Slow(Arc::clone(&broken))))
-        .tool(Tool::new("remember", remember).input_schema(json!({ "type": "object" })))
-        .prompt(Prompt::new("other", other))
-        .resource(Resource::new("app://other", "other", other))
-        .around(async |_, next| next.run().await)
-        .build()
-        .expect("a server");
-    let calls = [
-        Call::tool("remember").with(json!({ "a": [1, { "b": null }] })).by("alice"),
-        Call::prompt("other").with(json!({ "a": "1" })).by("alice"),
-        Call::resource("app://other").by("alice"),
-    ];
-    for call in calls {
-        let first = call.begin(&endpoint).await;
-        let second = call.answer(&endpoint, &first, secret()).await;
-        assert_refused(&call.clone().by("bob").answer(&endpoint, &second, sure()).await, "another principal");
-        assert_eq!(call.answer(&endpoint, &second, json!([])).await.error().0, -32602);
-        assert_eq!(call.answer(&endpoint, &second, sure()).await.text(), DONE);
-        broken.store(true, Ordering::SeqCst);
-        assert_refused(&call.answer(&endpoint, &second, sure()).await, "out of order");
-        assert_eq!(call.begin(&endpoint).await.error(), (-32603, "internal error"));
-        broken.store(false, Ordering::SeqCst);
-    }
 }
