@@ -3,8 +3,10 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 
+mod answers;
 mod asking;
 mod elicitation;
+mod fleet;
 mod http;
 mod ledger;
 mod lists;
@@ -19,3 +21,4 @@ mod server;
 mod stdio;
 mod support;
 mod tracing_spans;
+mod waiting;

@@ -11,18 +11,18 @@ use roundtrip::seal::{
     digest_arguments,
 };
 use roundtrip::server::Endpoint;
-use roundtrip::{Ask, Form, Round, Server, Tool, ToolError};
+use roundtrip::{Ask, Form, Principal, Round, Server, Tool, ToolError};
 use serde_json::{Value, json};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-use crate::support::{Call, Turn, accept};
+use crate::support::{Call, Running, Turn, accept, headers};
 
 #[derive(Form)]
-struct Secret {
-    word: String,
+pub(crate) struct Secret {
+    pub(crate) word: String,
 }
 
-async fn remember(ask: Ask) -> Result<String, ToolError> {
+pub(crate) async fn remember(ask: Ask) -> Result<String, ToolError> {
     let secret: Secret = ask.form("secret", "Which word?").await?;
     let noted: String =
         ask.once("noted", async |_| Ok::<_, ToolError>("a remembered value".to_owned())).await?;
@@ -30,32 +30,32 @@ async fn remember(ask: Ask) -> Result<String, ToolError> {
     Ok(format!("{} {noted} {sure}", secret.word))
 }
 
-fn ring(keys: &[u8]) -> Keyring {
+pub(crate) fn ring(keys: &[u8]) -> Keyring {
     Keyring::new(keys.iter().map(|byte| Key::generate([*byte; 32]))).expect("a ring")
 }
 
 /// An instance of a service.
-fn named(name: &str, sealer: impl Into<Sealer>) -> Endpoint {
+pub(crate) fn named(name: &str, sealer: impl Into<Sealer>) -> Endpoint {
     let server = Server::new(name, "1").seal(sealer);
     server.tool(Tool::new("remember", remember)).build().expect("a server")
 }
 
-fn instance(keys: &[u8]) -> Endpoint {
+pub(crate) fn instance(keys: &[u8]) -> Endpoint {
     named("vault", ring(keys))
 }
 
-fn secret() -> Value {
+pub(crate) fn secret() -> Value {
     json!({ "secret": accept(&json!({ "word": "swordfish" })) })
 }
 
-fn sure() -> Value {
+pub(crate) fn sure() -> Value {
     json!({ "sure": accept(&json!({ "confirm": true })) })
 }
 
-const DONE: &str = "swordfish a remembered value true";
+pub(crate) const DONE: &str = "swordfish a remembered value true";
 
 #[track_caller]
-fn assert_refused(turn: &Turn, case: &str) {
+pub(crate) fn assert_refused(turn: &Turn, case: &str) {
     let error = json!({
         "code": -32602,
         "message": "Invalid or expired requestState",
@@ -399,49 +399,23 @@ fn a_state_that_grows_too_large_names_the_key() {
     assert!(log.contains("WARN") && log.contains("half") && log.contains("key=\"pile-1\""), "{log}");
 }
 
-/// S11: a server with the same key and another name, or another audience, refuses the state.
+/// S4: over HTTP the principal is whoever the author's function finds in the request's head.
 #[tokio::test]
-async fn a_state_of_another_service_is_refused() {
-    let vault = named("vault", ring(&[1]));
-    let call = Call::tool("remember");
-    let first = call.begin(&vault).await;
-    assert_refused(&call.answer(&named("other", ring(&[1])), &first, secret()).await, "another name");
-    let with_audience = |audience: &str| {
-        let server = Server::new("other", "2").seal(ring(&[1])).audience(audience);
-        server.tool(Tool::new("remember", remember)).build().expect("a server")
+async fn over_http_a_state_is_bound_to_whom_the_author_finds() {
+    let http = Server::new("vault", "1").tool(Tool::new("remember", remember)).into_http().expect("a server");
+    let user =
+        |parts: &http::request::Parts| Some(Principal::new(parts.headers.get("x-user")?.to_str().ok()?));
+    let running = Running::start_http(http.principal(user)).await;
+    let send = async |user: Option<&str>, state: Option<&str>, answers: Option<Value>| {
+        let request = Call::tool("remember").request(state, answers);
+        let mut head = headers(&request);
+        head.extend(user.map(|user| ("X-User".to_owned(), user.to_owned())));
+        Turn::of(&running.connect().await.post(&head, request.to_string().as_bytes()).await)
     };
-    assert_refused(&call.answer(&with_audience("vaults"), &first, secret()).await, "another audience");
-    let second = call.answer(&with_audience("vault"), &first, secret()).await;
-    assert_eq!(second.keys(), ["sure"], "the audience is what counts, not the name");
-}
-
-/// S12: instances that share a ring finish each other's flows; with other keys they refuse them.
-#[tokio::test]
-async fn instances_with_one_ring_finish_each_others_flows() {
-    let (one, other, stranger) = (instance(&[1]), instance(&[1]), instance(&[2]));
-    let call = Call::tool("remember").by("alice");
-    let first = call.begin(&one).await;
-    assert_refused(&call.answer(&stranger, &first, secret()).await, "another ring");
-    let second = call.answer(&other, &first, secret()).await;
-    assert_refused(&call.answer(&stranger, &second, sure()).await, "another ring");
-    assert_eq!(call.answer(&one, &second, sure()).await.text(), DONE);
-}
-
-/// S2: keys are changed in three deployments while flows are under way, on instances that change one after another,
-/// and no flow is lost.
-#[tokio::test]
-async fn keys_change_in_three_steps_and_no_flow_is_lost() {
-    let phases: [&[u8]; 4] = [&[1], &[1, 2], &[2, 1], &[2]];
-    let call = Call::tool("remember");
-    for (step, pair) in phases.windows(2).enumerate() {
-        let (old, new) = (instance(pair[0]), instance(pair[1]));
-        // Each round lands on either, and the last phase begins once flows of the phase before the last are over.
-        for (a, b, c) in [(&old, &new, &old), (&new, &old, &new), (&old, &new, &new), (&new, &new, &old)] {
-            let first = call.begin(a).await;
-            let second = call.answer(b, &first, secret()).await;
-            assert_eq!(call.answer(c, &second, sure()).await.text(), DONE, "step {step}");
-        }
+    let first = send(Some("alice"), None, None).await;
+    let second = send(Some("alice"), first.state(), Some(secret())).await;
+    for stranger in [None, Some("bob"), Some("Alice")] {
+        assert_refused(&send(stranger, second.state(), Some(sure())).await, &format!("{stranger:?}"));
     }
-    let first = call.begin(&instance(phases[0])).await;
-    assert_refused(&call.answer(&instance(phases[3]), &first, secret()).await, "the old key is gone");
+    assert_eq!(send(Some("alice"), second.state(), Some(sure())).await.text(), DONE);
 }

@@ -350,9 +350,12 @@ impl Call {
         answers: Option<Value>,
     ) -> Turn {
         let request = self.request(state, answers);
-        let messages = messages_of(endpoint, &self.peer, &request);
+        // In a task of its own, so that nothing but the call itself wakes the call.
+        let (endpoint, peer) = (endpoint.clone(), self.peer.clone());
+        let messages = tokio::spawn(async move { messages_of(&endpoint, &peer, &request).await });
         let messages =
             tokio::time::timeout(Duration::from_secs(10), messages).await.expect("an answer in time");
+        let messages = messages.expect("a call that does not panic");
         Turn(messages.into_iter().last().expect("a response"))
     }
 }

@@ -1,0 +1,170 @@
+use proptest::prelude::*;
+use roundtrip_core::seal::Digest;
+
+use super::*;
+
+fn answered(questions: &[&Question], answers: &Value) -> Journal {
+    let mut journal = next_round(&Journal::default(), questions);
+    journal.merge(Some(&raw(answers))).unwrap();
+    journal
+}
+
+/// M9: what was not answered is no longer open, and what was is kept.
+#[test]
+fn unanswered_questions_close_and_answers_stay() {
+    let (a, b) = (form("a", "?"), form("b", "?"));
+    let mut journal = answered(&[&a, &b], &json!({ "a": accept(1) }));
+    assert!(ask(&mut journal, &a).is_some());
+    assert!(ask(&mut journal, &b).is_none());
+    let mut journal = next_round(&journal, &[&b]);
+    journal.merge(None).unwrap();
+    assert!(ask(&mut journal, &a).is_some());
+    assert!(ask(&mut journal, &b).is_none());
+}
+
+/// M10, M18: answers to questions that are not open are passed over, and a settled one is not replaced.
+#[test]
+fn answers_to_what_is_not_open_are_passed_over() {
+    let (a, b) = (form("a", "?"), form("b", "?"));
+    let mut journal = Journal::default();
+    journal.merge(Some(&raw(&json!({ "a": accept(1), "b": accept(2) })))).unwrap();
+    assert!(journal.is_empty());
+    let mut journal = answered(&[&a], &json!({ "a": accept(1), "b": accept(2) }));
+    let first = ask(&mut journal, &a);
+    assert!(ask(&mut journal, &b).is_none());
+    let mut journal = next_round(&journal, &[&b]);
+    journal.merge(Some(&raw(&json!({ "a": accept(9), "b": accept(2) })))).unwrap();
+    assert_eq!(ask(&mut journal, &a), first);
+    assert!(ask(&mut journal, &b).is_some());
+}
+
+/// M11: what is not a map of results is -32602, and the message names the place.
+#[test]
+fn what_is_not_a_map_of_results_is_refused() {
+    for (answers, place) in [
+        ("[1]", "params.inputResponses"),
+        ("\"a\"", "params.inputResponses"),
+        ("{\"a\":1}", "`a`"),
+        ("{\"a\":null}", "`a`"),
+        ("{\"a\":[]}", "`a`"),
+        ("{\"a\":{\"action\":\"bogus\"}}", "params.inputResponses.a.action"),
+        ("{\"unasked\":{\"action\":\"bogus\"}}", "params.inputResponses.unasked.action"),
+        ("{\"a\":{\"action\":\"accept\",\"action\":\"decline\"}}", "params.inputResponses.a"),
+    ] {
+        let answers = RawValue::from_string(answers.to_owned()).unwrap();
+        let mut journal = next_round(&Journal::default(), &[&form("a", "?")]);
+        let error = journal.merge(Some(&answers)).unwrap_err();
+        assert_eq!(error.code, -32602, "{answers}");
+        assert!(error.message.contains(place), "{answers}: {}", error.message);
+    }
+}
+
+/// M10: the same key twice counts once, and it is the first that counts, wherever it is looked at.
+#[test]
+fn of_two_answers_under_one_key_the_first_counts() {
+    let text = format!("{{\"a\":{},\"a\":{}}}", accept(1), accept(2));
+    let mut journal = next_round(&Journal::default(), &[&form("a", "?")]);
+    journal.merge(Some(&RawValue::from_string(text).unwrap())).unwrap();
+    let Some(Answer::Accepted(content)) = ask(&mut journal, &form("a", "?")) else { panic!("an answer") };
+    assert_eq!(content["n"], 1);
+}
+
+/// M24: state of the author's own is replaced as a whole, and is apart from anything that has a key, also an empty
+/// one.
+#[test]
+fn own_state_is_apart_from_the_empty_key() {
+    let nameless = form("", "?");
+    let mut journal = answered(&[&nameless], &json!({ "": accept(1) }));
+    assert_eq!(journal.state(), None);
+    journal.set_state("1");
+    journal.set_state("2");
+    assert!(ask(&mut journal, &nameless).is_some());
+    let mut journal = next_round(&journal, &[]);
+    assert_eq!(journal.state(), Some("2"));
+    assert!(ask(&mut journal, &nameless).is_some());
+    journal.forget("");
+    assert_eq!(journal.state(), Some("2"));
+}
+
+/// A7: whoever looks twice can tell.
+#[test]
+fn a_second_look_shows() {
+    let mut journal = answered(&[&form("a", "?")], &json!({ "a": accept(1) }));
+    assert!(!journal.peek("a").unwrap().used, "a peek leaves no mark");
+    assert!(!journal.find("a").unwrap().used);
+    assert!(journal.find("a").unwrap().used);
+    assert!(!next_round(&journal, &[]).find("a").unwrap().used, "a new round begins afresh");
+    journal.remember(Kind::Step, "s", None, "1");
+    assert!(journal.find("s").unwrap().used, "what this run made it has used");
+}
+
+/// S8: the entry that takes the most room is found, also after it was forgotten.
+#[test]
+fn the_largest_entry_is_found() {
+    let mut journal = Journal::default();
+    assert_eq!(journal.largest(), None);
+    journal.remember(Kind::Step, "small", None, "1");
+    journal.remember(Kind::Step, "large", None, "123456");
+    assert_eq!(journal.largest(), Some(("large", 6)));
+    journal.forget("large");
+    assert_eq!(journal.largest(), Some(("small", 1)));
+}
+
+fn entries() -> impl Strategy<Value = Vec<(u8, String, [u8; 16], String)>> {
+    proptest::collection::vec((0_u8..5, ".{0,12}", any::<[u8; 16]>(), ".{0,200}"), 0..12)
+}
+
+proptest! {
+    /// M24: what is remembered is there in the next round as it was, in any text, and what was forgotten is not.
+    #[test]
+    fn what_is_written_is_read(entries in entries(), forgotten in any::<u16>(), rounds in 0..40_u8) {
+        let kinds = [Kind::Given, Kind::Settled, Kind::Step, Kind::Failed, Kind::Passed];
+        let mut journal = Journal::default();
+        for _ in 0..rounds {
+            journal.count_round();
+        }
+        for (index, (kind, key, pin, value)) in entries.iter().enumerate() {
+            let key = format!("{index}{key}");
+            journal.remember(kinds[usize::from(*kind)], &key, Some(Digest::from_bytes(*pin)), value);
+        }
+        for (index, (_, key, ..)) in entries.iter().enumerate() {
+            if forgotten >> index & 1 == 1 {
+                journal.forget(&format!("{index}{key}"));
+            }
+        }
+        let mut read = next_round(&journal, &[]);
+        prop_assert_eq!(read.count_round(), u32::from(rounds) + 1);
+        for (index, (kind, key, pin, value)) in entries.iter().enumerate() {
+            let found = read.find(&format!("{index}{key}")).map(|found| (found.kind, found.pin, found.value.to_owned()));
+            let kept = (kinds[usize::from(*kind)], Digest::from_bytes(*pin), value.clone());
+            prop_assert_eq!(found, (forgotten >> index & 1 == 0).then_some(kept));
+        }
+        // Written again, the bytes are the same: a round that adds nothing costs nothing.
+        prop_assert_eq!(read.encode([]).len(), next_round(&journal, &[]).encode([]).len());
+    }
+
+    /// S3: bytes that are not a journal are refused or read, and never panic.
+    #[test]
+    fn any_bytes_are_read_or_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), ours in any::<bool>()) {
+        if let (true, Some(first)) = (ours, bytes.first_mut()) {
+            *first = 1;
+        }
+        if let Ok(mut journal) = Journal::decode(bytes) {
+            let _ = journal.merge(Some(&raw(&json!({ "a": {} }))));
+            let _ = journal.encode([]);
+        }
+    }
+
+    /// S3: a journal that was cut short is refused, or is one with fewer entries.
+    #[test]
+    fn a_journal_cut_short_does_not_gain_entries(entries in entries(), cut in any::<proptest::sample::Index>()) {
+        let mut journal = Journal::default();
+        for (index, (_, key, pin, value)) in entries.iter().enumerate() {
+            journal.remember(Kind::Step, &format!("{index}{key}"), Some(Digest::from_bytes(*pin)), value);
+        }
+        let whole = journal.encode([]);
+        if let Ok(cut) = Journal::decode(whole[..cut.index(whole.len())].to_vec()) {
+            prop_assert!(whole.starts_with(&cut.encode([])));
+        }
+    }
+}

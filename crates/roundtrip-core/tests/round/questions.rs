@@ -1,0 +1,90 @@
+use std::collections::BTreeSet;
+
+use roundtrip_core::wire::{CreateMessageRequestParams, IncludeContext};
+
+use super::*;
+
+fn url(message: &'static str, url: &str) -> Question {
+    Question::new("k", Asks::Url { message: message.into(), url: url.to_owned() })
+}
+
+fn sample(max_tokens: u64) -> Question {
+    Question::new(
+        "k",
+        Asks::Sample(Box::new(CreateMessageRequestParams { max_tokens, ..Default::default() })),
+    )
+}
+
+/// A6: a question's pin changes with its kind, its schema, its wording and its address, and with nothing else.
+#[test]
+fn pins_tell_questions_apart() {
+    let other_form = {
+        let schema = json!({ "type": "object", "properties": { "n": { "type": "integer", "minimum": 0 } } });
+        let form = Cow::Owned(Definition::new(serde_json::from_value(schema).unwrap()));
+        Question::new("k", Asks::Form { message: "?".into(), form })
+    };
+    let different = [
+        form("k", "?"),
+        form("k", "??"),
+        form("k", "?").identity("i"),
+        form("k", "?").identity("j"),
+        other_form,
+        url("?", "https://a.example"),
+        url("?", "https://b.example"),
+        url("??", "https://a.example"),
+        url("?", "https://a.example").identity("i"),
+        sample(1),
+        sample(2),
+        sample(2).identity("i"),
+        Question::new("k", Asks::Roots),
+        Question::new("k", Asks::Roots).identity("i"),
+    ];
+    let pins: BTreeSet<[u8; 16]> = different.iter().map(|question| *question.pin().as_bytes()).collect();
+    assert_eq!(pins.len(), different.len());
+    assert_eq!(form("k", "?").pin(), form("other", "?").pin(), "the key is apart from it");
+    assert_eq!(form("k", "a").identity("i").pin(), form("k", "b").identity("i").pin());
+    assert_eq!(
+        url("a", "https://a.example").identity("i").pin(),
+        url("b", "https://b.example").identity("i").pin()
+    );
+    assert_eq!(sample(1).identity("i").pin(), sample(2).identity("i").pin());
+}
+
+/// A6: pins are the same in every release: a rolling upgrade must not ask everything again.
+#[test]
+fn pins_are_frozen() {
+    let pins = [
+        form("k", "How many?"),
+        url("Sign in", "https://id.example"),
+        sample(7),
+        Question::new("k", Asks::Roots),
+    ];
+    let pins = pins.map(|question| format!("{:?}", question.pin()));
+    assert_eq!(
+        pins,
+        [
+            "ee0861cdfe3f80116032c7665152e0fe",
+            "44e4ac4cc8d5d2ba7bb4f89827bcf10a",
+            "107c9dec7a823f30c02e607efab9a08d",
+            "950b5d370e2e418d48b997184afb49a5"
+        ]
+    );
+}
+
+/// M7: each kind needs its own capability, and no more.
+#[test]
+fn each_kind_needs_its_own_capability() {
+    let needs = |question: &Question| serde_json::to_value(question.needs()).unwrap();
+    assert_eq!(needs(&form("k", "?")), json!({ "elicitation": { "form": {} } }));
+    assert_eq!(needs(&url("?", "https://a.example")), json!({ "elicitation": { "url": {} } }));
+    assert_eq!(needs(&sample(1)), json!({ "sampling": {} }));
+    assert_eq!(needs(&Question::new("k", Asks::Roots)), json!({ "roots": {} }));
+    for (context, needed) in [
+        (IncludeContext::None, json!({ "sampling": {} })),
+        (IncludeContext::ThisServer, json!({ "sampling": { "context": {} } })),
+        (IncludeContext::AllServers, json!({ "sampling": { "context": {} } })),
+    ] {
+        let params = CreateMessageRequestParams { include_context: Some(context), ..Default::default() };
+        assert_eq!(needs(&Question::new("k", Asks::Sample(Box::new(params)))), needed);
+    }
+}
