@@ -44,3 +44,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", result.content[0].as_text().unwrap_or_default());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_survives_a_replay() {
+        let server = Server::new("bookings", "1.0.0").tool(Tool::new("book_table", book));
+        let call = roundtrip::testing::replay(server).tool("book_table", json!({ "restaurant": "Nopa" }));
+        let script =
+            call.accept("party", json!({ "people": 2 })).accept("when", json!({ "date": "2026-12-24" }));
+        assert_eq!(script.await.unwrap()["content"][0]["text"], "Nopa for 2 on 2026-12-24");
+    }
+}

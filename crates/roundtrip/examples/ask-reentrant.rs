@@ -32,3 +32,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", result.content[0].as_text().unwrap_or_default());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_survives_a_replay() {
+        let server = Server::new("bookings", "1.0.0").tool(Tool::new("book_table", book));
+        let call = roundtrip::testing::replay(server).tool("book_table", json!({ "restaurant": "Nopa" }));
+        let result = call.accept("party", json!({ "people": 2 })).await.unwrap();
+        assert_eq!(result["content"][0]["text"], "Nopa for 2 in round 2");
+    }
+}

@@ -36,3 +36,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", call.await?.content[0].as_text().unwrap_or_default());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_survives_a_replay() {
+        let server = Server::new("greeter", "1.0.0").tool(Tool::new("greet", greet));
+        let call = roundtrip::testing::replay(server).tool("greet", json!({}));
+        let script = call
+            .accept("name", json!({ "name": "Ada" }))
+            .say("greeting", "Hi")
+            .roots("roots", &["file:///a"]);
+        assert_eq!(script.await.unwrap()["content"][0]["text"], "Hi, Ada! You work on 1 folder.");
+    }
+}

@@ -37,3 +37,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_survives_a_replay() {
+        let server = Server::new("bookings", "1.0.0").tool(Tool::new("book_table", book));
+        let call = roundtrip::testing::replay(server).tool("book_table", json!({}));
+        let result = call.accept("party", json!({ "people": 3 })).await.unwrap();
+        assert_eq!(result["content"][0]["text"], "a table for 3");
+    }
+}

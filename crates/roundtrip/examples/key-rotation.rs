@@ -37,3 +37,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_survives_a_replay() {
+        let server = Server::new("files", "1.0.0").tool(Tool::new("delete", delete));
+        let call = roundtrip::testing::replay(server).tool("delete", json!({}));
+        let result = call.accept("sure", json!({ "confirm": false })).await.unwrap();
+        assert_eq!(result["content"][0]["text"], "kept");
+    }
+}

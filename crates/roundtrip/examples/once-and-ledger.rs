@@ -49,3 +49,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("with a ledger: {} payment", bank.count("payment"));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_survives_a_replay() {
+        let bank = Effects::new();
+        let server = Server::new("shop", "1.0.0").tool(Tool::new("pay", pay)).state(bank.clone());
+        let call = roundtrip::testing::replay(server).tool("pay", json!({})).effects(&bank);
+        let result = call.accept("sure", json!({ "confirm": true })).await.unwrap();
+        assert_eq!(result["content"][0]["text"], "paid");
+    }
+}

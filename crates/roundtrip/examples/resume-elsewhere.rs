@@ -48,3 +48,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_survives_a_replay() {
+        let server = Server::new("reports", "1.0.0").tool(Tool::new("publish", publish));
+        let call = roundtrip::testing::replay(server).tool("publish", json!({}));
+        let result = call.accept("sure", json!({ "confirm": false })).await.unwrap();
+        assert_eq!(result["content"][0]["text"], "kept back");
+    }
+}

@@ -120,3 +120,52 @@ async fn prompt(ask: Ask) -> Result<String, AskError> {
     let Context { context } = ask.form("user_context", "What is the context?").await?;
     Ok(format!("Consider this context: {context}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use roundtrip::testing::{Replay, replay};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn tool(name: &str) -> Replay {
+        let name = format!("test_input_required_result_{name}");
+        replay(offer(Server::new("fixtures", "1"))).tool(&name, json!({}))
+    }
+
+    async fn text(script: Replay) -> Value {
+        script.await.unwrap()["content"][0]["text"].clone()
+    }
+
+    /// A11: every fixture that asks survives being dropped, repeated and having its replies lost.
+    #[tokio::test]
+    async fn fixtures_survive_a_replay() {
+        let ada = json!({ "name": "Ada" });
+        assert_eq!(text(tool("elicitation").accept("user_name", &ada)).await, "Hello, Ada!");
+        assert_eq!(text(tool("sampling").say("capital_question", "Paris")).await, "the model said: Paris");
+        assert_eq!(text(tool("list_roots").roots("client_roots", &["file:///a"])).await, "1 roots");
+        assert_eq!(
+            text(tool("request_state").accept("confirm", json!({ "ok": true }))).await,
+            "state-ok: true"
+        );
+        assert_eq!(
+            text(tool("tampered_state").accept("confirm", json!({ "ok": false }))).await,
+            "state-ok: false"
+        );
+        let three = |name: &str| {
+            tool(name)
+                .accept("user_name", json!({ "name": "Ada" }))
+                .say("greeting", "Hi")
+                .roots("client_roots", &[])
+        };
+        assert_eq!(text(three("multiple_inputs")).await, "Ada: Hi (0 roots)");
+        let all = "name: Some(\"Ada\"), model: Some(\"Hi\"), roots: Some(0)";
+        assert_eq!(text(three("capabilities")).await, all);
+        let rounds = tool("multi_round").accept("step1", &ada).accept("step2", json!({ "color": "green" }));
+        assert_eq!(text(rounds).await, "Ada likes green");
+        let prompt = replay(offer(Server::new("fixtures", "1")))
+            .prompt("test_input_required_result_prompt", json!({}));
+        let result = prompt.accept("user_context", json!({ "context": "tests" })).await.unwrap();
+        assert_eq!(result["messages"][0]["content"]["text"], "Consider this context: tests");
+    }
+}

@@ -9,7 +9,8 @@ mod prompts;
 mod resources;
 mod tools;
 
-use roundtrip::Server;
+use roundtrip::server::KeysError;
+use roundtrip::{Keyring, Server};
 
 /// A picture of one pixel, and a wave file without a sound.
 const PNG: &str =
@@ -22,13 +23,21 @@ fn server() -> Server {
     asking::offer(resources::offer(prompts::offer(tools::offer(server))))
 }
 
+/// With the keys of `ROUNDTRIP_KEYS`, so that several processes can finish each other's flows; else with its own.
+fn sealed(server: Server) -> Result<Server, KeysError> {
+    match std::env::var_os("ROUNDTRIP_KEYS") {
+        Some(_) => Ok(server.seal(Keyring::from_env("ROUNDTRIP_KEYS")?)),
+        None => Ok(server),
+    }
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().any(|argument| argument == "--stdio") {
-        return Ok(server().serve_stdio().await?);
+        return Ok(sealed(server())?.serve_stdio().await?);
     }
     let port = std::env::var("PORT").unwrap_or_else(|_| "3001".into()).parse()?;
-    let bound = server().into_http()?.bind(("127.0.0.1", port)).await?;
+    let bound = sealed(server())?.into_http()?.bind(("127.0.0.1", port)).await?;
     println!("listening on http://{}/mcp", bound.local_addr()?);
     Ok(bound.await?)
 }
