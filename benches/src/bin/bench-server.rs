@@ -2,8 +2,10 @@
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
+use std::borrow::Cow;
+
 use roundtrip::wire::ToolAnnotations;
-use roundtrip::{Args, Server, Tool};
+use roundtrip::{Args, Ask, Form, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,9 +19,43 @@ async fn echo(Args(Echo { text }): Args<Echo>) -> String {
     text
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Deploy {
+    service: String,
+    env: String,
+    #[serde(default = "once")]
+    rounds: u32,
+}
+
+fn once() -> u32 {
+    1
+}
+
+#[derive(Form)]
+struct Confirm {
+    approve: bool,
+    reason: String,
+}
+
+/// Asks as often as it is told to, one question a round.
+async fn deploy(Args(Deploy { service, env, rounds }): Args<Deploy>, ask: Ask) -> Result<String, ToolError> {
+    let mut last_reason = String::new();
+    for round in 1..=rounds {
+        let key = if round == 1 { Cow::Borrowed("confirm") } else { Cow::Owned(format!("confirm-{round}")) };
+        let Confirm { approve, reason } = ask.form(key, format!("Deploy {service} to {env}?")).await?;
+        if !approve {
+            return Err(ToolError::new(format!("not deployed: {reason}")));
+        }
+        last_reason = reason;
+    }
+    Ok(format!("deployed {service} to {env} after {rounds} answers: {last_reason}"))
+}
+
 fn server(fillers: usize) -> Server {
     let server = Server::new("bench-server", env!("CARGO_PKG_VERSION"))
-        .tool(Tool::new("echo", echo).description("Say what was said"));
+        .tool(Tool::new("echo", echo).description("Say what was said"))
+        .tool(Tool::new("deploy", deploy).description("Deploy a service, once it is confirmed"))
+        .max_rounds(100);
     (0..fillers).fold(server, |server, number| {
         let hints = ToolAnnotations { read_only_hint: Some(true), ..ToolAnnotations::default() };
         let filler =
