@@ -12,16 +12,24 @@ fn load(words: &[&str]) -> io::Result<Output> {
 #[test]
 fn measures_the_yardstick_in_every_scenario() {
     let limit = concat!("limit=", env!("CARGO_BIN_EXE_limit"));
-    let output =
-        load(&["--calls", "300", "--rounds", "1", "--connections", "100", "--format", "markdown", limit])
-            .unwrap();
+    let few = ["--calls", "300", "--rounds", "1", "--connections", "100", "--abandoned", "300"];
+    let output = load(&[&few[..], &["--format", "markdown", limit]].concat()).unwrap();
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{complained}");
-    for title in ["A plain call", "10,000 tools", "tools/list of 1,000 tools", "Memory", "stdio"] {
+    for title in [
+        "A plain call",
+        "A flow of one question",
+        "A flow of 50 rounds",
+        "10,000 tools",
+        "tools/list of 1,000 tools",
+        "Memory",
+        "Abandoned flows",
+        "stdio",
+    ] {
         assert!(said.contains(title), "{title} is missing from:\n{said}");
     }
-    assert_eq!(said.lines().filter(|line| line.starts_with("| limit")).count(), 5, "{said}");
+    assert_eq!(said.lines().filter(|line| line.starts_with("| limit")).count(), 8, "{said}");
     assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
 }
 

@@ -15,6 +15,11 @@
 //! `--tools N` adds N tools that are never called. The macros cannot make tools at run time, so a server with
 //! such tools keeps its router in a field, built once; untuned, each POST gets a copy of it. That is kinder than
 //! the documentation's `new()` in the service factory, which would build all N routes again for each POST.
+//!
+//! A tool that asks returns its question and reads the answers of the next round by hand. `RequestStateCodec` signs
+//! the state and binds it to the call; unlike the other servers' it can be read by whoever carries it.
+
+mod deploy;
 
 use std::{env, error::Error, sync::Arc};
 
@@ -23,8 +28,10 @@ use rmcp::{
     ServerHandler, ServiceExt,
     handler::server::{
         router::tool::{CallToolHandlerExt, ToolRouter},
+        tool::{InputResponses, RequestState},
         wrapper::Parameters,
     },
+    model::{CallToolResponse, ErrorData, RequestStateCodec},
     schemars, tool, tool_handler, tool_router,
     transport::{
         io::stdio_pipes,
@@ -36,20 +43,34 @@ use rmcp::{
 };
 use serde::Deserialize;
 
+use deploy::DeployArguments;
+
 #[derive(Deserialize, schemars::JsonSchema)]
 struct EchoArguments {
     /// What to say back.
     text: String,
 }
 
-/// The server of the documentation: no state, nothing but macros.
-struct Documented;
+/// The server of the documentation: nothing but macros.
+struct Documented {
+    codec: Arc<RequestStateCodec>,
+}
 
 #[tool_router]
 impl Documented {
     #[tool(description = "Says back what it is told")]
     fn echo(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {
         text
+    }
+
+    #[tool(description = "Deploys a service, once it is confirmed")]
+    async fn deploy(
+        &self,
+        Parameters(arguments): Parameters<DeployArguments>,
+        RequestState(state): RequestState,
+        InputResponses(answers): InputResponses,
+    ) -> Result<CallToolResponse, ErrorData> {
+        deploy::deploy(&self.codec, &arguments, state, answers)
     }
 }
 
@@ -60,6 +81,7 @@ impl ServerHandler for Documented {}
 #[derive(Clone)]
 struct Prepared {
     router: Arc<ToolRouter<Prepared>>,
+    codec: Arc<RequestStateCodec>,
 }
 
 #[tool_router]
@@ -69,11 +91,21 @@ impl Prepared {
         text
     }
 
+    #[tool(description = "Deploys a service, once it is confirmed")]
+    async fn deploy(
+        &self,
+        Parameters(arguments): Parameters<DeployArguments>,
+        RequestState(state): RequestState,
+        InputResponses(answers): InputResponses,
+    ) -> Result<CallToolResponse, ErrorData> {
+        deploy::deploy(&self.codec, &arguments, state, answers)
+    }
+
     fn filler(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {
         text
     }
 
-    fn new(fillers: usize) -> Self {
+    fn new(fillers: usize, codec: Arc<RequestStateCodec>) -> Self {
         let mut router = Self::tool_router();
         for number in 0..fillers {
             router = router.with_route(
@@ -83,11 +115,11 @@ impl Prepared {
                     .parameters::<EchoArguments>(),
             );
         }
-        Self { router: Arc::new(router) }
+        Self { router: Arc::new(router), codec }
     }
 
     fn copy(&self) -> Self {
-        Self { router: Arc::new((*self.router).clone()) }
+        Self { router: Arc::new((*self.router).clone()), codec: Arc::clone(&self.codec) }
     }
 }
 
@@ -111,24 +143,27 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn serve_stdio(tuned: bool) -> Result<(), Box<dyn Error>> {
+    let codec = deploy::codec()?;
     if tuned {
-        Prepared::new(0).serve(stdio_pipes()).await?.waiting().await?;
+        Prepared::new(0, codec).serve(stdio_pipes()).await?.waiting().await?;
     } else {
-        Documented.serve(stdio()).await?.waiting().await?;
+        Documented { codec }.serve(stdio()).await?.waiting().await?;
     }
     Ok(())
 }
 
 async fn serve_http(tuned: bool, port: u16, fillers: usize) -> Result<(), Box<dyn Error>> {
+    let codec = deploy::codec()?;
     if tuned {
         let config =
             StreamableHttpServerConfig::default().with_json_response(true).with_legacy_session_mode(false);
-        let server = Prepared::new(fillers);
+        let server = Prepared::new(fillers, codec);
         listen(port, config, move || server.clone()).await
     } else if fillers == 0 {
-        listen(port, StreamableHttpServerConfig::default(), || Documented).await
+        let server = move || Documented { codec: Arc::clone(&codec) };
+        listen(port, StreamableHttpServerConfig::default(), server).await
     } else {
-        let server = Prepared::new(fillers);
+        let server = Prepared::new(fillers, codec);
         listen(port, StreamableHttpServerConfig::default(), move || server.copy()).await
     }
 }

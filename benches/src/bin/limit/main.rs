@@ -5,15 +5,17 @@
 //! limit stdio
 //! ```
 //!
-//! It is written against hyper and serde_json alone, with no SDK in between, and does what revision 2026-07-28
+//! It is written against hyper, serde_json and an AEAD alone, with no SDK in between, and does what revision 2026-07-28
 //! requires of any server that answers `tools/call` and `tools/list`: it parses the envelope, requires the
-//! request's `_meta`, compares the mirrored headers with the body, and checks `Origin` and `Content-Type`. What
-//! another server costs beyond this is the price of its abstractions. PORT 0 picks a free port, and
-//! `listening on 127.0.0.1:PORT` says which; `--tools N` registers N more tools beside `echo`.
+//! request's `_meta`, compares the mirrored headers with the body, and checks `Origin` and `Content-Type`. Its
+//! tool `deploy` asks, and seals what it must know again into the `requestState`. What another server costs beyond
+//! this is the price of its abstractions. PORT 0 picks a free port, and
+//! `listening on 127.0.0.1:PORT` says which; `--tools N` registers N more tools.
 //!
 //! On stdio it reads and writes in blocking calls on one thread: with nothing to wait for but its peer, a
 //! runtime would only add cost.
 
+mod flow;
 mod http;
 mod message;
 mod stdio;

@@ -30,6 +30,10 @@ pub(crate) struct Params<'a> {
     pub(crate) name: Option<Text<'a>>,
     #[serde(borrow)]
     pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow, rename = "requestState")]
+    pub(crate) request_state: Option<Text<'a>>,
+    #[serde(borrow, rename = "inputResponses")]
+    pub(crate) input_responses: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
     pub(crate) meta: Option<Meta<'a>>,
 }
@@ -44,7 +48,7 @@ pub(crate) struct Meta<'a> {
 }
 
 /// A string that is borrowed unless it holds escapes; serde borrows no `Cow` inside an `Option` by itself.
-#[derive(Deserialize)]
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 /// Keeps a `null` id apart from none at all: the one is an error, the other a notification.
@@ -64,6 +68,12 @@ pub(crate) struct Refusal {
 impl Refusal {
     pub(crate) const fn new(status: u16, code: i32, message: &'static str) -> Self {
         Self { status, code, message, data: None }
+    }
+
+    /// The client must have declared what it lacks, given as JSON, to be asked this.
+    pub(crate) fn lacks(capabilities: &str) -> Self {
+        let data = format!(r#"{{"requiredCapabilities":{capabilities}}}"#);
+        Self { data: Some(data), ..Self::new(400, -32021, "the client lacks a capability") }
     }
 
     fn unsupported(requested: &str) -> Self {

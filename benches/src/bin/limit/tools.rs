@@ -1,15 +1,22 @@
 //! The tools, and the answers to `tools/call` and `tools/list`.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, error::Error};
 
 use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 
-use crate::message::{Message, Refusal, Text, write_string};
+use crate::{
+    flow::Flows,
+    message::{Message, Params, Refusal, Text, write_string},
+};
 
-type Tool = fn(&mut Vec<u8>, Option<&RawValue>) -> Result<(), Refusal>;
+#[derive(Clone, Copy)]
+enum Tool {
+    Echo,
+    Deploy,
+}
 
-const SERVER_INFO: &str = concat!(
+pub(crate) const SERVER_INFO: &str = concat!(
     r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"limit","version":""#,
     env!("CARGO_PKG_VERSION"),
     r#""}}"#
@@ -19,33 +26,43 @@ const SERVER_INFO: &str = concat!(
 pub(crate) struct Tools {
     by_name: HashMap<String, Tool>,
     listed: String,
+    flows: Flows,
 }
 
 impl Tools {
-    /// `echo` and as many tools that nobody calls.
-    pub(crate) fn new(fillers: usize) -> serde_json::Result<Self> {
-        let mut by_name: HashMap<String, Tool> = HashMap::new();
+    /// `echo`, `deploy` and as many tools that nobody calls.
+    pub(crate) fn new(fillers: usize) -> Result<Self, Box<dyn Error>> {
+        let text = json!({
+            "type": "object",
+            "properties": { "text": { "type": "string", "description": "What to say back." } },
+            "required": ["text"],
+        });
+        let deployment = json!({
+            "type": "object",
+            "properties": {
+                "service": { "type": "string" },
+                "env": { "type": "string" },
+                "rounds": { "type": "integer", "minimum": 0, "default": 1 },
+            },
+            "required": ["service", "env"],
+        });
+        let tools = [
+            ("echo".to_owned(), "Says back what it is told", &text, Tool::Echo),
+            ("deploy".to_owned(), "Deploys a service, once it is confirmed", &deployment, Tool::Deploy),
+        ];
+        let fillers = (0..fillers)
+            .map(|n| (format!("filler_{n:05}"), "A tool that is never called", &text, Tool::Echo));
+        let mut by_name = HashMap::new();
         let mut listed = Vec::new();
-        let fillers = (0..fillers).map(|n| (format!("filler_{n:05}"), "A tool that is never called"));
-        for (name, description) in
-            [("echo".to_owned(), "Says back what it is told")].into_iter().chain(fillers)
-        {
-            listed.push(json!({
-                "name": name,
-                "description": description,
-                "inputSchema": {
-                    "type": "object",
-                    "properties": { "text": { "type": "string", "description": "What to say back." } },
-                    "required": ["text"],
-                },
-            }));
-            by_name.insert(name, echo);
+        for (name, description, schema, tool) in tools.into_iter().chain(fillers) {
+            listed.push(json!({ "name": name, "description": description, "inputSchema": schema }));
+            by_name.insert(name, tool);
         }
         let listed = serde_json::to_string(&listed)?;
         let listed = format!(
             r#","result":{{"resultType":"complete","tools":{listed},"ttlMs":0,"cacheScope":"public",{SERVER_INFO}}}}}"#
         );
-        Ok(Self { by_name, listed })
+        Ok(Self { by_name, listed, flows: Flows::new()? })
     }
 
     /// Answers a request whose metadata has been checked.
@@ -63,18 +80,16 @@ impl Tools {
     }
 
     fn call(&self, out: &mut Vec<u8>, message: &Message<'_>, id: &str) -> Result<(), Refusal> {
-        let params = message.params.as_ref();
-        let name = params.and_then(|params| params.name.as_ref());
-        let tool = name.and_then(|name| self.by_name.get(&*name.0));
+        let params = message.params.as_ref().ok_or(Refusal::new(200, -32602, "no such tool"))?;
+        let tool = params.name.as_ref().and_then(|name| self.by_name.get(&*name.0));
         let tool = tool.ok_or(Refusal::new(200, -32602, "no such tool"))?;
-        let arguments = params.and_then(|params| params.arguments);
-        out.reserve(256 + arguments.map_or(0, |raw| raw.get().len()));
+        out.reserve(256 + params.arguments.map_or(0, |raw| raw.get().len()));
         write_head(out, id);
-        out.extend_from_slice(br#","result":{"resultType":"complete","content":["#);
-        tool(out, arguments)?;
-        out.extend_from_slice(b"],");
-        out.extend_from_slice(SERVER_INFO.as_bytes());
-        out.extend_from_slice(b"}}");
+        match tool {
+            Tool::Echo => echo(out, params)?,
+            Tool::Deploy => self.flows.deploy(out, params)?,
+        }
+        out.push(b'}');
         Ok(())
     }
 }
@@ -84,16 +99,26 @@ fn write_head(out: &mut Vec<u8>, id: &str) {
     out.extend_from_slice(id.as_bytes());
 }
 
-fn echo(out: &mut Vec<u8>, arguments: Option<&RawValue>) -> Result<(), Refusal> {
+/// Writes the result of a call that is over.
+pub(crate) fn write_text(out: &mut Vec<u8>, text: &str, is_error: bool) {
+    out.extend_from_slice(br#","result":{"resultType":"complete","content":[{"type":"text","text":"#);
+    write_string(out, text);
+    out.extend_from_slice(b"}],");
+    if is_error {
+        out.extend_from_slice(br#""isError":true,"#);
+    }
+    out.extend_from_slice(SERVER_INFO.as_bytes());
+    out.push(b'}');
+}
+
+fn echo(out: &mut Vec<u8>, params: &Params<'_>) -> Result<(), Refusal> {
     #[derive(Deserialize)]
     struct Arguments<'a> {
         #[serde(borrow)]
         text: Text<'a>,
     }
-    let arguments = arguments.and_then(|raw| serde_json::from_str::<Arguments<'_>>(raw.get()).ok());
+    let arguments = params.arguments.and_then(|raw| serde_json::from_str::<Arguments<'_>>(raw.get()).ok());
     let arguments = arguments.ok_or(Refusal::new(200, -32602, "echo needs a text"))?;
-    out.extend_from_slice(br#"{"type":"text","text":"#);
-    write_string(out, &arguments.text.0);
-    out.push(b'}');
+    write_text(out, &arguments.text.0, false);
     Ok(())
 }

@@ -10,6 +10,7 @@ use tokio::{
 
 use crate::{
     Fail,
+    flow::{self, Retries},
     request::{Ask, Request, TEXT, check, digits},
 };
 
@@ -19,6 +20,7 @@ pub(crate) struct Connection {
     stream: TcpStream,
     ask: Ask,
     request: Request,
+    retries: Retries,
     received: Vec<u8>,
     body: Vec<u8>,
     /// The length of the answer that was checked in full.
@@ -35,13 +37,19 @@ impl Connection {
     pub(crate) async fn open(address: SocketAddr, ask: Ask) -> Result<Self, Fail> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        let request = Request::http(ask, &address.to_string());
-        Ok(Self { stream, ask, request, received: Vec::new(), body: Vec::new(), length: None })
+        let host = address.to_string();
+        let (request, retries) = (Request::http(ask, &host), Retries::new(ask, &host));
+        Ok(Self { stream, ask, request, retries, received: Vec::new(), body: Vec::new(), length: None })
     }
 
-    /// Asks once and checks the answer.
+    /// Asks once, however many rounds that takes, and checks every answer.
     pub(crate) async fn call(&mut self, number: usize) -> Result<(), Fail> {
         self.stream.write_all(self.request.number(number)).await?;
+        match self.ask {
+            Ask::Flow(rounds) => return self.flow(number, rounds, true).await,
+            Ask::Abandoned => return self.flow(number, 1, false).await,
+            Ask::Echo | Ask::List(_) => {}
+        }
         let head = self.receive().await?;
         let right = match (self.length, self.ask) {
             (None, _) => {
@@ -50,13 +58,38 @@ impl Connection {
                 true
             }
             (Some(_), Ask::Echo) => contains_text(&self.body, number),
-            (Some(length), Ask::List(_)) => self.body.len() == length,
+            (Some(length), _) => self.body.len() == length,
         };
-        if right {
-            Ok(())
-        } else {
-            Err(format!("a wrong answer: {}", String::from_utf8_lossy(&self.body)).into())
+        if right { Ok(()) } else { Err(self.wrong()) }
+    }
+
+    /// Goes through the rounds of a flow that has begun, up to its end if it is to be answered.
+    async fn flow(&mut self, number: usize, rounds: usize, answered: bool) -> Result<(), Fail> {
+        for round in 0..=rounds {
+            let events = self.receive().await?.events;
+            let body = str::from_utf8(if events { last_event(&self.body) } else { &self.body })?;
+            if self.length.is_none() {
+                flow::check(body, number, round, rounds)?;
+            }
+            if round == rounds {
+                if !flow::is_over(body, number, rounds) {
+                    return Err(self.wrong());
+                }
+            } else {
+                let Some(state) = flow::question(body, number, round + 1) else { return Err(self.wrong()) };
+                if !answered {
+                    break;
+                }
+                let retry = self.retries.answer(number, rounds, round + 1, state);
+                self.stream.write_all(retry.as_bytes()).await?;
+            }
         }
+        self.length = Some(self.body.len());
+        Ok(())
+    }
+
+    fn wrong(&self) -> Fail {
+        format!("a wrong answer: {}", String::from_utf8_lossy(&self.body)).into()
     }
 
     /// Receives one answer, its body put together in `self.body`.

@@ -23,21 +23,21 @@ const MANY: usize = 2_500;
 /// Valgrind slows a server down some fifty times.
 const WINDOW: Duration = Duration::from_secs(300);
 
-/// User-mode instructions per call, and what counted them.
-pub(crate) async fn instructions(contender: &Contender) -> Result<f64, Fail> {
+/// User-mode instructions per call or flow.
+pub(crate) async fn instructions(contender: &Contender, ask: Ask) -> Result<f64, Fail> {
     progress(&format!("counting instructions of {}", contender.name));
     if by_processor() {
-        return perf(contender).await;
+        return perf(contender, ask).await;
     }
     let tool = ["--tool=callgrind", "--callgrind-out-file=/dev/null"];
-    difference(contender, &tool, |line| line.split_once("Collected :").map(|(_, count)| count)).await
+    difference(contender, ask, &tool, |line| line.split_once("Collected :").map(|(_, count)| count)).await
 }
 
-/// Heap allocations per call.
-pub(crate) async fn allocations(contender: &Contender) -> Result<f64, Fail> {
+/// Heap allocations per call or flow.
+pub(crate) async fn allocations(contender: &Contender, ask: Ask) -> Result<f64, Fail> {
     progress(&format!("counting allocations of {}", contender.name));
     let tool = ["--tool=memcheck", "--leak-check=no", "--undef-value-errors=no"];
-    difference(contender, &tool, |line| {
+    difference(contender, ask, &tool, |line| {
         let (_, usage) = line.split_once("total heap usage:")?;
         usage.split_once(" allocs").map(|(count, _)| count)
     })
@@ -59,11 +59,11 @@ fn counted(line: &str) -> Option<f64> {
     line.contains("instructions").then(|| line.split(',').next()?.parse().ok())?
 }
 
-async fn perf(contender: &Contender) -> Result<f64, Fail> {
+async fn perf(contender: &Contender, ask: Ask) -> Result<f64, Fail> {
     const CALLS: usize = 20_000;
     let log = log_file("perf");
     let (server, address) = Server::http(contender, 0, &[]).await?;
-    let mut fleet = Fleet::open(address, Ask::Echo, CONNECTIONS).await?;
+    let mut fleet = Fleet::open(address, ask, CONNECTIONS).await?;
     fleet.ask(FEW, WINDOW).await?;
     let mut command = Command::new("perf");
     command
@@ -82,6 +82,7 @@ async fn perf(contender: &Contender) -> Result<f64, Fail> {
 
 async fn difference(
     contender: &Contender,
+    ask: Ask,
     tool: &[&str],
     count: impl Fn(&str) -> Option<&str>,
 ) -> Result<f64, Fail> {
@@ -94,7 +95,7 @@ async fn difference(
         let mut under = vec!["valgrind".to_owned(), format!("--log-file={}", log.display())];
         under.extend(tool.iter().map(|&word| word.to_owned()));
         let (server, address) = Server::http(contender, 0, &under).await?;
-        let mut fleet = Fleet::open(address, Ask::Echo, CONNECTIONS).await?;
+        let mut fleet = Fleet::open(address, ask, CONNECTIONS).await?;
         let answered = fleet.ask(calls, WINDOW).await?;
         if answered != calls {
             return Err(format!("only {answered} of {calls} calls were answered in time").into());

@@ -1,7 +1,8 @@
 //! The load generator: starts servers, asks them the same questions in turn, and says what each answer cost.
 //!
 //! ```text
-//! load [--calls N] [--rounds N] [--seconds N] [--connections N] [--only plain,tools,list,memory,stdio]
+//! load [--calls N] [--rounds N] [--seconds N] [--connections N] [--abandoned N]
+//!      [--only plain,flow,rounds,tools,list,memory,abandoned,stdio]
 //!      [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...
 //! ```
 //!
@@ -23,16 +24,21 @@
 //!
 //! * `plain`: `tools/call` of `echo` with a short text over 16 keep-alive connections, each with one request
 //!   under way. With `--instructions` and `--allocations`, also what a call executes and allocates.
-//! * `tools`: the same call with 2 and with 10,000 tools registered.
+//! * `flow`: `tools/call` of `deploy`, which asks one question, and the retry that answers it; both requests
+//!   together are a flow, with its instructions and allocations as above.
+//! * `rounds`: a flow of 50 questions, one a round, so 51 requests; there are a fiftieth as many flows as calls.
+//! * `tools`: `tools/call` of `echo` with 2 and with 10,000 tools registered.
 //! * `list`: `tools/list` of 1,000 tools in one page.
 //! * `memory`: resident memory after the start, and with 10,000 keep-alive connections (`--connections`) which
 //!   all made one call and then fell silent.
+//! * `abandoned`: resident memory before and after 100,000 flows (`--abandoned`) whose question nobody answers.
 //! * `stdio`: requests per second over pipes with 64 under way. This one is throughput, so the generator's own
 //!   cost is in it as far as the two cores do not overlap; the processor time is beside it.
 //!
 //! Each request carries every header and `_meta` field the specification asks of a client. Each answer is
 //! checked: the first on every connection in full, later ones for status 200 and their own text, which is a
-//! different one in each request. A wrong answer ends the run with an error, and so does a server that hangs.
+//! different one in each request. In a flow that is the question's key and message, which name the flow, and at
+//! the end the text with the last answer; the `requestState` goes back byte for byte. A wrong answer ends the run with an error, and so does a server that hangs.
 //!
 //! Instructions are counted in user mode, by the processor where `perf` can; elsewhere by callgrind, from two
 //! runs with different numbers of calls whose difference leaves out start-up and connecting. Allocations are
@@ -50,6 +56,7 @@
 mod client;
 mod count;
 mod fleet;
+mod flow;
 mod options;
 mod process;
 mod report;

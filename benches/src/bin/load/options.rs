@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::Fail;
 
-const USAGE: &str = "usage: load [--calls N] [--rounds N] [--seconds N] [--connections N] \
-[--only plain,tools,list,memory,stdio] [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...";
+const USAGE: &str = "usage: load [--calls N] [--rounds N] [--seconds N] [--connections N] [--abandoned N] \
+[--only plain,flow,rounds,tools,list,memory,abandoned,stdio] [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...";
 
-const SCENARIOS: [&str; 5] = ["plain", "tools", "list", "memory", "stdio"];
+const SCENARIOS: [&str; 8] = ["plain", "flow", "rounds", "tools", "list", "memory", "abandoned", "stdio"];
 
 /// What to measure, on which servers.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct Options {
     /// The longest a server is asked in one round.
     pub(crate) window: Duration,
     pub(crate) connections: usize,
+    /// Flows that are begun and left alone.
+    pub(crate) abandoned: usize,
     only: Vec<String>,
     pub(crate) instructions: bool,
     pub(crate) allocations: bool,
@@ -38,6 +40,7 @@ impl Options {
             rounds: 7,
             window: Duration::from_secs(5),
             connections: 10_000,
+            abandoned: 100_000,
             only: SCENARIOS.map(str::to_owned).to_vec(),
             instructions: false,
             allocations: false,
@@ -51,6 +54,7 @@ impl Options {
                 "--rounds" => options.rounds = positive(&value()?)?,
                 "--seconds" => options.window = Duration::from_secs(positive(&value()?)? as u64),
                 "--connections" => options.connections = positive(&value()?)?,
+                "--abandoned" => options.abandoned = positive(&value()?)?,
                 "--only" => options.only = scenarios(&value()?)?,
                 "--instructions" => options.instructions = true,
                 "--allocations" => options.allocations = true,

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::Fail;
+use crate::{Fail, flow};
 
 /// Numbers have seven digits, so that a request can be renumbered without moving a byte.
 pub(crate) const FIRST_NUMBER: usize = 1_000_000;
-const NUMBERS: usize = 9_000_000;
+pub(crate) const NUMBERS: usize = 9_000_000;
 pub(crate) const DIGITS: usize = 7;
 
 /// What stands before the number in the text to be echoed.
@@ -17,6 +17,10 @@ pub(crate) const TEXT: &str = "a short text, number ";
 pub(crate) enum Ask {
     /// `tools/call` of `echo`.
     Echo,
+    /// `tools/call` of `deploy`, which asks so many questions, each of which is answered.
+    Flow(usize),
+    /// `tools/call` of `deploy`, which asks a question that nobody answers.
+    Abandoned,
     /// `tools/list`, which must name so many tools.
     List(usize),
 }
@@ -32,16 +36,7 @@ impl Request {
     /// The request as an HTTP/1.1 POST.
     pub(crate) fn http(ask: Ask, host: &str) -> Self {
         let body = body(ask);
-        let (method, name) = match ask {
-            Ask::Echo => ("tools/call", "mcp-name: echo\r\n"),
-            Ask::List(_) => ("tools/list", ""),
-        };
-        Self::numbered(format!(
-            "POST /mcp HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
-             accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
-             mcp-method: {method}\r\n{name}content-length: {}\r\n\r\n{body}",
-            body.len()
-        ))
+        Self::numbered(format!("{}{}\r\n\r\n{body}", head(ask, host), body.len()))
     }
 
     /// The request as a line.
@@ -65,6 +60,34 @@ impl Request {
     }
 }
 
+/// The head of a request, up to the length of its body.
+pub(crate) fn head(ask: Ask, host: &str) -> String {
+    let (method, name) = match ask {
+        Ask::Echo => ("tools/call", "mcp-name: echo\r\n"),
+        Ask::Flow(_) | Ask::Abandoned => ("tools/call", "mcp-name: deploy\r\n"),
+        Ask::List(_) => ("tools/list", ""),
+    };
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
+         mcp-method: {method}\r\n{name}content-length: "
+    )
+}
+
+/// What a request says about its sender.
+pub(crate) fn meta(ask: Ask) -> String {
+    let capabilities = match ask {
+        Ask::Flow(_) | Ask::Abandoned => json!({ "elicitation": { "form": {} } }),
+        Ask::Echo | Ask::List(_) => json!({}),
+    };
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "load", "version": env!("CARGO_PKG_VERSION") },
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    });
+    meta.to_string()
+}
+
 /// The digits a request carries as its number.
 pub(crate) fn digits(number: usize) -> [u8; DIGITS] {
     let mut digits = [0; DIGITS];
@@ -76,7 +99,7 @@ pub(crate) fn digits(number: usize) -> [u8; DIGITS] {
     digits
 }
 
-/// Checks an answer in full.
+/// Checks the answer to a single request in full.
 pub(crate) fn check(ask: Ask, number: usize, answer: &[u8]) -> Result<(), Fail> {
     let shown = || String::from_utf8_lossy(&answer[..answer.len().min(400)]).into_owned();
     let value: Value = serde_json::from_slice(answer).map_err(|error| format!("{error}: {}", shown()))?;
@@ -84,6 +107,8 @@ pub(crate) fn check(ask: Ask, number: usize, answer: &[u8]) -> Result<(), Fail> 
     let result = &value["result"];
     let right = match ask {
         Ask::Echo => result["content"][0]["text"] == format!("{TEXT}{number}"),
+        // These are checked round by round.
+        Ask::Flow(_) | Ask::Abandoned => false,
         Ask::List(tools) => result["tools"].as_array().is_some_and(|listed| listed.len() == tools),
     };
     if right && value["jsonrpc"] == "2.0" && value["id"] == number && result["resultType"] == "complete" {
@@ -94,16 +119,14 @@ pub(crate) fn check(ask: Ask, number: usize, answer: &[u8]) -> Result<(), Fail> 
 }
 
 fn body(ask: Ask) -> String {
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "load", "version": env!("CARGO_PKG_VERSION") },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
+    let meta = meta(ask);
     // Laid out by hand to have the keys in the order that clients usually send them in.
     match ask {
         Ask::Echo => format!(
             r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{TEXT}{FIRST_NUMBER}"}},"_meta":{meta}}}}}"#
         ),
+        Ask::Flow(rounds) => flow::body(&FIRST_NUMBER.to_string(), rounds, None, &meta),
+        Ask::Abandoned => flow::body(&FIRST_NUMBER.to_string(), 1, None, &meta),
         Ask::List(_) => format!(
             r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/list","params":{{"_meta":{meta}}}}}"#
         ),

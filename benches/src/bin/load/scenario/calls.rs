@@ -10,31 +10,43 @@ use crate::{
     scenario::{CONNECTIONS, empty_rounds, explain},
 };
 
-/// The plain call, and what it executes and allocates if that is asked for.
+/// A plain call.
 pub(super) async fn plain(options: &Options) -> Result<Table, Fail> {
-    let spent = measure(options, Ask::Echo, 0).await?;
-    let mut explanation = explain(
-        &format!("server CPU time per tools/call of echo, {CONNECTIONS} keep-alive connections"),
-        options,
+    let what = format!("server CPU time per tools/call of echo, {CONNECTIONS} keep-alive connections");
+    table(options, Ask::Echo, "A plain call", &what, "call").await
+}
+
+/// A call that asks one question.
+pub(super) async fn flow(options: &Options) -> Result<Table, Fail> {
+    let what = format!(
+        "server CPU time per flow of two requests: tools/call of deploy, which asks, and the retry that answers; \
+         {CONNECTIONS} keep-alive connections"
     );
+    table(options, Ask::Flow(1), "A flow of one question", &what, "flow").await
+}
+
+/// What something costs, and what it executes and allocates if that is asked for.
+async fn table(options: &Options, ask: Ask, title: &str, what: &str, unit: &str) -> Result<Table, Fail> {
+    let spent = measure(options, ask, 0, options.calls).await?;
+    let mut explanation = explain(what, options);
     let mut columns = columns(options);
     let mut counts: Vec<Vec<String>> = vec![Vec::new(); options.servers.len()];
     if options.instructions {
         columns.push("instructions");
         let counter = if count::by_processor() { "perf" } else { "callgrind" };
-        explanation.push_str(&format!("; user-mode instructions per call by {counter}"));
+        explanation.push_str(&format!("; user-mode instructions per {unit} by {counter}"));
         for (server, counts) in options.servers.iter().zip(&mut counts) {
-            counts.push(number(count::instructions(server).await?));
+            counts.push(number(count::instructions(server, ask).await?));
         }
     }
     if options.allocations {
         columns.push("allocations");
-        explanation.push_str("; heap allocations per call by memcheck");
+        explanation.push_str(&format!("; heap allocations per {unit} by memcheck"));
         for (server, counts) in options.servers.iter().zip(&mut counts) {
-            counts.push(number(count::allocations(server).await?));
+            counts.push(number(count::allocations(server, ask).await?));
         }
     }
-    let mut table = Table::new("A plain call", explanation, &columns);
+    let mut table = Table::new(title, explanation, &columns);
     for (index, counts) in counts.into_iter().enumerate() {
         table.row(row(options, &spent, index).into_iter().chain(counts).collect());
     }
@@ -58,18 +70,20 @@ fn row(options: &Options, spent: &[Rounds], index: usize) -> Vec<String> {
     vec![options.servers[index].name.clone(), number(median), number(median / unit), spent[index].spread()]
 }
 
-/// Microseconds of processor time per call, for each server.
-pub(super) async fn measure(options: &Options, ask: Ask, fillers: usize) -> Result<Vec<Rounds>, Fail> {
+/// Microseconds of processor time per call or flow, for each server.
+pub(super) async fn measure(
+    options: &Options,
+    ask: Ask,
+    fillers: usize,
+    calls: usize,
+) -> Result<Vec<Rounds>, Fail> {
     let mut running = Vec::new();
     for contender in &options.servers {
         progress(&format!("{ask:?} with {fillers} more tools: {}", contender.name));
         let (server, address) = Server::http(contender, fillers, &[]).await?;
         let fleet = Fleet::open(address, ask, CONNECTIONS).await;
         let mut fleet = fleet.map_err(|error| format!("{}: {error}", contender.name))?;
-        fleet
-            .ask(options.calls, options.window)
-            .await
-            .map_err(|error| format!("{}: {error}", contender.name))?;
+        fleet.ask(calls, options.window).await.map_err(|error| format!("{}: {error}", contender.name))?;
         running.push((server, fleet));
     }
     let mut spent = empty_rounds(options);
@@ -77,10 +91,10 @@ pub(super) async fn measure(options: &Options, ask: Ask, fillers: usize) -> Resu
         for (index, (server, fleet)) in running.iter_mut().enumerate() {
             let named = |error| format!("{}: {error}", options.servers[index].name);
             // What the others left in the caches is not this server's fault.
-            fleet.ask(options.calls / 10, options.window / 10).await.map_err(named)?;
+            fleet.ask(calls / 10, options.window / 10).await.map_err(named)?;
             let before = server.spent()?;
-            let calls = fleet.ask(options.calls, options.window).await.map_err(named)?;
-            spent[index].push(server.spent()?.microseconds_since(&before) / calls as f64);
+            let answered = fleet.ask(calls, options.window).await.map_err(named)?;
+            spent[index].push(server.spent()?.microseconds_since(&before) / answered as f64);
         }
     }
     Ok(spent)

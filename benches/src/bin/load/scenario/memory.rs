@@ -1,5 +1,7 @@
 //! Resident memory.
 
+use std::time::Duration;
+
 use crate::{
     Fail,
     fleet::Fleet,
@@ -7,12 +9,15 @@ use crate::{
     process::Server,
     report::{Table, number},
     request::Ask,
-    scenario::{say, settle},
+    scenario::{CONNECTIONS, say, settle},
     setting,
 };
 
 /// Files a process has open beside its connections.
 const OTHER_FILES: usize = 200;
+
+/// How long all the flows that are left alone may take to begin.
+const WINDOW: Duration = Duration::from_secs(600);
 
 pub(super) async fn measure(options: &Options) -> Result<Table, Fail> {
     let size = options.connections;
@@ -44,6 +49,35 @@ pub(super) async fn measure(options: &Options) -> Result<Table, Fail> {
         drop(fleet);
         let each = (connected - idle) * 1024.0 / size as f64;
         table.row(vec![contender.name.clone(), number(idle), number(connected), number(each)]);
+    }
+    Ok(table)
+}
+
+/// What flows leave behind that nobody carries on.
+pub(super) async fn abandoned(options: &Options) -> Result<Table, Fail> {
+    let flows = options.abandoned;
+    let mut table = Table::new(
+        "Abandoned flows",
+        format!(
+            "resident memory once {CONNECTIONS} connections are open, and after {flows} questions nobody answers; {}",
+            setting::machine()
+        ),
+        &["server", "before, MiB", "after, MiB", "grown, MiB"],
+    );
+    for contender in &options.servers {
+        say("abandoned", contender);
+        let named = |error| format!("{}: {error}", contender.name);
+        let (server, address) = Server::http(contender, 0, &[]).await?;
+        let mut fleet = Fleet::open(address, Ask::Abandoned, CONNECTIONS).await.map_err(named)?;
+        settle().await;
+        let before = server.resident()?;
+        let asked = fleet.ask(flows, WINDOW).await.map_err(named)?;
+        if asked != flows {
+            return Err(named(format!("only {asked} of {flows} flows began in time").into()).into());
+        }
+        settle().await;
+        let after = server.resident()?;
+        table.row(vec![contender.name.clone(), number(before), number(after), number(after - before)]);
     }
     Ok(table)
 }

@@ -17,14 +17,28 @@ use crate::{
 /// Connections that ask at the same time.
 pub(crate) const CONNECTIONS: usize = 16;
 
+/// Questions in a long flow.
+const ROUNDS: usize = 50;
+
 /// Runs the scenarios the options name and prints a table for each.
 pub(crate) async fn run(options: &Options) -> Result<(), Fail> {
     if options.wants("plain") {
         calls::plain(options).await?.print(options.markdown);
     }
+    if options.wants("flow") {
+        calls::flow(options).await?.print(options.markdown);
+    }
+    if options.wants("rounds") {
+        let flows = (options.calls / ROUNDS).max(CONNECTIONS);
+        let spent = calls::measure(options, Ask::Flow(ROUNDS), 0, flows).await?;
+        let explanation = explain("server CPU time per flow of 51 requests, one question a round", options);
+        let mut table = Table::new("A flow of 50 rounds", explanation, &calls::columns(options));
+        calls::rows(&mut table, options, &spent);
+        table.print(options.markdown);
+    }
     if options.wants("tools") {
-        let few = calls::measure(options, Ask::Echo, 1).await?;
-        let many = calls::measure(options, Ask::Echo, 9_999).await?;
+        let few = calls::measure(options, Ask::Echo, 1, options.calls).await?;
+        let many = calls::measure(options, Ask::Echo, 9_999, options.calls).await?;
         let mut table = Table::new(
             "tools/call with 2 and with 10,000 tools",
             explain("server CPU time per call of echo", options),
@@ -37,7 +51,7 @@ pub(crate) async fn run(options: &Options) -> Result<(), Fail> {
         table.print(options.markdown);
     }
     if options.wants("list") {
-        let spent = calls::measure(options, Ask::List(1_000), 999).await?;
+        let spent = calls::measure(options, Ask::List(1_000), 999, options.calls).await?;
         let explanation = explain("server CPU time per list, in one page", options);
         let mut table = Table::new("tools/list of 1,000 tools", explanation, &calls::columns(options));
         calls::rows(&mut table, options, &spent);
@@ -45,6 +59,9 @@ pub(crate) async fn run(options: &Options) -> Result<(), Fail> {
     }
     if options.wants("memory") {
         memory::measure(options).await?.print(options.markdown);
+    }
+    if options.wants("abandoned") {
+        memory::abandoned(options).await?.print(options.markdown);
     }
     if options.wants("stdio") {
         stdio::measure(options).await?.print(options.markdown);
