@@ -1,6 +1,6 @@
 //! Answers, read by the question they are for.
 
-use super::question::{Asks, Question};
+use super::question::{Question, QuestionKind};
 use crate::form::check;
 use crate::wire::{CreateMessageResult, ElicitAction, ElicitResult, JsonObject, ListRootsResult, Root};
 
@@ -32,22 +32,22 @@ impl Answer {
     /// When it is an answer to another kind of question, or breaks the form.
     pub fn read(question: &Question, json: &str) -> Result<Self, Unusable> {
         match &question.asks {
-            Asks::Form { form, .. } => match elicited(json)? {
+            QuestionKind::Form { form, .. } => match elicited(json)? {
                 Self::Accepted(content) => match check(form.schema(), &content) {
                     Ok(content) => Ok(Self::Accepted(content)),
                     Err(problems) => Err(Unusable(problems.to_string())),
                 },
                 other => Ok(other),
             },
-            Asks::Url { .. } => match elicited(json)? {
+            QuestionKind::Url { .. } => match elicited(json)? {
                 // To accept is to consent; content is none of its business.
                 Self::Accepted(_) => Ok(Self::Accepted(JsonObject::new())),
                 other => Ok(other),
             },
-            Asks::Sample(_) => serde_json::from_str(json)
+            QuestionKind::Sample(_) => serde_json::from_str(json)
                 .map(|message| Self::Message(Box::new(message)))
                 .map_err(|error| Unusable(format!("a message of the model was asked for: {error}"))),
-            Asks::Roots => serde_json::from_str::<ListRootsResult>(json)
+            QuestionKind::Roots => serde_json::from_str::<ListRootsResult>(json)
                 .map(|result| Self::Roots(result.roots))
                 .map_err(|error| Unusable(format!("a list of roots was asked for: {error}"))),
         }

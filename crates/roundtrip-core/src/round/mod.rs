@@ -13,4 +13,4 @@ mod question;
 pub use answer::{Answer, Unusable};
 pub use asked::{Answered, AskedForm};
 pub use journal::{Found, Journal, Kind, MalformedJournal, read_responses};
-pub use question::{Asks, Question};
+pub use question::{Question, QuestionKind};

@@ -13,7 +13,7 @@ use crate::wire::{
 /// What is asked.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Asks {
+pub enum QuestionKind {
     /// The user fills in a form.
     Form {
         /// What the user is told.
@@ -40,7 +40,7 @@ pub struct Question {
     /// Its key, unique within the flow.
     pub key: Cow<'static, str>,
     /// What is asked.
-    pub asks: Asks,
+    pub asks: QuestionKind,
     /// What makes it the same question although its wording differs from round to round.
     pub identity: Option<Cow<'static, str>>,
 }
@@ -48,11 +48,11 @@ pub struct Question {
 impl Question {
     /// A form to fill in.
     pub fn form<T: Form>(key: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(key, Asks::Form { message: message.into(), form: Cow::Borrowed(T::definition()) })
+        Self::new(key, QuestionKind::Form { message: message.into(), form: Cow::Borrowed(T::definition()) })
     }
 
     /// A question.
-    pub fn new(key: impl Into<Cow<'static, str>>, asks: Asks) -> Self {
+    pub fn new(key: impl Into<Cow<'static, str>>, asks: QuestionKind) -> Self {
         Self { key: key.into(), asks, identity: None }
     }
 
@@ -67,18 +67,18 @@ impl Question {
     pub fn pin(&self) -> Digest {
         let identity = self.identity.as_deref().map(str::as_bytes);
         match &self.asks {
-            Asks::Form { message, form } => {
+            QuestionKind::Form { message, form } => {
                 Digest::of("form", &[&form.digest(), identity.unwrap_or(message.as_bytes())])
             }
-            Asks::Url { message, url } => match identity {
+            QuestionKind::Url { message, url } => match identity {
                 Some(identity) => Digest::of("url", &[b"identity", identity]),
                 None => Digest::of("url", &[message.as_bytes(), url.as_bytes()]),
             },
-            Asks::Sample(params) => match identity {
+            QuestionKind::Sample(params) => match identity {
                 Some(identity) => Digest::of("sample", &[b"identity", identity]),
                 None => Digest::of("sample", &[&serde_json::to_vec(params).unwrap_or_default()]),
             },
-            Asks::Roots => Digest::of("roots", &[identity.unwrap_or_default()]),
+            QuestionKind::Roots => Digest::of("roots", &[identity.unwrap_or_default()]),
         }
     }
 
@@ -89,22 +89,22 @@ impl Question {
             None => message.to_string(),
         };
         match &self.asks {
-            Asks::Form { message, form } => {
+            QuestionKind::Form { message, form } => {
                 InputRequest::Elicit(ElicitRequestParams::Form(ElicitRequestFormParams {
                     mode: Some(Default::default()),
                     message: told(message),
                     requested_schema: form.schema().clone(),
                 }))
             }
-            Asks::Url { message, url } => {
+            QuestionKind::Url { message, url } => {
                 InputRequest::Elicit(ElicitRequestParams::Url(ElicitRequestUrlParams {
                     mode: Default::default(),
                     message: told(message),
                     url: url.clone(),
                 }))
             }
-            Asks::Sample(params) => InputRequest::CreateMessage(params.clone()),
-            Asks::Roots => InputRequest::ListRoots(ListRootsRequestParams::default()),
+            QuestionKind::Sample(params) => InputRequest::CreateMessage(params.clone()),
+            QuestionKind::Roots => InputRequest::ListRoots(ListRootsRequestParams::default()),
         }
     }
 
@@ -112,18 +112,18 @@ impl Question {
     pub fn needs(&self) -> ClientCapabilities {
         let mut needs = ClientCapabilities::default();
         match &self.asks {
-            Asks::Form { .. } => {
+            QuestionKind::Form { .. } => {
                 needs.elicitation = Some(ElicitationCapability { form: Some(JsonObject::new()), url: None });
             }
-            Asks::Url { .. } => {
+            QuestionKind::Url { .. } => {
                 needs.elicitation = Some(ElicitationCapability { form: None, url: Some(JsonObject::new()) });
             }
-            Asks::Sample(params) => {
+            QuestionKind::Sample(params) => {
                 let tools = (!params.tools.is_empty()).then(JsonObject::new);
                 let foreign = !matches!(params.include_context, None | Some(IncludeContext::None));
                 needs.sampling = Some(SamplingCapability { context: foreign.then(JsonObject::new), tools });
             }
-            Asks::Roots => needs.roots = Some(Default::default()),
+            QuestionKind::Roots => needs.roots = Some(Default::default()),
         }
         needs
     }

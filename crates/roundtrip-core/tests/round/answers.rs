@@ -26,9 +26,9 @@ fn answers_are_held_against_their_form() {
 fn answers_of_another_kind_are_unusable() {
     let questions = [
         form("k", "?"),
-        Question::new("k", Asks::Url { message: "?".into(), url: "https://a.example".into() }),
-        Question::new("k", Asks::Sample(Box::default())),
-        Question::new("k", Asks::Roots),
+        Question::new("k", QuestionKind::Url { message: "?".into(), url: "https://a.example".into() }),
+        Question::new("k", QuestionKind::Sample(Box::default())),
+        Question::new("k", QuestionKind::Roots),
     ];
     let answers = [
         accept(1),
@@ -52,7 +52,7 @@ fn answers_of_another_kind_are_unusable() {
 /// M14: a refusal is a refusal, whatever it carries.
 #[test]
 fn refusals_carry_what_they_like() {
-    let url = Question::new("k", Asks::Url { message: "?".into(), url: "https://a.example".into() });
+    let url = Question::new("k", QuestionKind::Url { message: "?".into(), url: "https://a.example".into() });
     for question in [form("k", "?"), url] {
         for (action, answer) in [("decline", Answer::Declined), ("cancel", Answer::Cancelled)] {
             for content in [json!(null), json!({}), json!({ "n": 1 }), json!({ "n": "wrong", "deep": [{}] })]

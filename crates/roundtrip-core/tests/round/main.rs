@@ -29,7 +29,7 @@ fn form(key: &str, message: &str) -> Question {
         "required": ["n"],
     });
     let form = Cow::Owned(Definition::new(serde_json::from_value(schema).unwrap()));
-    Question::new(key.to_owned(), Asks::Form { message: message.to_owned().into(), form })
+    Question::new(key.to_owned(), QuestionKind::Form { message: message.to_owned().into(), form })
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@ use roundtrip_core::wire::{CreateMessageRequestParams, IncludeContext};
 use super::*;
 
 fn url(message: &'static str, url: &str) -> Question {
-    Question::new("k", Asks::Url { message: message.into(), url: url.to_owned() })
+    Question::new("k", QuestionKind::Url { message: message.into(), url: url.to_owned() })
 }
 
 fn sample(max_tokens: u64) -> Question {
     Question::new(
         "k",
-        Asks::Sample(Box::new(CreateMessageRequestParams { max_tokens, ..Default::default() })),
+        QuestionKind::Sample(Box::new(CreateMessageRequestParams { max_tokens, ..Default::default() })),
     )
 }
 
@@ -21,7 +21,7 @@ fn pins_tell_questions_apart() {
     let other_form = {
         let schema = json!({ "type": "object", "properties": { "n": { "type": "integer", "minimum": 0 } } });
         let form = Cow::Owned(Definition::new(serde_json::from_value(schema).unwrap()));
-        Question::new("k", Asks::Form { message: "?".into(), form })
+        Question::new("k", QuestionKind::Form { message: "?".into(), form })
     };
     let different = [
         form("k", "?"),
@@ -36,8 +36,8 @@ fn pins_tell_questions_apart() {
         sample(1),
         sample(2),
         sample(2).identity("i"),
-        Question::new("k", Asks::Roots),
-        Question::new("k", Asks::Roots).identity("i"),
+        Question::new("k", QuestionKind::Roots),
+        Question::new("k", QuestionKind::Roots).identity("i"),
     ];
     let pins: BTreeSet<[u8; 16]> = different.iter().map(|question| *question.pin().as_bytes()).collect();
     assert_eq!(pins.len(), different.len());
@@ -57,7 +57,7 @@ fn pins_are_frozen() {
         form("k", "How many?"),
         url("Sign in", "https://id.example"),
         sample(7),
-        Question::new("k", Asks::Roots),
+        Question::new("k", QuestionKind::Roots),
     ];
     let pins = pins.map(|question| format!("{:?}", question.pin()));
     assert_eq!(
@@ -78,13 +78,13 @@ fn each_kind_needs_its_own_capability() {
     assert_eq!(needs(&form("k", "?")), json!({ "elicitation": { "form": {} } }));
     assert_eq!(needs(&url("?", "https://a.example")), json!({ "elicitation": { "url": {} } }));
     assert_eq!(needs(&sample(1)), json!({ "sampling": {} }));
-    assert_eq!(needs(&Question::new("k", Asks::Roots)), json!({ "roots": {} }));
+    assert_eq!(needs(&Question::new("k", QuestionKind::Roots)), json!({ "roots": {} }));
     for (context, needed) in [
         (IncludeContext::None, json!({ "sampling": {} })),
         (IncludeContext::ThisServer, json!({ "sampling": { "context": {} } })),
         (IncludeContext::AllServers, json!({ "sampling": { "context": {} } })),
     ] {
         let params = CreateMessageRequestParams { include_context: Some(context), ..Default::default() };
-        assert_eq!(needs(&Question::new("k", Asks::Sample(Box::new(params)))), needed);
+        assert_eq!(needs(&Question::new("k", QuestionKind::Sample(Box::new(params)))), needed);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::task::Poll;
 
 use roundtrip_core::form::{Definition, Form};
-use roundtrip_core::round::{Asks, Kind, Question};
+use roundtrip_core::round::{Kind, Question, QuestionKind};
 use roundtrip_core::wire::{
     BooleanSchema, CreateMessageRequestParams, ElicitSchema, ElicitationCapability, PrimitiveSchemaDefinition,
 };
@@ -87,7 +87,7 @@ impl Ask {
         message: impl Into<Text>,
         schema: ElicitSchema,
     ) -> Asking<Content> {
-        let asks = Asks::Form { message: message.into(), form: Cow::Owned(Definition::new(schema)) };
+        let asks = QuestionKind::Form { message: message.into(), form: Cow::Owned(Definition::new(schema)) };
         Asking::new(&self.0, Question::new(key, asks))
     }
 
@@ -101,7 +101,7 @@ impl Ask {
                 ..ElicitSchema::default()
             })
         });
-        let asks = Asks::Form { message: message.into(), form: Cow::Borrowed(&FORM) };
+        let asks = QuestionKind::Form { message: message.into(), form: Cow::Borrowed(&FORM) };
         Asking::new(&self.0, Question::new(key, asks))
     }
 
@@ -113,17 +113,20 @@ impl Ask {
         message: impl Into<Text>,
         url: impl Into<String>,
     ) -> Asking<Consent> {
-        Asking::new(&self.0, Question::new(key, Asks::Url { message: message.into(), url: url.into() }))
+        Asking::new(
+            &self.0,
+            Question::new(key, QuestionKind::Url { message: message.into(), url: url.into() }),
+        )
     }
 
     /// Asks the client's model.
     pub fn sample(&self, key: impl Into<Text>, request: CreateMessageRequestParams) -> Asking<Message> {
-        Asking::new(&self.0, Question::new(key, Asks::Sample(Box::new(request))))
+        Asking::new(&self.0, Question::new(key, QuestionKind::Sample(Box::new(request))))
     }
 
     /// Asks which folders and files the client works on.
     pub fn roots(&self, key: impl Into<Text>) -> Asking<Roots> {
-        Asking::new(&self.0, Question::new(key, Asks::Roots))
+        Asking::new(&self.0, Question::new(key, QuestionKind::Roots))
     }
 
     /// What may be asked. Asking for anything else is an error that tells the client what to declare.

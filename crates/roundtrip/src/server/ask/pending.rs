@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use roundtrip_core::form::Form;
-use roundtrip_core::round::{Answer, Answered, Asks, Question};
+use roundtrip_core::round::{Answer, Answered, Question, QuestionKind};
 use roundtrip_core::wire::{CreateMessageResult, JsonObject, Root};
 
 use serde_json::Value;
@@ -135,7 +135,7 @@ impl<R: Read, F: Refusals> Asking<R, F> {
     }
 
     fn seen<G: Refusals>(mut self) -> Asking<R, G> {
-        let question = Question::new("", Asks::Roots);
+        let question = Question::new("", QuestionKind::Roots);
         let question = std::mem::replace(&mut self.question, question);
         let mut seen = Asking::new(&self.table, question);
         seen.valid_for = self.valid_for;

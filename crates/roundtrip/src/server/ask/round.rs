@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use roundtrip_core::form::Form;
-use roundtrip_core::round::{Answer, Answered, Asks, Question};
+use roundtrip_core::round::{Answer, Answered, Question, QuestionKind};
 use roundtrip_core::wire::{CreateMessageResult, Root};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -71,7 +71,7 @@ impl Round {
     /// # Errors
     /// When the round is over.
     pub fn message(&self, key: &str) -> Result<Option<CreateMessageResult>, AskError> {
-        let question = Question::new(key.to_owned(), Asks::Sample(Box::default()));
+        let question = Question::new(key.to_owned(), QuestionKind::Sample(Box::default()));
         Ok(self.read(question)?.and_then(|answer| match answer {
             Answer::Message(message) => Some(*message),
             _ => None,
@@ -83,7 +83,7 @@ impl Round {
     /// # Errors
     /// When the round is over.
     pub fn roots(&self, key: &str) -> Result<Option<Vec<Root>>, AskError> {
-        Ok(self.read(Question::new(key.to_owned(), Asks::Roots))?.and_then(|answer| match answer {
+        Ok(self.read(Question::new(key.to_owned(), QuestionKind::Roots))?.and_then(|answer| match answer {
             Answer::Roots(roots) => Some(roots),
             _ => None,
         }))
