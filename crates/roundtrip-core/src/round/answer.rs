@@ -46,21 +46,28 @@ impl Answer {
             },
             QuestionKind::Sample(_) => serde_json::from_str(json)
                 .map(|message| Self::Message(Box::new(message)))
-                .map_err(|error| Unusable(format!("a message of the model was asked for: {error}"))),
+                .map_err(|error| unlike("a message of the model", &error)),
             QuestionKind::Roots => serde_json::from_str::<ListRootsResult>(json)
                 .map(|result| Self::Roots(result.roots))
-                .map_err(|error| Unusable(format!("a list of roots was asked for: {error}"))),
+                .map_err(|error| unlike("a list of roots", &error)),
         }
     }
 }
 
 fn elicited(json: &str) -> Result<Answer, Unusable> {
-    let result: ElicitResult = serde_json::from_str(json)
-        .map_err(|error| Unusable(format!("an answer of the user was asked for: {error}")))?;
+    let result: ElicitResult =
+        serde_json::from_str(json).map_err(|error| unlike("an answer of the user", &error))?;
     Ok(match result.action {
         ElicitAction::Accept => Answer::Accepted(result.content.unwrap_or_default()),
         // A refusal that carries content is a refusal all the same (M14).
         ElicitAction::Decline => Answer::Declined,
         ElicitAction::Cancel => Answer::Cancelled,
     })
+}
+
+/// An answer of another kind than was asked for. The position in its text means nothing to whoever reads this.
+fn unlike(wanted: &str, error: &serde_json::Error) -> Unusable {
+    let error = error.to_string();
+    let error = error.rsplit_once(" at line ").map_or(error.as_str(), |(error, _)| error);
+    Unusable(format!("{wanted} was asked for: {error}"))
 }

@@ -254,3 +254,20 @@ async fn load_is_shed_at_checkpoints() {
     assert_eq!(moved["resultType"], "input_required");
     assert!(moved["requestState"].is_string());
 }
+
+/// A7: asking again under a key that was refused is a mistake that ends the call; a loop around it cannot spin.
+#[tokio::test]
+async fn a_loop_around_a_refusal_ends() {
+    let stubborn = Tool::new("stubborn", async |ask: Ask| {
+        loop {
+            if let Ok(Approval { .. }) = ask.form("ok", "Go on?").await {
+                return "went on";
+            }
+        }
+    });
+    let ended = play(Server::new("s", "1").tool(stubborn)).tool("stubborn", json!({})).decline("ok").await;
+    assert!(
+        matches!(&ended, Err(ReplayError::Failed(why)) if why.contains("`ok` is used twice")),
+        "{ended:?}"
+    );
+}

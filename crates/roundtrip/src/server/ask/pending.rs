@@ -192,6 +192,7 @@ impl<R: Read, F: Refusals> Future for Asking<R, F> {
             match this.ask() {
                 Ok(None) => {}
                 Ok(Some(answered)) => return Poll::Ready(F::output(answered, &this.question.key)),
+                Err(error @ AskError::Misuse(_)) if this.table.misused(&error) => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }

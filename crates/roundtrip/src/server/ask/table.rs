@@ -325,7 +325,8 @@ impl Table {
     /// runs the handler is woken when that may have changed.
     pub(crate) fn suspend(&self, cx: &Context<'_>) -> Option<Suspended> {
         let mut inner = self.lock();
-        let waiting = !inner.parked.is_empty() || inner.asked.iter().any(|asked| asked.waits);
+        let asked = !inner.parked.is_empty() || inner.asked.iter().any(|asked| asked.waits);
+        let waiting = asked || inner.misuse.is_some();
         if !waiting || !inner.running.is_empty() || inner.closed {
             if !inner.runner.as_ref().is_some_and(|runner| runner.will_wake(cx.waker())) {
                 inner.runner = Some(cx.waker().clone());
@@ -352,6 +353,14 @@ impl Table {
         let suspended = Suspended { journal, asked, misuse, stateless };
         wake_all(inner);
         suspended
+    }
+
+    /// A mistake of the handler ends its call, and is not for the handler to swallow: whoever made it waits for that.
+    /// Inside a step there is nothing to wait for, because the step would have to end first.
+    pub(crate) fn misused(&self, error: &AskError) -> bool {
+        let mut inner = self.lock();
+        inner.misuse.get_or_insert_with(|| error.clone());
+        inner.running.is_empty()
     }
 
     /// The round is over. Whoever kept an `Ask` is told, and not left to hang.
