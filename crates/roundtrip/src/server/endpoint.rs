@@ -127,7 +127,8 @@ fn supported(version: &str) -> Result<(), ErrorObject> {
     }
 }
 
-/// Every request runs in a span (N7). The caller's trace context is recorded, for whoever exports spans.
+/// Every request runs in a span (N7). The caller's trace context is recorded, for whoever exports spans; so is the flow,
+/// once the handler can ask, which is what links its rounds.
 fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
     let span = tracing::info_span!(
         "mcp.request",
@@ -135,6 +136,8 @@ fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
         target = tracing::field::Empty,
         era = ?Era::Modern,
         traceparent = tracing::field::Empty,
+        flow = tracing::field::Empty,
+        round = tracing::field::Empty,
     );
     if !span.is_disabled() {
         if let Some(target) = request.target() {

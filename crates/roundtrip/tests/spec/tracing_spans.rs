@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
-use roundtrip::{Server, Tool};
+use roundtrip::testing::play;
+use roundtrip::{Ask, Server, Tool};
 use serde_json::json;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
@@ -62,4 +63,29 @@ fn every_request_runs_in_a_span() {
     {
         assert!(span.contains(part), "{span}");
     }
+}
+
+/// N7: the rounds of a flow are linked by its id, and each says which one it is.
+#[test]
+fn rounds_of_a_flow_are_linked() {
+    let recorder = Recorder::default();
+    let subscriber = tracing_subscriber::registry().with(recorder.clone());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let _default = tracing::subscriber::set_default(subscriber);
+    runtime.block_on(async {
+        let tool = Tool::new("sure", async |ask: Ask| {
+            ask.confirm("sure", "Sure?").await.map(|sure| sure.to_string())
+        });
+        let script = play(Server::new("s", "1").tool(tool)).tool("sure", json!({}));
+        script.accept("sure", json!({ "confirm": true })).await.expect("an answer");
+    });
+    let recorded = recorder.0.lock().expect("a lock").clone();
+    let spans: Vec<&str> = recorded.lines().filter(|line| line.starts_with("mcp.request")).collect();
+    let field = |span: &str, name: &str| {
+        let value = span.split(' ').find_map(|field| field.strip_prefix(name)).expect("a field");
+        value.to_owned()
+    };
+    assert_eq!(spans.len(), 2, "{recorded}");
+    assert_eq!(field(spans[0], "flow="), field(spans[1], "flow="));
+    assert_eq!((field(spans[0], "round="), field(spans[1], "round=")), ("1".into(), "2".into()));
 }

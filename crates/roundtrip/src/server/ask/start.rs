@@ -92,6 +92,8 @@ impl Start<'_> {
         };
         journal.merge(self.responses)?;
         let round = claims.map_or(0, |claims| claims.round);
+        let span = tracing::Span::current();
+        span.record("flow", tracing::field::display(flow)).record("round", round + 1);
         let table = Arc::new(Table::new(
             (flow, round),
             journal,
