@@ -56,9 +56,9 @@ fn has_nextest(workspace: &Workspace) -> bool {
 
 fn tests(workspace: &Workspace) -> Result<bool> {
     let arguments: &[&str] = if has_nextest(workspace) {
-        &["nextest", "run", "--workspace"]
+        &["nextest", "run", "--workspace", "--no-fail-fast"]
     } else {
-        &["test", "--workspace", "--tests", "--examples"]
+        &["test", "--workspace", "--tests", "--examples", "--no-fail-fast"]
     };
     process::show(&mut workspace.cargo(arguments))
 }
