@@ -8,7 +8,8 @@
 //!
 //! COMMAND is split at white space, without quoting; the words `http 0`, `http 0 --tools N` or `stdio` are
 //! appended, or put in the place of the word `{args}`. An HTTP server prints `listening on ADDRESS:PORT` on
-//! standard output and serves POST `/mcp`. Ratios are to the server named `limit`, or else to the first.
+//! standard output and serves POST `/mcp`; its tools are `echo`, `deploy` and N more. Ratios are to the server
+//! named `limit`, or else to the first.
 //!
 //! ```text
 //! load limit=target/release/limit rmcp=benches/peers/rmcp/target/release/rmcp-server

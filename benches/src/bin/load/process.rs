@@ -28,7 +28,7 @@ pub(crate) struct Spent {
 }
 
 impl Server {
-    /// Starts an HTTP server with so many tools beside `echo`, and waits until it listens.
+    /// Starts an HTTP server with so many tools beside its own, and waits until it listens.
     pub(crate) async fn http(
         contender: &Contender,
         fillers: usize,

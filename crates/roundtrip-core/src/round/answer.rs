@@ -1,5 +1,7 @@
 //! Answers, read by the question they are for.
 
+use std::borrow::Cow;
+
 use super::question::{Question, QuestionKind};
 use crate::form::check;
 use crate::wire::{CreateMessageResult, ElicitAction, ElicitResult, JsonObject, ListRootsResult, Root};
@@ -26,6 +28,18 @@ pub enum Answer {
 pub struct Unusable(pub String);
 
 impl Answer {
+    /// Reads an answer that has been found to fit this very question before.
+    ///
+    /// # Errors
+    /// When it is an answer to another kind of question after all.
+    pub fn reread(question: &Question, json: &str) -> Result<Self, Unusable> {
+        match &question.asks {
+            // The type that stands for the form checks what it reads; one without a type is checked here every time.
+            QuestionKind::Form { form: Cow::Borrowed(_), .. } => elicited(json),
+            _ => Self::read(question, json),
+        }
+    }
+
     /// Reads an answer as one to this question.
     ///
     /// # Errors

@@ -308,7 +308,9 @@ fn one_error_for_every_cause_and_the_reason_in_the_log() {
         let first = call.begin(&endpoint).await;
         let second = call.answer(&endpoint, &first, secret()).await;
         let state = second.state().expect("state").to_owned();
-        let tampered = format!("{}A", &state[..state.len() - 1]);
+        let (before, after) = state.split_at(state.len() / 2);
+        let other = if after.starts_with('A') { 'B' } else { 'A' };
+        let tampered = format!("{before}{other}{}", &after[1..]);
         let elsewhere = call.answer(&instance(&[2]), &second, sure()).await;
         let stranger = Call::tool("remember").answer(&endpoint, &second, sure()).await;
         let turns = [

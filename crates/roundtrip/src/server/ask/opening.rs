@@ -47,6 +47,7 @@ impl Endpoint {
             arguments: BoundArguments::None,
             responses: None,
             capabilities,
+            bound: None,
             opened: None,
             flow: None,
         }

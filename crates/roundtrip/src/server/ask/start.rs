@@ -24,6 +24,8 @@ pub(crate) struct Start<'a> {
     pub(crate) arguments: BoundArguments<'a>,
     pub(crate) responses: Option<&'a RawValue>,
     pub(crate) capabilities: &'a ClientCapabilities,
+    /// What the flow is bound to, once that has been worked out.
+    pub(crate) bound: Option<Binding>,
     /// What the token held, if there was one.
     pub(crate) opened: Option<(Claims, Journal)>,
     /// Made by the first parameter that can ask.
@@ -51,16 +53,21 @@ impl BoundArguments<'_> {
 }
 
 impl Start<'_> {
-    pub(crate) fn binding(&self) -> Result<Binding, ErrorObject> {
+    pub(crate) fn binding(&mut self) -> Result<Binding, ErrorObject> {
+        if let Some(bound) = self.bound {
+            return Ok(bound);
+        }
         let arguments = self.arguments.digest();
-        Ok(Binding::new(BindingParts {
+        let binding = Binding::new(BindingParts {
             audience: &self.flows.audience,
             method: self.method,
             target: self.target,
             arguments: arguments
                 .map_err(|error| ErrorObject::invalid_params(format!("params.arguments: {error}")))?,
             principal: self.principal,
-        }))
+        });
+        self.bound = Some(binding);
+        Ok(binding)
     }
 
     /// What the token says that this round began with.

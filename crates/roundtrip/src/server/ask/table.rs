@@ -167,7 +167,8 @@ impl Table {
             }
             // Another question under a kept key: its answer does not count, all others do (A6).
             if matches!(found.kind, Kind::Given | Kind::Settled) && found.pin == pin {
-                match Answer::read(question, found.value) {
+                let read = if found.kind == Kind::Settled { Answer::reread } else { Answer::read };
+                match read(question, found.value) {
                     Ok(answer) => {
                         inner.journal.settle(key);
                         return Ok(Some(answer));
