@@ -3,7 +3,6 @@
 #![expect(clippy::print_stdout, reason = "it shows what it got")]
 
 use roundtrip::client::Turn;
-use roundtrip::wire::{ClientCapabilities, ElicitationCapability};
 use roundtrip::{Ask, Client, Form, Server, Tool, ToolError};
 use serde_json::json;
 
@@ -19,11 +18,7 @@ async fn book(ask: Ask) -> Result<String, ToolError> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Without handlers to derive it from, the client says itself what it can be asked.
-    let forms =
-        ClientCapabilities { elicitation: Some(ElicitationCapability::default()), ..Default::default() };
     let client = Client::in_process(Server::new("bookings", "1.0.0").tool(Tool::new("book_table", book)))?;
-    let client = client.capabilities(forms);
 
     let mut turn = client.call_tool("book_table", json!({})).once().await?;
     while let Turn::Asked(pending) = turn {

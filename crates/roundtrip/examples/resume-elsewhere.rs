@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "it shows what it got")]
 
 use roundtrip::client::{Pending, Turn};
-use roundtrip::wire::{CallTool, ClientCapabilities, ElicitationCapability};
+use roundtrip::wire::CallTool;
 use roundtrip::{Ask, Client, Keyring, Server, Tool, ToolError};
 use serde_json::json;
 
@@ -16,9 +16,7 @@ async fn publish(ask: Ask) -> Result<&'static str, ToolError> {
 fn client() -> Result<Client, Box<dyn std::error::Error>> {
     let keys: Keyring = "1111111111111111111111111111111111111111111111111111111111111111".parse()?;
     let server = Server::new("reports", "1.0.0").tool(Tool::new("publish", publish)).seal(keys);
-    let forms =
-        ClientCapabilities { elicitation: Some(ElicitationCapability::default()), ..Default::default() };
-    Ok(Client::in_process(server)?.capabilities(forms))
+    Ok(Client::in_process(server)?)
 }
 
 #[tokio::main]
