@@ -91,6 +91,7 @@ pub mod client;
 pub mod http;
 #[cfg(feature = "client")]
 mod in_process;
+mod legacy;
 mod schema;
 pub mod server;
 pub mod stdio;
