@@ -104,6 +104,7 @@ pub use client::{
 };
 #[cfg(feature = "client")]
 pub use in_process::InProcess;
+pub use legacy::{Connection, Handshake};
 pub use roundtrip_core::form::{self, Choice, Form};
 pub use roundtrip_core::round::Question;
 pub use roundtrip_core::{seal, wire};

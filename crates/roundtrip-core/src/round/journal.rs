@@ -192,6 +192,14 @@ impl Journal {
         self.slots.push(Slot { kind, key: start..middle, pin, value: middle..end, dead: false, used: true });
     }
 
+    /// Takes an answer to the question with this pin, for the handler to look at.
+    pub fn give(&mut self, key: &str, pin: Digest, answer: &str) {
+        self.remember(Kind::Given, key, Some(pin), answer);
+        if let Some(slot) = self.slots.last_mut() {
+            slot.used = false;
+        }
+    }
+
     /// Replaces the state of the author's own.
     pub fn set_state(&mut self, json: &str) {
         if let Some(index) = self.state_slot() {
@@ -229,10 +237,7 @@ impl Journal {
             slot.dead = true;
             let (key, pin) = (self.text(&self.slots[index].key).to_owned(), self.slots[index].pin);
             if let Some((_, answer)) = responses.iter().find(|(name, _)| *name == key) {
-                self.remember(Kind::Given, &key, Some(pin), answer.get());
-                if let Some(slot) = self.slots.last_mut() {
-                    slot.used = false;
-                }
+                self.give(&key, pin, answer.get());
             }
         }
         Ok(())

@@ -22,6 +22,8 @@ pub struct Body(Kind);
 enum Kind {
     Whole(Option<Bytes>),
     Events(Box<Events>),
+    /// Somebody else's.
+    Other(Pin<Box<dyn http_body::Body<Data = Bytes, Error = Infallible> + Send>>),
 }
 
 /// A call whose events are sent as they come. Dropping it, as a closed connection does, cancels the call (H5).
@@ -37,6 +39,12 @@ struct Events {
 impl Body {
     pub(crate) fn empty() -> Self {
         Self(Kind::Whole(None))
+    }
+
+    pub(crate) fn other(
+        body: impl http_body::Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    ) -> Self {
+        Self(Kind::Other(Box::pin(body)))
     }
 
     pub(crate) fn json(message: Vec<u8>) -> Self {
@@ -104,6 +112,7 @@ impl http_body::Body for Body {
         let next = match &mut self.0 {
             Kind::Whole(bytes) => Poll::Ready(bytes.take()),
             Kind::Events(events) => events.poll_frame(cx),
+            Kind::Other(body) => return body.as_mut().poll_frame(cx),
         };
         next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -112,13 +121,14 @@ impl http_body::Body for Body {
         match &self.0 {
             Kind::Whole(bytes) => bytes.is_none(),
             Kind::Events(events) => events.call.is_none() && events.buffer.is_empty(),
+            Kind::Other(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Kind::Events(_) => SizeHint::default(),
+            Kind::Events(_) | Kind::Other(_) => SizeHint::default(),
         }
     }
 }
@@ -127,7 +137,7 @@ impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Kind::Whole(_) => "Body(whole)",
-            Kind::Events(_) => "Body(events)",
+            Kind::Events(_) | Kind::Other(_) => "Body(events)",
         })
     }
 }

@@ -9,6 +9,7 @@ mod body;
 mod client;
 mod headers;
 mod limits;
+mod old;
 mod origin;
 mod receive;
 mod serve;

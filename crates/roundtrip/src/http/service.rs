@@ -18,6 +18,7 @@ use tower_service::Service;
 use super::body::Body;
 use super::headers::{self, Accepts};
 use super::limits::HttpLimits;
+use super::old::Door;
 use super::origin::Gate;
 use super::receive::{Unread, read};
 use super::{EVENT_STREAM, JSON};
@@ -35,15 +36,17 @@ use crate::server::{Endpoint, Event, InFlight, Listens, Peer, Principal, Server,
 /// ```
 #[derive(Clone)]
 pub struct Http {
-    endpoint: Endpoint,
-    settings: Arc<Settings>,
+    pub(super) endpoint: Endpoint,
+    /// Where requests of the handshake eras go, if they go anywhere.
+    pub(super) old: Option<Door>,
+    pub(super) settings: Arc<Settings>,
 }
 
 type PrincipalOf = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 
 #[derive(Clone, Default)]
-struct Settings {
-    gate: Gate,
+pub(super) struct Settings {
+    pub(super) gate: Gate,
     limits: HttpLimits,
     principal: Option<Arc<PrincipalOf>>,
 }
@@ -54,7 +57,8 @@ impl Server {
     /// # Errors
     /// The first mistake in how it was put together.
     pub fn into_http(self) -> Result<Http, SetupError> {
-        Ok(Http { endpoint: self.build()?, settings: Arc::default() })
+        let endpoint = self.build()?;
+        Ok(Http { old: Door::new(&endpoint), endpoint, settings: Arc::default() })
     }
 }
 
@@ -106,6 +110,9 @@ impl Http {
 
     async fn answer<B: HttpBody>(self, request: Request<B>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
+        if parts.method != Method::POST {
+            return self.old_stream(&mut parts);
+        }
         let accepts = match self.admit(&parts) {
             Ok(accepts) => accepts,
             Err(refused) => {
@@ -122,6 +129,9 @@ impl Http {
         };
         let message = match Message::decode(&bytes) {
             Ok(Message::Request(message)) => message,
+            Ok(Message::Notification(_) | Message::Response(_)) | Err(_) if self.knows_session(&parts) => {
+                return self.old_message(parts, accepts, &bytes).await;
+            }
             // No notification means anything here; all of them are taken (H10).
             Ok(Message::Notification(_)) => return respond(StatusCode::ACCEPTED, Body::empty()),
             Ok(Message::Response(response)) => {
@@ -134,6 +144,9 @@ impl Http {
         };
         let request = match headers::decode(&self.endpoint, &parts.headers, &message) {
             Ok(request) => request,
+            Err(_) if self.old.as_ref().is_some_and(|old| old.takes(&parts.headers, &message)) => {
+                return self.old_message(parts, accepts, &bytes).await;
+            }
             Err(error) => return refuse(Some(&message.id), &error),
         };
         if accepts == Accepts::Json && matches!(request, ClientRequest::SubscriptionsListen(_)) {
@@ -143,13 +156,18 @@ impl Http {
             return refuse_with(StatusCode::NOT_ACCEPTABLE, Some(&message.id), &error);
         }
         let peer = Peer {
-            principal: self.settings.principal.as_ref().and_then(|principal| principal(&parts)),
+            principal: self.principal_of(&parts),
             listens: if accepts == Accepts::Json { Listens::No } else { Listens::Yes },
             extensions: std::mem::take(&mut parts.extensions),
+            ..Peer::default()
         };
         let call = self.endpoint.begin(message.id, &request, &peer);
         drop((request, peer));
         self.run(call, accepts).await
+    }
+
+    pub(super) fn principal_of(&self, parts: &Parts) -> Option<Principal> {
+        self.settings.principal.as_ref().and_then(|principal| principal(parts))
     }
 
     /// Everything that can be said before the body is read.
@@ -157,13 +175,6 @@ impl Http {
         let no = |status, why: &'static str| {
             Err(Box::new(refuse_with(status, None, &ErrorObject::invalid_request(why))))
         };
-        if parts.method != Method::POST {
-            let why = "this endpoint takes POST alone: streams are opened by subscriptions/listen, and there are no sessions";
-            return no(StatusCode::METHOD_NOT_ALLOWED, why).map_err(|mut refused| {
-                refused.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-                refused
-            });
-        }
         if let Some(why) = self.settings.gate.refuses(&parts.headers) {
             return no(StatusCode::FORBIDDEN, why);
         }
@@ -236,22 +247,27 @@ async fn first_event(call: &mut InFlight) -> Option<Event> {
     .await
 }
 
-fn respond(status: StatusCode, body: Body) -> Response<Body> {
+pub(super) fn respond(status: StatusCode, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response
 }
 
-fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
+pub(super) fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
     let mut response = respond(status, Body::json(message));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    let more = match status {
+        StatusCode::SERVICE_UNAVAILABLE => Some((RETRY_AFTER, "1")),
+        StatusCode::METHOD_NOT_ALLOWED => Some((ALLOW, "POST")),
+        _ => None,
+    };
+    if let Some((name, value)) = more {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response
 }
 
-fn stream(body: Body) -> Response<Body> {
+pub(super) fn stream(body: Body) -> Response<Body> {
     let mut response = respond(StatusCode::OK, body);
     let headers: &mut HeaderMap = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
@@ -267,7 +283,7 @@ fn refuse(id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
     refuse_with(status, id, error)
 }
 
-fn refuse_with(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
+pub(super) fn refuse_with(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
     tracing::debug!(%status, %error, "request refused");
     let mut message = Vec::with_capacity(128);
     encode_error(&mut message, id, error);

@@ -4,3 +4,6 @@
 //! else in this library knows of it: the rest is written for one revision, and this folder can be deleted.
 
 mod handshake;
+pub(crate) mod server;
+
+pub use server::{Connection, Handshake};

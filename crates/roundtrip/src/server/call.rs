@@ -10,7 +10,7 @@ use roundtrip_core::wire::{ErrorObject, RequestMeta};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::ask::{Start, Table};
+use super::ask::{Questions, Start, Table};
 use super::catalog::Catalog;
 use super::outbox::Outbox;
 
@@ -23,6 +23,8 @@ pub struct Peer {
     pub extensions: http::Extensions,
     /// Whether notifications before the result can be delivered at all.
     pub listens: Listens,
+    /// What becomes of questions.
+    pub questions: Questions,
 }
 
 /// Whether a peer takes notifications before the result.

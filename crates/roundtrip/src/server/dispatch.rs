@@ -178,7 +178,7 @@ impl Endpoint {
 
     fn listen(&self, id: &RequestId, params: &SubscriptionsListenRequestParams<'_>) -> (Run, Source) {
         let honoured = self.honoured(&params.notifications);
-        match self.catalog().hub().open(id.clone(), honoured) {
+        match self.catalog().hub().open(Some(id.clone()), honoured) {
             Ok(subscription) => {
                 let subscription = Arc::new(subscription);
                 (Work::Listen(Arc::clone(&subscription)).into(), Source::Subscription(subscription))
@@ -188,7 +188,7 @@ impl Endpoint {
     }
 
     /// The part of a filter that this server can honour.
-    fn honoured(&self, wanted: &SubscriptionFilter) -> SubscriptionFilter {
+    pub(crate) fn honoured(&self, wanted: &SubscriptionFilter) -> SubscriptionFilter {
         let can = self.capabilities();
         let both = |wanted: Option<bool>, can: bool| wanted.filter(|wanted| *wanted && can);
         SubscriptionFilter {
@@ -239,7 +239,7 @@ impl Endpoint {
     }
 
     /// What this server can do: what it has handlers for, and what its author declared.
-    fn capabilities(&self) -> ServerCapabilities {
+    pub(crate) fn capabilities(&self) -> ServerCapabilities {
         let tables = self.catalog().read();
         let mut capabilities = self.inner().declared.clone();
         if !tables.tools.is_empty() {

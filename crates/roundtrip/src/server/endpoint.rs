@@ -134,7 +134,7 @@ fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
         "mcp.request",
         method = request.method(),
         target = tracing::field::Empty,
-        era = ?Era::Modern,
+        era = ?era(request),
         traceparent = tracing::field::Empty,
         flow = tracing::field::Empty,
         round = tracing::field::Empty,
@@ -149,6 +149,10 @@ fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
         }
     }
     span
+}
+
+fn era(request: &ClientRequest<'_>) -> Era {
+    request.meta().protocol_version.parse().map_or(Era::Modern, ProtocolVersion::era)
 }
 
 impl fmt::Debug for Endpoint {

@@ -31,8 +31,8 @@ mod uri_template;
 
 pub use ask::Step as OnceStep;
 pub use ask::{
-    Answered, Ask, AskError, Asked, Asking, Consent, Content, FormOf, May, Message, Optional, Plain, Read,
-    Refusals, Roots, Round, ThreeWay, YesOrNo,
+    Answered, Ask, AskError, Asked, Asking, Consent, Content, FormOf, May, Message, OpenLine, Optional,
+    Plain, Query, Questions, Read, Refusals, Roots, Round, ThreeWay, YesOrNo,
 };
 pub use builder::{Limits, Listed, Server};
 pub use call::{Call, Listens, Peer, Principal, Rejection};
@@ -52,5 +52,6 @@ pub use resource::{Resource, ResourceTemplate};
 pub use setup::{Needs, ServeError, SetupError};
 pub use tool::Tool;
 
-pub(crate) use ask::{Disagreement, Trace, is_in_step};
+pub(crate) use ask::{Disagreement, Trace, is_in_step, random};
 pub(crate) use endpoint::SUPPORTED;
+pub(crate) use subscription::Subscription;

@@ -34,20 +34,21 @@ struct Listeners {
 
 #[derive(Debug)]
 struct Subscriber {
-    id: RequestId,
-    filter: SubscriptionFilter,
+    /// What its messages are tagged with. Without a tag there is no acknowledgement either: nobody has asked for one.
+    tag: Option<RequestId>,
     due: Mutex<Due>,
 }
 
 /// What a subscriber is still to be told.
 #[derive(Debug, Default)]
 struct Due {
+    filter: SubscriptionFilter,
     started: bool,
     acknowledged: bool,
     tools: bool,
     prompts: bool,
     resources: bool,
-    updated: BTreeSet<usize>,
+    updated: BTreeSet<String>,
     closed: bool,
     waker: Option<Waker>,
     closing_waker: Option<Waker>,
@@ -79,13 +80,11 @@ impl Hub {
     /// Opens a subscription to what the filter and the server have in common.
     pub(crate) fn open(
         self: &Arc<Self>,
-        id: RequestId,
+        tag: Option<RequestId>,
         filter: SubscriptionFilter,
     ) -> Result<Subscription, ErrorObject> {
         if filter.resource_subscriptions.len() > MAX_WATCHED {
-            return Err(ErrorObject::invalid_params(format!(
-                "params.notifications.resourceSubscriptions: at most {MAX_WATCHED} resources in one subscription"
-            )));
+            return Err(too_many("params.notifications.resourceSubscriptions"));
         }
         let mut listeners = lock(&self.0);
         if listeners.open.len() >= listeners.limit {
@@ -93,8 +92,8 @@ impl Hub {
         }
         let key = listeners.next;
         listeners.next += 1;
-        let due = Due { closed: listeners.closed, ..Due::default() };
-        let subscriber = Arc::new(Subscriber { id, filter, due: Mutex::new(due) });
+        let due = Due { filter, acknowledged: tag.is_none(), closed: listeners.closed, ..Due::default() };
+        let subscriber = Arc::new(Subscriber { tag, due: Mutex::new(due) });
         listeners.open.insert(key, Arc::clone(&subscriber));
         Ok(Subscription { hub: Arc::clone(self), key, subscriber })
     }
@@ -102,8 +101,8 @@ impl Hub {
     /// Tells everybody who asked for it.
     pub(crate) fn announce(&self, change: Change<'_>) {
         for subscriber in lock(&self.0).open.values() {
-            let filter = &subscriber.filter;
-            let mut due = lock(&subscriber.due);
+            let due = &mut *lock(&subscriber.due);
+            let filter = &due.filter;
             let wanted = match change {
                 Change::Tools if filter.tools_list_changed == Some(true) => {
                     !std::mem::replace(&mut due.tools, true)
@@ -114,11 +113,10 @@ impl Hub {
                 Change::Resources if filter.resources_list_changed == Some(true) => {
                     !std::mem::replace(&mut due.resources, true)
                 }
-                Change::Resource(uri) => {
-                    match filter.resource_subscriptions.iter().position(|watched| watched == uri) {
-                        Some(index) => due.updated.insert(index),
-                        None => false,
-                    }
+                Change::Resource(uri)
+                    if filter.resource_subscriptions.iter().any(|watched| watched == uri) =>
+                {
+                    due.updated.insert(uri.to_owned())
                 }
                 _ => false,
             };
@@ -168,8 +166,28 @@ impl Subscription {
             due.closing_waker = Some(cx.waker().clone());
             return Poll::Pending;
         }
-        let meta = ResultMeta { subscription_id: Some(self.subscriber.id.clone()), ..ResultMeta::default() };
+        let meta = ResultMeta { subscription_id: self.subscriber.tag.clone(), ..ResultMeta::default() };
         Poll::Ready(SubscriptionsListenResult { meta, ..SubscriptionsListenResult::default() })
+    }
+
+    /// Watches one more resource.
+    pub(crate) fn watch(&self, uri: &str) -> Result<(), ErrorObject> {
+        let watched = &mut lock(&self.subscriber.due).filter.resource_subscriptions;
+        if watched.iter().any(|known| known == uri) {
+            return Ok(());
+        }
+        if watched.len() >= MAX_WATCHED {
+            return Err(too_many("params.uri"));
+        }
+        watched.push(uri.to_owned());
+        Ok(())
+    }
+
+    /// Watches one resource less.
+    pub(crate) fn unwatch(&self, uri: &str) {
+        let mut due = lock(&self.subscriber.due);
+        due.filter.resource_subscriptions.retain(|watched| watched != uri);
+        due.updated.remove(uri);
     }
 
     /// The next notification, or `Pending` with the waker kept.
@@ -190,25 +208,25 @@ impl Subscription {
 
 impl Subscriber {
     fn next(&self, due: &mut Due) -> Option<Vec<u8>> {
-        let Self { id, filter, .. } = self;
+        let tag = &self.tag;
         if !due.started {
             None
         } else if !std::mem::replace(&mut due.acknowledged, true) {
             let params = SubscriptionsAcknowledgedNotificationParams {
-                meta: tagged(id),
-                notifications: filter.clone(),
+                meta: tagged(tag),
+                notifications: due.filter.clone(),
             };
             Some(encode::<SubscriptionsAcknowledgedNotification>(&params))
         } else if std::mem::take(&mut due.tools) {
-            Some(encode_tagged(ToolListChangedNotification::NAME, id))
+            Some(encode_tagged(ToolListChangedNotification::NAME, tag))
         } else if std::mem::take(&mut due.prompts) {
-            Some(encode_tagged(PromptListChangedNotification::NAME, id))
+            Some(encode_tagged(PromptListChangedNotification::NAME, tag))
         } else if std::mem::take(&mut due.resources) {
-            Some(encode_tagged(ResourceListChangedNotification::NAME, id))
+            Some(encode_tagged(ResourceListChangedNotification::NAME, tag))
         } else {
-            let uri = filter.resource_subscriptions.get(due.updated.pop_first()?)?.clone();
+            let uri = due.updated.pop_first()?;
             Some(encode::<ResourceUpdatedNotification>(&ResourceUpdatedNotificationParams {
-                meta: tagged(id),
+                meta: tagged(tag),
                 uri,
             }))
         }
@@ -221,8 +239,12 @@ impl Drop for Subscription {
     }
 }
 
-fn tagged(id: &RequestId) -> NotificationMeta {
-    NotificationMeta { subscription_id: Some(id.clone()) }
+fn too_many(place: &str) -> ErrorObject {
+    ErrorObject::invalid_params(format!("{place}: at most {MAX_WATCHED} resources in one subscription"))
+}
+
+fn tagged(tag: &Option<RequestId>) -> NotificationMeta {
+    NotificationMeta { subscription_id: tag.clone() }
 }
 
 fn encode<N: NotificationMethod>(params: &N::Params) -> Vec<u8> {
@@ -230,11 +252,11 @@ fn encode<N: NotificationMethod>(params: &N::Params) -> Vec<u8> {
     encode_notification(N::NAME, params).unwrap_or_default()
 }
 
-fn encode_tagged(method: &str, id: &RequestId) -> Vec<u8> {
+fn encode_tagged(method: &str, tag: &Option<RequestId>) -> Vec<u8> {
     #[derive(Serialize)]
     struct Params {
-        #[serde(rename = "_meta")]
+        #[serde(rename = "_meta", skip_serializing_if = "NotificationMeta::is_empty")]
         meta: NotificationMeta,
     }
-    encode_notification(method, &Params { meta: tagged(id) }).unwrap_or_default()
+    encode_notification(method, &Params { meta: tagged(tag) }).unwrap_or_default()
 }

@@ -6,6 +6,7 @@
 #[cfg(feature = "client")]
 pub(crate) mod client;
 mod lines;
+mod old;
 mod outgoing;
 mod pipe;
 mod serve;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::future::Future;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -16,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::lines::{Line, Lines};
+use super::old::Pipe;
 use super::outgoing::Outgoing;
 use super::{MAX_LINE, pipe};
 use crate::server::{Endpoint, Event, InFlight, Peer, ServeError, Server};
@@ -46,7 +48,8 @@ pub async fn serve_lines(
     mut input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<()> {
-    let session = Session { endpoint, peer, calls: Arc::default(), outgoing: Arc::default() };
+    let session =
+        Session { endpoint, peer, old: Pipe::new(endpoint), calls: Arc::default(), outgoing: Arc::default() };
     let writing = {
         let outgoing = Arc::clone(&session.outgoing);
         tokio::spawn(async move { outgoing.write_to(output).await })
@@ -76,31 +79,52 @@ pub async fn serve_lines(
 }
 
 /// One peer and its calls.
-struct Session<'a> {
-    endpoint: &'a Endpoint,
-    peer: &'a Peer,
-    calls: Arc<Calls>,
-    outgoing: Arc<Outgoing>,
+pub(super) struct Session<'a> {
+    pub(super) endpoint: &'a Endpoint,
+    pub(super) peer: &'a Peer,
+    /// Where requests of the handshake eras go, if they go anywhere.
+    pub(super) old: Option<Pipe>,
+    pub(super) calls: Arc<Calls>,
+    pub(super) outgoing: Arc<Outgoing>,
 }
 
 /// The calls that did not finish at once. Only a call that stands here may write.
 #[derive(Debug, Default)]
-struct Calls {
+pub(super) struct Calls {
     running: Mutex<HashMap<RequestId, Running>>,
     ended: Notify,
+    /// What is told outside of any call.
+    changes: Mutex<Option<AbortHandle>>,
 }
 
 #[derive(Debug)]
-struct Running {
+pub(super) struct Running {
     task: AbortHandle,
     /// A subscription goes on for as long as somebody listens, so nobody waits for it.
     listening: bool,
 }
 
 impl Calls {
-    fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
+    pub(super) fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
         // Entries are added and removed in single steps.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a task go on for as long as the pipe is open; the one before it ends.
+    pub(super) fn listen(&self, task: Option<AbortHandle>) {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(earlier) = std::mem::replace(&mut *changes, task) {
+            earlier.abort();
+        }
+    }
+
+    /// The last line of a call, unless it has been cancelled.
+    pub(super) fn end(&self, id: &RequestId, outgoing: &Outgoing, line: &[u8]) {
+        let mut running = self.running();
+        if running.remove(id).is_some() {
+            outgoing.push(line);
+            self.ended.notify_one();
+        }
     }
 }
 
@@ -118,9 +142,10 @@ impl Session<'_> {
         match Message::decode(line) {
             Ok(Message::Request(request)) => self.request(request, answers),
             Ok(Message::Notification(notification)) => self.notification(&notification),
-            Ok(Message::Response(response)) => {
-                tracing::debug!(id = ?response.id, "a response to nothing we asked is ignored");
-            }
+            Ok(Message::Response(response)) => match &self.old {
+                Some(old) => old.response(response),
+                None => tracing::debug!(id = ?response.id, "a response to nothing we asked is ignored"),
+            },
             Err(malformed) => refuse(answers, malformed.id.as_ref(), &malformed.error),
         }
     }
@@ -128,6 +153,7 @@ impl Session<'_> {
     fn request(&self, request: Request<'_>, answers: &mut Vec<u8>) {
         let decoded = match self.endpoint.decode(&request) {
             Ok(decoded) => decoded,
+            Err(_) if self.is_old(&request) => return self.old_request(&request, answers),
             Err(error) => return refuse(answers, Some(&request.id), &error),
         };
         let mut call = self.endpoint.begin(request.id, &decoded, self.peer);
@@ -138,12 +164,21 @@ impl Session<'_> {
                 return;
             }
         }
-        self.spawn(call, matches!(decoded, ClientRequest::SubscriptionsListen(_)), answers);
+        let listening = matches!(decoded, ClientRequest::SubscriptionsListen(_));
+        let (endpoint, calls, outgoing) =
+            (self.endpoint.clone(), Arc::clone(&self.calls), Arc::clone(&self.outgoing));
+        let id = call.id().clone();
+        self.spawn(id, listening, run(endpoint, call, calls, outgoing), answers);
     }
 
     /// Lets a call run on its own.
-    fn spawn(&self, call: InFlight, listening: bool, answers: &mut Vec<u8>) {
-        let id = call.id().clone();
+    pub(super) fn spawn(
+        &self,
+        id: RequestId,
+        listening: bool,
+        call: impl Future<Output = ()> + Send + 'static,
+        answers: &mut Vec<u8>,
+    ) {
         let mut running = self.calls.running();
         match running.entry(id) {
             Entry::Occupied(taken) => {
@@ -151,17 +186,16 @@ impl Session<'_> {
                 refuse(answers, Some(taken.key()), &error);
             }
             Entry::Vacant(free) => {
-                let (endpoint, calls) = (self.endpoint.clone(), Arc::clone(&self.calls));
-                let task = tokio::spawn(run(endpoint, call, calls, Arc::clone(&self.outgoing)));
+                let task = tokio::spawn(call);
                 free.insert(Running { task: task.abort_handle(), listening });
             }
         }
     }
 
-    /// `notifications/cancelled` is the only one that means anything; all others are passed over.
+    /// `notifications/cancelled` is the only one that means anything to a modern call.
     fn notification(&self, notification: &Notification<'_>) {
         if notification.method != CancelledNotification::NAME {
-            return;
+            return self.old_notification(notification);
         }
         let params =
             decode_params::<<CancelledNotification as NotificationMethod>::Params>(notification.params);
@@ -174,6 +208,7 @@ impl Session<'_> {
 
     /// Ends what is left: subscriptions at once, calls if they do not finish in time.
     async fn drain(&self) {
+        self.calls.listen(None);
         self.calls.running().retain(|_, running| {
             if running.listening {
                 running.task.abort();
@@ -232,7 +267,7 @@ fn write(endpoint: &Endpoint, call: &InFlight, event: Event, out: &mut Vec<u8>) 
     last
 }
 
-fn refuse(answers: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) {
+pub(super) fn refuse(answers: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) {
     encode_error(answers, id, error);
     answers.push(b'\n');
 }

@@ -20,12 +20,20 @@ pub enum AskError {
         /// The question's key.
         key: String,
     },
-    /// The client did not declare that it can be asked this (M7). See [`Ask::may`](super::Ask::may).
-    #[error("the client cannot be asked `{key}`: it did not declare that it can")]
+    /// The peer was asked, and there is no answer: it failed, or nobody was there in time.
+    #[error("there is no answer to `{key}`: {reason}")]
+    Unanswered {
+        /// The question's key.
+        key: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The client did not declare that it can be asked this (M7), or cannot be asked at all. See [`Ask::may`](super::Ask::may).
+    #[error("the client cannot be asked `{key}`: {}", .error.message)]
     CannotAsk {
         /// The question's key.
         key: String,
-        /// -32021, naming what is missing.
+        /// What it would take: -32021 with what is missing, for one.
         error: ErrorObject,
     },
     /// The handler asked in a way that cannot work, such as twice under one key. This is a bug in the handler.
@@ -39,10 +47,10 @@ pub enum AskError {
 }
 
 impl AskError {
-    /// The JSON-RPC error this is, if it is not the user's refusal.
+    /// The JSON-RPC error this is, if it is not for the model to read.
     pub(crate) fn protocol(&self) -> Option<ErrorObject> {
         match self {
-            Self::Declined { .. } | Self::Cancelled { .. } => None,
+            Self::Declined { .. } | Self::Cancelled { .. } | Self::Unanswered { .. } => None,
             Self::CannotAsk { error, .. } => Some(error.clone()),
             Self::Misuse(_) | Self::Closed => {
                 tracing::error!(error = %self, "a handler asks in a way that cannot work");

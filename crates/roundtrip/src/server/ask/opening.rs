@@ -47,6 +47,7 @@ impl Endpoint {
             arguments: BoundArguments::None,
             responses: None,
             capabilities,
+            questions: &peer.questions,
             bound: None,
             opened: None,
             flow: None,

@@ -188,7 +188,7 @@ impl<R: Read, F: Refusals> Future for Asking<R, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        if !this.on_the_table {
+        if !this.on_the_table || this.table.is_answered(&this.question.key) {
             match this.ask() {
                 Ok(None) => {}
                 Ok(Some(answered)) => return Poll::Ready(F::output(answered, &this.question.key)),

@@ -11,6 +11,7 @@ use roundtrip_core::seal::{
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject};
 use serde_json::value::RawValue;
 
+use super::line::Questions;
 use super::runner::{Flow, Flows, random};
 use super::table::Table;
 
@@ -24,6 +25,8 @@ pub(crate) struct Start<'a> {
     pub(crate) arguments: BoundArguments<'a>,
     pub(crate) responses: Option<&'a RawValue>,
     pub(crate) capabilities: &'a ClientCapabilities,
+    /// What becomes of questions.
+    pub(crate) questions: &'a Questions,
     /// What the flow is bound to, once that has been worked out.
     pub(crate) bound: Option<Binding>,
     /// What the token held, if there was one.
@@ -105,9 +108,12 @@ impl Start<'_> {
             (flow, round),
             journal,
             unasked,
-            self.capabilities.clone(),
+            (self.capabilities.clone(), self.questions.clone()),
             (&self.flows.traffic, self.flows.trace.as_ref()),
         ));
+        if let Questions::GoOut(line) = self.questions {
+            line.connect(&table);
+        }
         let flows = Arc::clone(self.flows);
         let method = self.method;
         self.flow = Some(Box::new(Flow { table: Arc::clone(&table), flow, method, binding, claims, flows }));

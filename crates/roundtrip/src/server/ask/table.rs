@@ -14,6 +14,7 @@ use roundtrip_core::seal::{Digest, FlowId};
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject, InputRequest};
 
 use super::error::AskError;
+use super::line::Questions;
 use super::trace::Trace;
 use crate::server::traffic::Traffic;
 
@@ -21,6 +22,7 @@ use crate::server::traffic::Traffic;
 pub(crate) struct Table {
     inner: Mutex<Inner>,
     pub(crate) capabilities: ClientCapabilities,
+    questions: Questions,
     /// Whether the server wants flows to move on to another instance.
     traffic: Arc<Traffic>,
     trace: Option<Arc<Trace>>,
@@ -31,6 +33,8 @@ struct Inner {
     round: u32,
     journal: Journal,
     asked: Vec<Asked>,
+    /// The keys of questions that went out and have no answer, and why.
+    unanswered: Vec<(Cow<'static, str>, String)>,
     /// Answers that came with the request, for handlers that take them by key alone.
     unasked: Vec<(String, String)>,
     by_key_alone: bool,
@@ -96,7 +100,7 @@ impl Table {
         (flow, round): (FlowId, u32),
         journal: Journal,
         unasked: Vec<(String, String)>,
-        capabilities: ClientCapabilities,
+        (capabilities, questions): (ClientCapabilities, Questions),
         (traffic, trace): (&Arc<Traffic>, Option<&Arc<Trace>>),
     ) -> Self {
         let inner = Inner {
@@ -104,6 +108,7 @@ impl Table {
             round,
             journal,
             asked: Vec::new(),
+            unanswered: Vec::new(),
             unasked,
             by_key_alone: false,
             running: Vec::new(),
@@ -116,7 +121,13 @@ impl Table {
             wakers: Vec::new(),
             runner: None,
         };
-        Self { inner: Mutex::new(inner), capabilities, traffic: Arc::clone(traffic), trace: trace.cloned() }
+        Self {
+            inner: Mutex::new(inner),
+            capabilities,
+            questions,
+            traffic: Arc::clone(traffic),
+            trace: trace.cloned(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -145,7 +156,8 @@ impl Table {
     }
 
     pub(crate) fn is_moving(&self) -> bool {
-        self.traffic.is_moving()
+        // Where the handler waits for its answers there is nowhere to go on but here.
+        !self.goes_out() && self.traffic.is_moving()
     }
 
     /// Inline: the answer to a question, or the question on the table. A key is used once a run.
@@ -178,7 +190,14 @@ impl Table {
             }
             inner.journal.forget(key);
         }
+        if let Some(index) = inner.unanswered.iter().position(|(unanswered, _)| unanswered == key) {
+            let (key, reason) = inner.unanswered.swap_remove(index);
+            return Err(AskError::Unanswered { key: key.into_owned(), reason });
+        }
         let request = self.request(question, problem.as_deref())?;
+        if let Questions::GoOut(line) = &self.questions {
+            line.ask(key.clone(), request.clone());
+        }
         inner.asked.push(Asked { key: key.clone(), pin, request, valid_for, waits: true });
         Self::stir(inner);
         Ok(None)
@@ -220,6 +239,10 @@ impl Table {
 
     /// A question as it goes out, if the client can be asked that.
     fn request(&self, question: &Question, problem: Option<&str>) -> Result<InputRequest, AskError> {
+        if let Questions::CannotBePut(why) = self.questions {
+            let error = why(&question.to_request(problem));
+            return Err(AskError::CannotAsk { key: question.key.to_string(), error });
+        }
         let needs = question.needs();
         if !self.capabilities.covers(&needs) {
             let error = ErrorObject::missing_capability(&needs);
@@ -254,6 +277,30 @@ impl Table {
     /// Takes a question off the table that nobody waits for any more.
     pub(crate) fn withdraw(&self, key: &str) {
         self.lock().asked.retain(|asked| asked.key != key);
+        if let Questions::GoOut(line) = &self.questions {
+            line.withdraw(key);
+        }
+    }
+
+    fn goes_out(&self) -> bool {
+        matches!(self.questions, Questions::GoOut(_))
+    }
+
+    /// Whether a question that went out has come back, with an answer or without.
+    pub(crate) fn is_answered(&self, key: &str) -> bool {
+        self.goes_out() && !self.lock().asked.iter().any(|asked| asked.key == key)
+    }
+
+    /// A question that went out comes back: with its answer, or with why there is none.
+    pub(crate) fn answer(&self, key: &str, answer: Result<&str, String>) {
+        let mut inner = self.lock();
+        let Some(index) = inner.asked.iter().position(|asked| asked.key == key) else { return };
+        let asked = inner.asked.swap_remove(index);
+        match answer {
+            Ok(json) => inner.journal.give(key, asked.pin, json),
+            Err(reason) => inner.unanswered.push((asked.key, reason)),
+        }
+        wake_all(inner);
     }
 
     /// What a step came to in an earlier round: its value, or the failure it was told to remember.
@@ -326,7 +373,9 @@ impl Table {
     /// runs the handler is woken when that may have changed.
     pub(crate) fn suspend(&self, cx: &Context<'_>) -> Option<Suspended> {
         let mut inner = self.lock();
-        let asked = !inner.parked.is_empty() || inner.asked.iter().any(|asked| asked.waits);
+        let (parked, waits) = (!inner.parked.is_empty(), inner.asked.iter().any(|asked| asked.waits));
+        // Questions that go out do not end the round, and a place to stop waits for their answers.
+        let asked = if self.goes_out() { parked && !waits } else { parked || waits };
         let waiting = asked || inner.misuse.is_some();
         if !waiting || !inner.running.is_empty() || inner.closed {
             if !inner.runner.as_ref().is_some_and(|runner| runner.will_wake(cx.waker())) {

@@ -1,0 +1,76 @@
+//! The door to the handshake eras: what is not a modern request, and how its answer goes out.
+
+use http::header::HeaderValue;
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use roundtrip_core::wire::ErrorObject;
+
+use super::body::Body;
+use super::headers::{self, Accepts};
+use super::service::{Http, json, refuse_with, respond, stream};
+pub(super) use crate::legacy::server::Door;
+use crate::legacy::server::{Arrival, Reply, SESSION};
+
+impl Http {
+    /// Whether what is not a request belongs to a session.
+    pub(super) fn knows_session(&self, parts: &Parts) -> bool {
+        self.old.is_some() && parts.headers.contains_key(SESSION)
+    }
+
+    /// A message of an old revision.
+    pub(super) async fn old_message(
+        &self,
+        mut parts: Parts,
+        accepts: Accepts,
+        bytes: &[u8],
+    ) -> Response<Body> {
+        match &self.old {
+            Some(door) => rendered(door.post(self.arrival(&mut parts, accepts), bytes).await),
+            None => not_here(),
+        }
+    }
+
+    /// What is not a POST: streams of old revisions, and the end of their sessions.
+    pub(super) fn old_stream(&self, parts: &mut Parts) -> Response<Body> {
+        if let Some(why) = self.settings.gate.refuses(&parts.headers) {
+            return refuse_with(StatusCode::FORBIDDEN, None, &ErrorObject::invalid_request(why));
+        }
+        let (method, accepts) =
+            (parts.method.clone(), headers::accepts(&parts.headers).unwrap_or(Accepts::Json));
+        match &self.old {
+            Some(door) if method == Method::GET => rendered(door.get(&self.arrival(parts, accepts))),
+            Some(door) if method == Method::DELETE => rendered(door.delete(&self.arrival(parts, accepts))),
+            _ => not_here(),
+        }
+    }
+
+    fn arrival<'a>(&self, parts: &'a mut Parts, accepts: Accepts) -> Arrival<'a> {
+        Arrival {
+            principal: self.principal_of(parts),
+            extensions: std::mem::take(&mut parts.extensions),
+            headers: &parts.headers,
+            streams: accepts != Accepts::Json,
+            keep_alive: self.http_limits().keep_alive,
+        }
+    }
+}
+
+fn rendered(reply: Reply) -> Response<Body> {
+    match reply {
+        Reply::Bare(status) => respond(status, Body::empty()),
+        Reply::Json(status, message) => json(status, message),
+        Reply::Session(message, id) => {
+            let mut response = json(StatusCode::OK, message);
+            if let Ok(id) = HeaderValue::from_str(&id) {
+                response.headers_mut().insert(SESSION, id);
+            }
+            response
+        }
+        Reply::Events(feed) => stream(Body::other(*feed)),
+    }
+}
+
+fn not_here() -> Response<Body> {
+    let why = "this endpoint takes POST alone: streams are opened by subscriptions/listen, and there are no sessions";
+    refuse_with(StatusCode::METHOD_NOT_ALLOWED, None, &ErrorObject::invalid_request(why))
+}

@@ -1,0 +1,160 @@
+//! One call of an old client: run as a modern one, with its questions put to the client on the way (L2, L3).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_core::exchange::Params;
+use roundtrip_core::wire::{
+    CallTool, CallToolResult, ClientRequest, ContentBlock, ErrorObject, InputRequiredResult, Method as _,
+    Request, RequestId, ServerResult,
+};
+use tokio::time::{Instant, sleep};
+
+use super::desk::Desk;
+use super::session::{Session, answer};
+use super::sink::{Sink, Weight};
+use super::{question, translate};
+use crate::server::{AskError, Event, OpenLine, Outcome, Peer, Query, Questions};
+
+/// How often a question is asked again because its answer does not fit, and how often a handler that takes its rounds by
+/// hand is entered again (L2, L3).
+const AGAIN: u32 = 10;
+/// The first pause before a handler is entered again that only wants that, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
+/// One call.
+pub(super) struct Calling {
+    session: Arc<Session>,
+    id: RequestId,
+    method: String,
+    params: Params,
+    peer: Peer,
+    sink: Arc<dyn Sink>,
+}
+
+impl Calling {
+    pub(super) fn new(
+        session: &Arc<Session>,
+        request: &Request<'_>,
+        params: Params,
+        peer: &Peer,
+        sink: &Arc<dyn Sink>,
+    ) -> Self {
+        Self {
+            session: Arc::clone(session),
+            id: request.id.clone(),
+            method: request.method.clone().into_owned(),
+            params,
+            peer: peer.clone(),
+            sink: Arc::clone(sink),
+        }
+    }
+
+    /// Runs the call to its answer.
+    pub(super) async fn run(mut self) -> Vec<u8> {
+        let outcome = match self.rounds().await {
+            Ok(result) => translate::result(&self.method, &result, self.session.terms.version)
+                .map_err(|error| ErrorObject::internal(format!("the result does not serialise: {error}"))),
+            Err(error) => Err(translate::error(&self.method, error)),
+        };
+        answer(&self.id, outcome)
+    }
+
+    async fn rounds(&mut self) -> Outcome {
+        let mut desk = Desk::new(&self.session, &self.sink);
+        let (mut rounds, mut pause, begun) = (0, PAUSES.0, Instant::now());
+        loop {
+            let asks = match self.round(&mut desk).await? {
+                ServerResult::InputRequired(asks) => asks,
+                result => return Ok(result),
+            };
+            let InputRequiredResult { input_requests, request_state, .. } = asks;
+            let answers = if input_requests.is_empty() {
+                if begun.elapsed() > self.session.settings.answer_within {
+                    return self.fail("this call has not come to an end in time".to_owned());
+                }
+                sleep(pause).await;
+                pause = PAUSES.1.min(pause * 2);
+                None
+            } else {
+                rounds += 1;
+                if rounds > AGAIN {
+                    return self.fail(format!("this call has asked {AGAIN} times without coming to an end"));
+                }
+                match desk.ask_all(input_requests).await {
+                    Ok(answers) => Some(translate::raw(&answers)?),
+                    Err((key, reason)) => return self.fail(AskError::Unanswered { key, reason }.to_string()),
+                }
+            };
+            self.params.set("inputResponses", answers);
+            self.params.set("requestState", request_state.map(|state| translate::raw(&state)).transpose()?);
+        }
+    }
+
+    /// Runs the handler once. It may ask on the way, and waits where it stands.
+    async fn round(&self, desk: &mut Desk) -> Outcome {
+        let line = Arc::new(OpenLine::default());
+        let mut call = {
+            let text = translate::raw(&self.params)?;
+            let request = ClientRequest::decode(&self.method, Some(text.as_ref()))?;
+            let questions = if self.session.can_be_asked {
+                Questions::GoOut(Arc::clone(&line))
+            } else {
+                Questions::CannotBePut(question::without_session)
+            };
+            let peer = Peer { questions, ..self.peer.clone() };
+            self.session.endpoint.begin(self.id.clone(), &request, &peer)
+        };
+        let mut asked = HashMap::new();
+        let mut rounds = 0;
+        loop {
+            tokio::select! {
+                biased;
+                event = call.event() => match event {
+                    Event::Notification(message) => self.sink.send(message, Weight::Hint),
+                    Event::Response(outcome) => return outcome,
+                },
+                query = line.query() => match query {
+                    Query::Ask { key, request } => {
+                        rounds += u32::from(desk.is_empty());
+                        if let Some(why) = self.too_often(&key, &mut asked, rounds) {
+                            return self.fail(why);
+                        }
+                        desk.put(&key, *request);
+                    }
+                    Query::Withdraw { key } => desk.withdraw(&key),
+                },
+                (key, answer) = desk.next() => match answer {
+                    Ok(answer) => line.answer(&key, Ok(answer.get())),
+                    Err(reason) => line.answer(&key, Err(reason)),
+                },
+            }
+        }
+    }
+
+    /// Why a question is not put to the client any more.
+    fn too_often(&self, key: &str, asked: &mut HashMap<String, u32>, rounds: u32) -> Option<String> {
+        let times = asked.entry(key.to_owned()).or_default();
+        *times += 1;
+        if *times > AGAIN + 1 {
+            return Some(format!("`{key}` was asked {} times without an answer that fits", AGAIN + 1));
+        }
+        let most = self.session.endpoint.inner().flows.max_rounds;
+        (rounds > most).then(|| format!("this call has asked {most} times without coming to an end"))
+    }
+
+    /// A call that cannot go on. A model can do something else instead, so a tool tells it.
+    fn fail(&self, why: String) -> Outcome {
+        tracing::warn!(method = self.method, why, "a call of an old client does not come to an end");
+        if self.method == CallTool::NAME {
+            let content = vec![ContentBlock::text(why)];
+            return Ok(ServerResult::CallTool(CallToolResult {
+                content,
+                is_error: Some(true),
+                ..Default::default()
+            }));
+        }
+        Err(ErrorObject::internal(why))
+    }
+}

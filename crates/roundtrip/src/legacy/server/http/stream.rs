@@ -1,0 +1,187 @@
+//! A stream of events that outlives the connections it is read through (transports, "Resumability and Redelivery").
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use super::super::sink::{Sink, Weight};
+
+/// How many hints are kept for a client that does not read them. Questions and answers are kept whatever their number,
+/// which is small: each of them waits for the one before.
+const KEPT_HINTS: usize = 256;
+/// How long a client is to wait before it comes back, in milliseconds.
+const RETRY: u32 = 1_000;
+
+/// The messages of one call, or those outside of any call.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// Unique within the session; part of every event's id.
+    pub(super) number: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    events: VecDeque<Event>,
+    /// The number of the last event.
+    last: u64,
+    bytes: usize,
+    hints: usize,
+    finished: bool,
+    /// Who reads: the last one to come. Earlier ones are done.
+    reader: u64,
+    /// The reader is to go, and to come back later.
+    let_go: bool,
+    waker: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct Event {
+    number: u64,
+    weight: Weight,
+    message: Vec<u8>,
+}
+
+/// What a stream begins with, which decides how a request is answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// With the answer, which is all there is.
+    Answer(Vec<u8>),
+    /// With something else.
+    Events,
+}
+
+impl Stream {
+    pub(super) fn new(number: u64) -> Self {
+        Self { number, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change is made in one step.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing more will come.
+    pub(super) fn finish(&self) {
+        let mut state = self.state();
+        state.finished = true;
+        state.wake();
+    }
+
+    /// Lets the current connection go. The client comes back for the rest.
+    pub(super) fn let_go(&self) {
+        let mut state = self.state();
+        state.let_go = true;
+        state.wake();
+    }
+
+    /// How many bytes are kept here, once nothing more comes.
+    pub(super) fn kept(&self) -> Option<usize> {
+        let state = self.state();
+        state.finished.then_some(state.bytes)
+    }
+
+    pub(super) fn poll_first(&self, cx: &mut Context<'_>) -> Poll<First> {
+        let mut state = self.state();
+        if state.finished && state.events.len() == 1 && !state.let_go {
+            let answer = state.events.pop_front().map(|event| event.message);
+            return Poll::Ready(answer.map_or(First::Events, First::Answer));
+        }
+        if state.finished || state.let_go || !state.events.is_empty() {
+            return Poll::Ready(First::Events);
+        }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Begins to read after an event; all earlier readers are done. Without one, what has been sent already is left out.
+    pub(super) fn attach(&self, after: Option<u64>) -> Reader {
+        let mut state = self.state();
+        state.reader += 1;
+        state.let_go = false;
+        state.wake();
+        Reader { number: state.reader, seen: after.unwrap_or(state.last) }
+    }
+
+    /// What comes next, as events, at the end of `out`; false when there is nothing more to wait for.
+    pub(super) fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        reader: &mut Reader,
+        out: &mut Vec<u8>,
+    ) -> Poll<bool> {
+        let mut state = self.state();
+        if state.reader != reader.number {
+            return Poll::Ready(false);
+        }
+        let before = out.len();
+        for event in state.events.iter().filter(|event| event.number > reader.seen) {
+            // Writing into memory does not fail.
+            let _ = write!(out, "id: {}-{}\ndata: ", self.number, event.number);
+            out.extend_from_slice(&event.message);
+            out.extend_from_slice(b"\n\n");
+        }
+        reader.seen = reader.seen.max(state.last);
+        if out.len() > before {
+            return Poll::Ready(true);
+        }
+        if state.finished || state.let_go {
+            return Poll::Ready(false);
+        }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// An event without a message: from then on a client can come back for the rest, and knows when.
+    pub(super) fn prime(&self, reader: &Reader, out: &mut Vec<u8>) {
+        let _ = write!(out, "id: {}-{}\nretry: {RETRY}\ndata: \n\n", self.number, reader.seen);
+    }
+}
+
+/// A place in a stream.
+#[derive(Debug)]
+pub(super) struct Reader {
+    number: u64,
+    seen: u64,
+}
+
+impl State {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Sink for Stream {
+    fn send(&self, message: Vec<u8>, weight: Weight) {
+        let mut state = self.state();
+        if state.finished {
+            return;
+        }
+        state.last += 1;
+        let number = state.last;
+        state.bytes += message.len();
+        state.events.push_back(Event { number, weight, message });
+        state.hints += usize::from(weight == Weight::Hint);
+        if state.hints > KEPT_HINTS
+            && let Some(oldest) = state.events.iter().position(|event| event.weight == Weight::Hint)
+            && let Some(event) = state.events.remove(oldest)
+        {
+            state.hints -= 1;
+            state.bytes -= event.message.len();
+        }
+        state.wake();
+    }
+}
+
+/// Finishes a stream when the last of those who write to it is done, or was made to stop.
+#[derive(Debug)]
+pub(super) struct Finish(pub(super) std::sync::Arc<Stream>);
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}

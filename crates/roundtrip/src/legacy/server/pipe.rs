@@ -1,0 +1,85 @@
+//! Standard input and output: the pipe is the session.
+
+use std::sync::{Arc, OnceLock};
+
+use roundtrip_core::wire::{ErrorObject, Notification, ProtocolVersion, Request, Response, peek_version};
+
+use super::session::{Handled, Session, answer};
+use super::settings::{Handshake, Served};
+use super::sink::{Sink, Weight};
+use super::terms::Terms;
+use crate::legacy::handshake::{INITIALIZE, INITIALIZED, PING};
+use crate::server::{Endpoint, Peer};
+
+/// What is told to clients outside of any call, for as long as it is polled.
+pub(crate) type Changes = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The old side of a pipe, which begins with `initialize`.
+pub(crate) struct Pipe {
+    endpoint: Endpoint,
+    settings: Handshake,
+    session: OnceLock<Arc<Session>>,
+}
+
+impl Pipe {
+    /// None where the server's author wants none.
+    pub(crate) fn new(endpoint: &Endpoint) -> Option<Self> {
+        let settings = Handshake::of(endpoint);
+        (settings.served != Served::Refused).then(|| Self {
+            endpoint: endpoint.clone(),
+            settings,
+            session: OnceLock::new(),
+        })
+    }
+
+    /// Whether a request that is not one of ours speaks an old revision: it says nothing of a new one.
+    pub(crate) fn takes(&self, request: &Request<'_>) -> bool {
+        peek_version(request.params).is_none()
+            && (self.session.get().is_some() || [INITIALIZE, PING].contains(&&*request.method))
+    }
+
+    /// Takes a request. Its messages, but not its answer, go to `sink`.
+    pub(crate) fn request(&self, request: &Request<'_>, peer: &Peer, sink: &Arc<dyn Sink>) -> Handled {
+        match self.session.get() {
+            Some(session) => session.request(request, peer, sink),
+            None if request.method == PING => Handled::Now(answer(&request.id, Ok(serde_json::json!({})))),
+            None => Handled::Now(answer(&request.id, self.initialize(request))),
+        }
+    }
+
+    fn initialize(&self, request: &Request<'_>) -> Result<roundtrip_core::wire::Raw, ErrorObject> {
+        let (terms, agreed) = Terms::agree(&self.endpoint, request.params, ProtocolVersion::V2024_11_05)?;
+        // Lines are read one after the other: nobody else is about to set this.
+        let _ = self.session.set(Session::new(&self.endpoint, self.settings, terms)?);
+        Ok(agreed)
+    }
+
+    /// Takes a notification. What comes back has to be polled while the pipe is open.
+    pub(crate) fn notification(
+        &self,
+        notification: &Notification<'_>,
+        sink: &Arc<dyn Sink>,
+    ) -> Option<Changes> {
+        if notification.method != INITIALIZED {
+            return None;
+        }
+        let subscription = self.session.get()?.subscription().ok()?;
+        let sink = Arc::clone(sink);
+        Some(Box::pin(async move {
+            while let Some(change) = Session::change(&subscription).await {
+                sink.send(change, Weight::Hint);
+            }
+        }))
+    }
+
+    /// Takes a response of the client.
+    pub(crate) fn response(&self, response: Response<'_>) {
+        let taken = match self.session.get() {
+            Some(session) => session.response(response),
+            None => Err(ErrorObject::invalid_request("nothing was asked")),
+        };
+        if let Err(error) = taken {
+            tracing::debug!(%error, "a response is ignored");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! A session: what was agreed on, what the client was asked, and what it wants to be told.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use roundtrip_core::wire::{
+    Discover, ErrorObject, LoggingLevel, Method as _, Raw, Request, RequestId, SubscriptionFilter,
+    SubscriptionsListen, decode_params, encode_error, encode_result,
+};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use super::calling::Calling;
+use super::settings::Handshake;
+use super::sink::Sink;
+use super::terms::Terms;
+use crate::legacy::handshake::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
+use crate::server::{Endpoint, Peer, Subscription, random};
+
+/// What a client answers to a request of ours.
+pub(super) type Reply = Result<Raw, ErrorObject>;
+
+/// One client of the old eras.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) endpoint: Endpoint,
+    pub(super) terms: Terms,
+    pub(super) settings: Handshake,
+    /// Whether it can be asked. Without a session it cannot.
+    pub(super) can_be_asked: bool,
+    level: Mutex<LoggingLevel>,
+    /// Ids begin somewhere of their own in every session, so that an answer meant for another one finds nothing here.
+    first_id: i64,
+    next_id: AtomicI64,
+    waiting: Mutex<HashMap<i64, oneshot::Sender<Reply>>>,
+    subscription: Mutex<Option<Arc<Subscription>>>,
+}
+
+/// What a request comes to.
+pub(crate) enum Handled {
+    /// The answer is there.
+    Now(Vec<u8>),
+    /// It has to be run: the answer is what it gives.
+    Call(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change is made in one step.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Session {
+    pub(super) fn new(
+        endpoint: &Endpoint,
+        settings: Handshake,
+        terms: Terms,
+    ) -> Result<Arc<Self>, ErrorObject> {
+        let first_id = i64::from(u32::from_le_bytes(random()?)) << 16;
+        Ok(Arc::new(Self {
+            endpoint: endpoint.clone(),
+            terms,
+            settings,
+            can_be_asked: true,
+            level: Mutex::new(LoggingLevel::Info),
+            first_id,
+            next_id: AtomicI64::new(first_id),
+            waiting: Mutex::default(),
+            subscription: Mutex::default(),
+        }))
+    }
+
+    /// What a single call is served in that has no session.
+    pub(super) fn none(endpoint: &Endpoint, settings: Handshake, terms: Terms) -> Arc<Self> {
+        Arc::new(Self {
+            endpoint: endpoint.clone(),
+            terms,
+            settings,
+            can_be_asked: false,
+            level: Mutex::new(LoggingLevel::Info),
+            first_id: 0,
+            next_id: AtomicI64::new(0),
+            waiting: Mutex::default(),
+            subscription: Mutex::default(),
+        })
+    }
+
+    /// Takes a request. Its messages, but not its answer, go to `sink`.
+    pub(super) fn request(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        peer: &Peer,
+        sink: &Arc<dyn Sink>,
+    ) -> Handled {
+        let outcome = match &*request.method {
+            PING => Ok(()),
+            SET_LEVEL => self.set_level(request.params),
+            SUBSCRIBE => self.watch(request.params),
+            UNSUBSCRIBE => self.unwatch(request.params),
+            INITIALIZE => Err(ErrorObject::invalid_request("this session has been initialized already")),
+            modern @ (Discover::NAME | SubscriptionsListen::NAME) => {
+                Err(ErrorObject::method_not_found(modern))
+            }
+            _ => {
+                let params = self.terms.modern(request.params, Some(*lock(&self.level)));
+                match params {
+                    Ok(params) => {
+                        let calling = Calling::new(self, request, params, peer, sink);
+                        return Handled::Call(Box::pin(calling.run()));
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        Handled::Now(answer(&request.id, outcome.map(|()| json!({}))))
+    }
+
+    /// A place for the client's reply, and the id of the request it is for.
+    pub(super) fn expect_reply(&self) -> (i64, oneshot::Receiver<Reply>) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let (send, receive) = oneshot::channel();
+        lock(&self.waiting).insert(id, send);
+        (id, receive)
+    }
+
+    pub(super) fn forget_reply(&self, id: i64) {
+        lock(&self.waiting).remove(&id);
+    }
+
+    /// Hands a reply to whoever waits for it.
+    pub(super) fn reply(&self, id: i64, reply: Reply) {
+        if let Some(waiting) = lock(&self.waiting).remove(&id) {
+            // Whoever waited may have gone in this very moment.
+            let _ = waiting.send(reply);
+        }
+    }
+
+    /// Takes a response of the client. One to a request that was never sent is refused; one that comes too late is not.
+    pub(super) fn response(&self, response: roundtrip_core::wire::Response<'_>) -> Result<(), ErrorObject> {
+        match response.id {
+            Some(RequestId::Number(id))
+                if (self.first_id..self.next_id.load(Ordering::Relaxed)).contains(&id) =>
+            {
+                self.reply(id, response.outcome.map(Raw::from));
+                Ok(())
+            }
+            _ => Err(ErrorObject::invalid_request("this session has not sent a request of this id")),
+        }
+    }
+
+    fn set_level(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        #[derive(Deserialize)]
+        struct Params {
+            level: LoggingLevel,
+        }
+        let Params { level } = decode_params(params)?;
+        *lock(&self.level) = level;
+        Ok(())
+    }
+
+    fn watch(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        if !self.can_be_asked {
+            return Err(ErrorObject::invalid_request(
+                "without a session there is nowhere to send changes to",
+            ));
+        }
+        let uri = uri_of(params)?;
+        self.subscription()?.watch(&uri)
+    }
+
+    fn unwatch(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let uri = uri_of(params)?;
+        if let Some(subscription) = &*lock(&self.subscription) {
+            subscription.unwatch(&uri);
+        }
+        Ok(())
+    }
+
+    /// What this client is told of: every list, and the resources it asks for.
+    pub(super) fn subscription(&self) -> Result<Arc<Subscription>, ErrorObject> {
+        let mut subscription = lock(&self.subscription);
+        if let Some(open) = &*subscription {
+            return Ok(Arc::clone(open));
+        }
+        let everything = SubscriptionFilter {
+            tools_list_changed: Some(true),
+            prompts_list_changed: Some(true),
+            resources_list_changed: Some(true),
+            ..SubscriptionFilter::default()
+        };
+        let open = Arc::new(self.endpoint.catalog().hub().open(None, self.endpoint.honoured(&everything))?);
+        *subscription = Some(Arc::clone(&open));
+        Ok(open)
+    }
+
+    /// The next thing this client is told outside of any call; none once the server has ended.
+    pub(super) async fn change(subscription: &Subscription) -> Option<Vec<u8>> {
+        poll_fn(|cx| {
+            if subscription.poll_closed(cx).is_ready() {
+                return std::task::Poll::Ready(None);
+            }
+            subscription.poll_next(cx).map(Some)
+        })
+        .await
+    }
+}
+
+fn uri_of(params: Option<&RawValue>) -> Result<String, ErrorObject> {
+    #[derive(Deserialize)]
+    struct Params {
+        uri: String,
+    }
+    decode_params::<Params>(params).map(|params| params.uri)
+}
+
+/// One whole answer.
+pub(super) fn answer(id: &RequestId, outcome: Result<impl serde::Serialize, ErrorObject>) -> Vec<u8> {
+    let mut message = Vec::with_capacity(128);
+    let failed = match outcome {
+        Ok(result) => match encode_result(&mut message, id, &result) {
+            Ok(()) => return message,
+            Err(error) => ErrorObject::internal(format!("the result does not serialise: {error}")),
+        },
+        Err(error) => error,
+    };
+    encode_error(&mut message, Some(id), &failed);
+    message
+}

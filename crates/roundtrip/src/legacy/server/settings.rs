@@ -1,0 +1,98 @@
+//! What an author has to say about clients of the handshake eras.
+
+use std::time::Duration;
+
+use crate::server::{Endpoint, Server};
+
+/// How clients of the handshake eras are served: those that speak 2025-11-25 or an earlier revision and begin with
+/// `initialize`. The same handlers serve them, on the same endpoint.
+///
+/// By default they get sessions, in which their tools can ask. A session lives in the memory of the process that began
+/// it, so behind a load balancer it has to stick to that process. [`stateless`](Self::stateless) does without sessions,
+/// and then only clients of 2026-07-28 can be asked.
+///
+/// ```
+/// use std::time::Duration;
+/// use roundtrip::{Handshake, Server};
+///
+/// let server = Server::new("bookings", "1.0.0")
+///     .handshake(Handshake::sessions().idle_for(Duration::from_secs(300)).answer_within(Duration::from_secs(60)));
+/// # server.build().unwrap();
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "give it to `Server::handshake`"]
+pub struct Handshake {
+    pub(super) served: Served,
+    pub(super) max_sessions: usize,
+    pub(super) idle_for: Duration,
+    pub(super) answer_within: Duration,
+}
+
+/// How much of the old eras there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Served {
+    Sessions,
+    Stateless,
+    Refused,
+}
+
+impl Default for Handshake {
+    fn default() -> Self {
+        Self {
+            served: Served::Sessions,
+            max_sessions: 10_000,
+            idle_for: Duration::from_secs(30 * 60),
+            answer_within: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+impl Handshake {
+    /// Clients get sessions, in which they can be asked. This is the default.
+    pub fn sessions() -> Self {
+        Self::default()
+    }
+
+    /// Over HTTP there are no sessions: every call stands for itself and may go to any instance. A tool that asks ends
+    /// with an error that says what it takes. On standard input and output the pipe is the session.
+    pub fn stateless() -> Self {
+        Self { served: Served::Stateless, ..Self::default() }
+    }
+
+    /// Only 2026-07-28 is spoken. Whoever sends `initialize` is told so.
+    pub fn refused() -> Self {
+        Self { served: Served::Refused, ..Self::default() }
+    }
+
+    /// How many sessions there may be at once over HTTP. Past that, clients are told to come back later. The default is
+    /// 10,000.
+    pub fn max_sessions(mut self, sessions: usize) -> Self {
+        self.max_sessions = sessions;
+        self
+    }
+
+    /// How long a session over HTTP lasts without a request and without an open stream; calls that still run then end
+    /// with it. The default is 30 minutes.
+    pub fn idle_for(mut self, duration: Duration) -> Self {
+        self.idle_for = duration;
+        self
+    }
+
+    /// How long a question waits for its answer. The default is ten minutes.
+    pub fn answer_within(mut self, duration: Duration) -> Self {
+        self.answer_within = duration;
+        self
+    }
+
+    /// What the author of a server has said.
+    pub(super) fn of(endpoint: &Endpoint) -> Self {
+        endpoint.inner().state.get().copied().unwrap_or_default()
+    }
+}
+
+impl Server {
+    /// How clients of the handshake eras are served.
+    pub fn handshake(self, handshake: Handshake) -> Self {
+        self.state(handshake)
+    }
+}

@@ -1,0 +1,75 @@
+//! The door to the handshake eras: what is not a modern message, and how its answer goes out.
+
+use std::sync::Arc;
+
+use roundtrip_core::wire::{Notification, Request, RequestId};
+
+use super::outgoing::Outgoing;
+use super::serve::{Calls, Session};
+pub(super) use crate::legacy::server::Pipe;
+use crate::legacy::server::{Handled, Sink, Weight};
+
+impl Session<'_> {
+    /// Whether a request speaks an old revision.
+    pub(super) fn is_old(&self, request: &Request<'_>) -> bool {
+        self.old.as_ref().is_some_and(|old| old.takes(request))
+    }
+
+    /// A request of an old revision.
+    pub(super) fn old_request(&self, request: &Request<'_>, answers: &mut Vec<u8>) {
+        let Some(old) = &self.old else { return };
+        let (calls, outgoing, id) = (Arc::clone(&self.calls), Arc::clone(&self.outgoing), request.id.clone());
+        let lines = CallLines { calls: Arc::clone(&calls), outgoing: Arc::clone(&outgoing), id: id.clone() };
+        let sink: Arc<dyn Sink> = Arc::new(lines);
+        match old.request(request, self.peer, &sink) {
+            Handled::Now(answer) => {
+                answers.extend_from_slice(&answer);
+                answers.push(b'\n');
+            }
+            Handled::Call(call) => {
+                let own = id.clone();
+                let run = async move {
+                    let mut line = call.await;
+                    line.push(b'\n');
+                    calls.end(&own, &outgoing, &line);
+                };
+                self.spawn(id, false, run, answers);
+            }
+        }
+    }
+
+    /// A notification of an old revision: what it sets going goes on for as long as the pipe is open.
+    pub(super) fn old_notification(&self, notification: &Notification<'_>) {
+        let sink: Arc<dyn Sink> = Arc::new(Lines(Arc::clone(&self.outgoing)));
+        if let Some(changes) = self.old.as_ref().and_then(|old| old.notification(notification, &sink)) {
+            self.calls.listen(Some(tokio::spawn(changes).abort_handle()));
+        }
+    }
+}
+
+/// Everything on one pipe.
+struct Lines(Arc<Outgoing>);
+
+impl Sink for Lines {
+    fn send(&self, mut message: Vec<u8>, _: Weight) {
+        message.push(b'\n');
+        self.0.push(&message);
+    }
+}
+
+/// The lines of one call, for as long as it has not been cancelled (I2).
+struct CallLines {
+    calls: Arc<Calls>,
+    outgoing: Arc<Outgoing>,
+    id: RequestId,
+}
+
+impl Sink for CallLines {
+    fn send(&self, mut message: Vec<u8>, _: Weight) {
+        message.push(b'\n');
+        let running = self.calls.running();
+        if running.contains_key(&self.id) {
+            self.outgoing.push(&message);
+        }
+    }
+}
