@@ -1,16 +1,18 @@
 //! The server that the official conformance suite and the peers of other languages are run against.
 //!
 //! `PORT` says where to listen (`http://127.0.0.1:$PORT/mcp`); `--stdio` serves standard input and output instead.
+//! `--stateless` does without sessions for clients of the handshake eras.
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
 mod asking;
+mod handshake;
 mod prompts;
 mod resources;
 mod tools;
 
 use roundtrip::server::KeysError;
-use roundtrip::{Keyring, Server};
+use roundtrip::{Handshake, Keyring, Server};
 
 /// A picture of one pixel, and a wave file without a sound.
 const PNG: &str =
@@ -20,7 +22,7 @@ const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAg
 fn server() -> Server {
     let server = Server::new("roundtrip-conformance", env!("CARGO_PKG_VERSION"))
         .instructions("Fixtures for the conformance suite of the Model Context Protocol");
-    asking::offer(resources::offer(prompts::offer(tools::offer(server))))
+    handshake::offer(asking::offer(resources::offer(prompts::offer(tools::offer(server)))))
 }
 
 /// With the keys of `ROUNDTRIP_KEYS`, so that several processes can finish each other's flows; else with its own.
@@ -33,11 +35,16 @@ fn sealed(server: Server) -> Result<Server, KeysError> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    if std::env::args().any(|argument| argument == "--stdio") {
-        return Ok(sealed(server())?.serve_stdio().await?);
+    let told = |flag: &str| std::env::args().any(|argument| argument == flag);
+    let mut server = sealed(server())?;
+    if told("--stateless") {
+        server = server.handshake(Handshake::stateless());
+    }
+    if told("--stdio") {
+        return Ok(server.serve_stdio().await?);
     }
     let port = std::env::var("PORT").unwrap_or_else(|_| "3001".into()).parse()?;
-    let bound = sealed(server())?.into_http()?.bind(("127.0.0.1", port)).await?;
+    let bound = server.into_http()?.bind(("127.0.0.1", port)).await?;
     println!("listening on http://{}/mcp", bound.local_addr()?);
     Ok(bound.await?)
 }

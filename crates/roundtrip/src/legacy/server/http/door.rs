@@ -134,6 +134,7 @@ impl Door {
                 Some(event) => place_of(&session, event)?,
                 None => (Arc::clone(&session.standalone), None),
             };
+            stream.come_back();
             let changes = match stream.number {
                 0 => Some(session.session.subscription().map_err(|error| failed(None, &error))?),
                 _ => None,

@@ -76,6 +76,11 @@ impl Stream {
         state.wake();
     }
 
+    /// A client that was let go is back.
+    pub(super) fn come_back(&self) {
+        self.state().let_go = false;
+    }
+
     /// How many bytes are kept here, once nothing more comes.
     pub(super) fn kept(&self) -> Option<usize> {
         let state = self.state();
@@ -99,7 +104,6 @@ impl Stream {
     pub(super) fn attach(&self, after: Option<u64>) -> Reader {
         let mut state = self.state();
         state.reader += 1;
-        state.let_go = false;
         state.wake();
         Reader { number: state.reader, seen: after.unwrap_or(state.last) }
     }
