@@ -1,4 +1,4 @@
-"""What the scripts here share: counting checks, and saying which server to talk to."""
+"""What the scripts here share: counting checks, and saying which server to talk to and how."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable
 
-from mcp import MCPError, StdioServerParameters
+import mcp
+from mcp import StdioServerParameters
+
+# The SDK of the handshake era spells it in its own way.
+MCPError = getattr(mcp, "MCPError", None) or mcp.McpError
 
 REVISION = "2026-07-28"
+# The newest revision that begins with a handshake.
+HANDSHAKE = "2025-11-25"
 INVALID_PARAMS = -32602
 MISSING_CAPABILITY = -32021
 STEP_SECONDS = 20.0
+
+Server = str | StdioServerParameters
 
 
 class Mismatch(Exception):
@@ -56,7 +64,7 @@ class Report:
         return 0 if self.passed and not self.failed else 1
 
 
-def target(arguments: list[str], usage: str | None) -> str | StdioServerParameters:
+def target(arguments: list[str], usage: str | None) -> Server:
     match arguments:
         case ["http", url]:
             return url
