@@ -1,7 +1,7 @@
 """Answer a server's requests with a published Python client, as the revisions with a handshake have it.
 
-    answer_requests.py http URL
-    answer_requests.py stdio COMMAND [ARGUMENT ...]
+    answer_requests.py --handshake http URL
+    answer_requests.py --handshake stdio COMMAND [ARGUMENT ...]
     answer_requests.py --stateless http URL
 
 Calls everything of our conformance server that stops and asks, answers in every way there is, and checks what was
@@ -18,7 +18,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from answers import model_says
-from checks import HANDSHAKE, REVISION, MCPError, Mismatch, Report, Server, expect, target
+from checks import HANDSHAKE, REVISION, MCPError, Mismatch, Report, Server, command_line, expect
 from sdk import Connected, User, connect, nothing_newer
 
 # What is typed into each field of a form.
@@ -335,17 +335,14 @@ async def check_stateless(report: Report, server: Server) -> None:
 
 
 async def main() -> int:
-    arguments = sys.argv[1:]
-    stateless = arguments[:1] == ["--stateless"]
-    server = target(arguments[stateless:], __doc__)
+    flag, server = command_line(__doc__)
     report = Report()
     with_session = (check_answers, check_together, check_refusals, check_misfits, check_capabilities)
-    for checks in (check_stateless,) if stateless else with_session:
+    for checks in (check_stateless,) if flag == "--stateless" else with_session:
         try:
             await checks(report, server)
         except Exception as error:  # the connection itself
-            report.failed += 1
-            print(f"FAIL  connection: {type(error).__name__}: {error}")
+            report.fail("connection", error)
 
     async def older() -> str:
         return nothing_newer()

@@ -47,21 +47,33 @@ class Report:
         try:
             said = await asyncio.wait_for(step(), STEP_SECONDS)
         except Exception as error:  # whatever went wrong, the other checks still run
-            self.failed += 1
-            while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # how a client lets go
-                error = error.exceptions[0]
-            print(f"FAIL  {name}: {type(error).__name__}: {one_line(error)}")
-            if not isinstance(error, (Mismatch, MCPError, TimeoutError)):
-                traceback.print_exception(error)
+            self.fail(name, error)
         else:
             self.passed += 1
-            print(f"ok    {name}: {one_line(said)}")
-        sys.stdout.flush()
+            print(f"ok    {name}: {one_line(said)}", flush=True)
+
+    def fail(self, name: str, error: Exception) -> None:
+        self.failed += 1
+        while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # how a client lets go
+            error = error.exceptions[0]
+        print(f"FAIL  {name}: {type(error).__name__}: {one_line(error)}", flush=True)
+        if not isinstance(error, (Mismatch, MCPError, TimeoutError)):
+            traceback.print_exception(error)
 
     def conclude(self) -> int:
         """Prints the last line; the exit status is 0 only when something passed and nothing failed."""
         print(f"{self.passed} passed, {self.failed} failed")
         return 0 if self.passed and not self.failed else 1
+
+
+FLAGS = ("--handshake", "--stateless")
+
+
+def command_line(usage: str | None) -> tuple[str | None, Server]:
+    """How to speak, and to whom. Without a session (`--stateless`) nobody can be asked."""
+    arguments = sys.argv[1:]
+    flag = arguments.pop(0) if arguments and arguments[0] in FLAGS else None
+    return flag, target(arguments, usage)
 
 
 def target(arguments: list[str], usage: str | None) -> Server:

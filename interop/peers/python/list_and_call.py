@@ -19,7 +19,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from answers import Obliging
-from checks import HANDSHAKE, INVALID_PARAMS, MISSING_CAPABILITY, REVISION, MCPError, Mismatch, Report, expect, target
+from checks import (
+    HANDSHAKE,
+    INVALID_PARAMS,
+    MISSING_CAPABILITY,
+    REVISION,
+    MCPError,
+    Mismatch,
+    Report,
+    command_line,
+    expect,
+)
 from sdk import Connected, connect, nothing_newer
 
 # Tools every conformance server must offer: name, arguments, kinds of content in order.
@@ -276,10 +286,8 @@ async def check_older(report: Report, client: Connected, over_http: bool, can_as
 
 
 async def main() -> int:
-    arguments = sys.argv[1:]
-    flag = arguments.pop(0) if arguments and arguments[0] in ("--handshake", "--stateless") else None
+    flag, server = command_line(__doc__)
     version, can_ask = HANDSHAKE if flag else REVISION, flag != "--stateless"
-    server = target(arguments, __doc__)
     report = Report()
 
     async def negotiates() -> str:
@@ -304,8 +312,7 @@ async def main() -> int:
             if flag:
                 await check_older(report, client, isinstance(server, str), can_ask)
     except Exception as error:  # the connection itself
-        report.failed += 1
-        print(f"FAIL  connection: {type(error).__name__}: {error}")
+        report.fail("connection", error)
 
     async def older() -> str:
         return nothing_newer()

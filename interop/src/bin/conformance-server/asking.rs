@@ -198,7 +198,10 @@ mod tests {
         assert_eq!(text(three("capabilities")).await, all);
         let rounds = tool("multi_round").accept("step1", &ada).accept("step2", json!({ "color": "green" }));
         assert_eq!(text(rounds).await, "Ada likes green");
-        assert_eq!(text(tool("url").result("consent", json!({ "action": "accept" }))).await, "thank you for the visit");
+        assert_eq!(
+            text(tool("url").result("consent", json!({ "action": "accept" }))).await,
+            "thank you for the visit"
+        );
         assert_eq!(text(tool("state_only")).await, "ready after 2 rounds");
         let prompt = replay(offer(Server::new("fixtures", "1")))
             .prompt("test_input_required_result_prompt", json!({}));
