@@ -1,9 +1,9 @@
 //! `cargo xtask interop`: the published clients of other languages list and call everything our conformance
 //! server offers, and answer whatever it asks; and our client answers whatever servers on the same SDKs ask. Over HTTP
-//! and over stdio.
+//! and over stdio; at 2026-07-28, and with the handshake of the older revisions, with a session and without.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::tally::Tally;
 use crate::workspace::Workspace;
 
 const LIMIT: Duration = Duration::from_secs(180);
-const PEERS: [&str; 2] = ["python", "typescript"];
+const PEERS: [&str; 4] = ["python", "typescript", "python-1x", "typescript-1x"];
 const TRANSPORTS: [&str; 2] = ["http", "stdio"];
 
 pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool> {
@@ -42,10 +42,11 @@ fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tal
     for name in peers {
         let peer = Peer::install(workspace, name)?;
         for transport in transports {
-            for script in peer.clients {
-                let client = peer.run(script);
-                let what = format!("{name} {script} {transport}");
-                tally.add(meet(workspace, &what, client, fixtures.server()?, transport)?);
+            for (script, manner) in peer.clients.iter().filter(|(_, manner)| manner.suits(transport)) {
+                let (mut client, mut server) = (peer.run(script), fixtures.server()?);
+                manner.tell(&mut client, &mut server);
+                let what = format!("{name} {script} {} {transport}", manner.word());
+                tally.add(meet(workspace, &what, client, server, transport)?);
             }
             let what = format!("{name} {} {transport}", peer.server);
             let (client, server) = (fixture::asking_client(workspace)?, peer.run(peer.server));
@@ -80,13 +81,69 @@ fn meet(
     Ok(report(&fs::read_to_string(&log)?, ending))
 }
 
+/// How a script speaks with our server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// At 2026-07-28.
+    Newest,
+    /// At the newest revision that has a handshake; over HTTP, with a session.
+    Handshake,
+    /// The same without a session, where nobody can be asked.
+    Stateless,
+}
+
+impl Manner {
+    fn suits(self, transport: &str) -> bool {
+        self != Self::Stateless || transport == "http"
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Newest => "2026-07-28",
+            Self::Handshake => "handshake",
+            Self::Stateless => "stateless",
+        }
+    }
+
+    /// The newest revision goes without saying; a session, for the server too.
+    fn tell(self, client: &mut Command, server: &mut Command) {
+        let flag = format!("--{}", self.word());
+        if self != Self::Newest {
+            client.arg(&flag);
+        }
+        if self == Self::Stateless {
+            server.arg(&flag);
+        }
+    }
+}
+
+/// A script that drives our server, and how.
+type Client = (&'static str, Manner);
+
+const PYTHON: [Client; 6] = [
+    ("list_and_call.py", Manner::Newest),
+    ("answer.py", Manner::Newest),
+    ("list_and_call.py", Manner::Handshake),
+    ("answer_requests.py", Manner::Handshake),
+    ("list_and_call.py", Manner::Stateless),
+    ("answer_requests.py", Manner::Stateless),
+];
+const NODE: [Client; 6] = [
+    ("list-and-call.mjs", Manner::Newest),
+    ("answer.mjs", Manner::Newest),
+    ("list-and-call.mjs", Manner::Handshake),
+    ("answer-requests.mjs", Manner::Handshake),
+    ("list-and-call.mjs", Manner::Stateless),
+    ("answer-requests.mjs", Manner::Stateless),
+];
+
 /// A published SDK, installed, with our scripts for it.
 struct Peer {
-    /// Where the scripts are.
-    folder: PathBuf,
+    /// Where the scripts are that are clients, and the one that is a server.
+    folders: [PathBuf; 2],
     runtime: Runtime,
     /// Scripts that drive our server.
-    clients: &'static [&'static str],
+    clients: Vec<Client>,
     /// A script that is a server, for our client to drive.
     server: &'static str,
 }
@@ -97,29 +154,26 @@ enum Runtime {
 }
 
 impl Peer {
+    /// A peer of the handshake era (`-1x`) runs the clients of its newer sibling, on packages of its own.
     fn install(workspace: &Workspace, name: &str) -> Result<Self> {
-        let source = workspace.root.join("interop/peers").join(name);
-        let folder = workspace.interop().join(name);
-        if name == "python" {
-            let python = Python::with(&folder, &source.join("requirements.txt"))?;
-            let clients = &["list_and_call.py", "answer.py"];
-            let (runtime, server) = (Runtime::Python(python), "asking_server.py");
-            return Ok(Self { folder: source, runtime, clients, server });
+        let sources = workspace.root.join("interop/peers");
+        let (source, folder) = (sources.join(name), workspace.interop().join(name));
+        let language = name.strip_suffix("-1x").unwrap_or(name);
+        let shared = sources.join(language);
+        let all = if language == "python" { PYTHON } else { NODE };
+        let can = |manner| language == name || manner != Manner::Newest;
+        let clients = all.into_iter().filter(|(_, manner)| can(*manner)).collect();
+        if language == "python" {
+            let runtime = Runtime::Python(Python::with(&folder, &source.join("requirements.txt"))?);
+            return Ok(Self { folders: [shared, source], runtime, clients, server: "asking_server.py" });
         }
         install::npm_locked(&folder, &source)?;
-        // Node looks for packages beside the script, so the scripts go where the packages are.
-        for entry in fs::read_dir(&source).with_context(|| format!("reading {}", source.display()))? {
-            let script = entry?.path();
-            if let Some(name) =
-                script.file_name().filter(|_| script.extension().is_some_and(|end| end == "mjs"))
-            {
-                fs::copy(&script, folder.join(name))
-                    .with_context(|| format!("copying {}", script.display()))?;
-            }
-        }
+        // Node looks for packages beside the script, so the scripts go where the packages are. What an older SDK does
+        // in its own way takes the place of what the newer one does.
+        copy_scripts(&shared, &folder)?;
+        copy_scripts(&source, &folder)?;
         let runtime = Runtime::Node(install::node(workspace)?);
-        let clients = &["list-and-call.mjs", "answer.mjs"];
-        Ok(Self { folder, runtime, clients, server: "asking-server.mjs" })
+        Ok(Self { folders: [folder.clone(), folder], runtime, clients, server: "asking-server.mjs" })
     }
 
     /// The command that runs one of the scripts.
@@ -128,9 +182,21 @@ impl Peer {
             Runtime::Python(python) => python.command(),
             Runtime::Node(node) => Command::new(node),
         };
-        command.arg(self.folder.join(script));
+        let [clients, server] = &self.folders;
+        command.arg(if script == self.server { server } else { clients }.join(script));
         command
     }
+}
+
+fn copy_scripts(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
+        let script = entry?.path();
+        if let Some(name) = script.file_name().filter(|_| script.extension().is_some_and(|end| end == "mjs"))
+        {
+            fs::copy(&script, to.join(name)).with_context(|| format!("copying {}", script.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Shows what a script printed and counts its checks: its own last line is not taken at its word.

@@ -21,7 +21,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   conformance [server|client] [--spec V] [scenario..]   the official conformance suite, strictly
-  interop [python|typescript] [http|stdio]              published SDKs of other languages, both ways
+  interop [python|typescript][-1x] [http|stdio]         published SDKs of other languages, both ways
   spec [--check]                                        write SPEC.md from the tests' doc comments
   test [--quick]                                        everything; --quick leaves out what needs the network";
 

@@ -271,8 +271,7 @@ async def main() -> int:
         try:
             await checks(report, server)
         except Exception as error:  # the connection itself
-            report.failed += 1
-            print(f"FAIL  connection: {type(error).__name__}: {error}")
+            report.fail("connection", error)
     return report.conclude()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import mcp_types as types
+from sdk import User
 
 
 def value_for(schema: dict[str, Any]) -> Any:
@@ -30,19 +30,22 @@ def value_for(schema: dict[str, Any]) -> Any:
     return samples.get(schema.get("format", ""), "Ada").ljust(schema.get("minLength", 0), "a")
 
 
-async def answer_form(_context: Any, params: Any) -> types.ElicitResult:
-    if getattr(params, "mode", "form") == "url":
-        return types.ElicitResult(action="accept")
-    schema = params.requested_schema
-    schema = schema if isinstance(schema, dict) else schema.model_dump(by_alias=True, exclude_none=True)
-    content = {name: value_for(one) for name, one in schema.get("properties", {}).items()}
-    return types.ElicitResult(action="accept", content=content)
+class Obliging(User):
+    """Answers everything with something that fits."""
+
+    async def elicit(self, params: dict[str, Any]) -> dict[str, Any]:
+        if params.get("mode") == "url":
+            return {"action": "accept"}
+        properties = params["requestedSchema"].get("properties", {})
+        return {"action": "accept", "content": {name: value_for(one) for name, one in properties.items()}}
+
+    async def sample(self, _params: dict[str, Any]) -> dict[str, Any]:
+        return model_says("Paris")
+
+    async def roots(self) -> dict[str, Any]:
+        return {"roots": [{"uri": "file:///project", "name": "project"}]}
 
 
-async def answer_sampling(_context: Any, _params: Any) -> types.CreateMessageResult:
-    text = types.TextContent(type="text", text="Paris")
-    return types.CreateMessageResult(role="assistant", content=text, model="none", stop_reason="endTurn")
-
-
-async def answer_roots(_context: Any) -> types.ListRootsResult:
-    return types.ListRootsResult(roots=[types.Root(uri="file:///project", name="project")])
+def model_says(text: str) -> dict[str, Any]:
+    content = {"type": "text", "text": text}
+    return {"role": "assistant", "content": content, "model": "none", "stopReason": "endTurn"}

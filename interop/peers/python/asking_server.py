@@ -11,7 +11,6 @@ or a resource. A resource can ask only where it is a template.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import sys
@@ -35,6 +34,7 @@ from mcp_types import (
     TextContent,
 )
 from pydantic import BaseModel
+from questions import CAPITAL, CONSENT, MAX_TOKENS, NAME, PAGE, SURVEY, compact, schema
 
 server = MCPServer("asking-python", version="1.0.0")
 
@@ -59,8 +59,8 @@ def ask_colour(name: Annotated[Name, Resolve(ask_name)]) -> Elicit[Colour]:
 
 
 def ask_model() -> Sample:
-    question = TextContent(type="text", text="What is the capital of France?")
-    return Sample([SamplingMessage(role="user", content=question)], max_tokens=100)
+    question = TextContent(type="text", text=CAPITAL)
+    return Sample([SamplingMessage(role="user", content=question)], max_tokens=MAX_TOKENS)
 
 
 def ask_roots() -> ListRoots:
@@ -107,9 +107,7 @@ def rounds(name: AskedName, colour: Annotated[Colour, Resolve(ask_colour)]) -> s
 
 
 def form(message: str, **properties: dict[str, Any]) -> ElicitRequest:
-    required = [name for name, schema in properties.items() if "default" not in schema]
-    schema = {"type": "object", "properties": properties, "required": required}
-    return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
+    return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema(properties)))
 
 
 def ask(state: str | None = None, **questions: ElicitRequest) -> InputRequiredResult:
@@ -133,25 +131,13 @@ def refuse(why: str) -> MCPError:
     return MCPError(code=-32000, message=why)
 
 
-SURVEY: dict[str, dict[str, Any]] = {
-    "name": {"type": "string", "minLength": 1, "maxLength": 40},
-    "email": {"type": "string", "format": "email"},
-    "age": {"type": "integer", "minimum": 0, "maximum": 150},
-    "score": {"type": "number"},
-    "member": {"type": "boolean", "default": True},
-    "size": {"type": "string", "enum": ["small", "large"], "default": "small"},
-    "colour": {"type": "string", "oneOf": [{"const": "teal", "title": "Teal"}, {"const": "red", "title": "Red"}]},
-    "toppings": {"type": "array", "items": {"type": "string", "enum": ["cheese", "olives", "ham"]}, "minItems": 1},
-}
-
-
 @server.tool()
 def survey(ctx: Context) -> str | InputRequiredResult:
     """Asks for one of every kind of field, and says what it was given."""
     filled = answer(ctx, "survey")
     if filled is None:
         return ask(survey=form("Please fill this in", **SURVEY))
-    return json.dumps(filled, sort_keys=True, separators=(",", ":"))
+    return compact(filled)
 
 
 @server.tool()
@@ -159,7 +145,7 @@ def no_state(ctx: Context) -> str | InputRequiredResult:
     """Asks without any state, and wants none back."""
     filled = answer(ctx, "name")
     if filled is None:
-        return ask(name=form("What is your name?", name={"type": "string"}))
+        return ask(name=form("What is your name?", **NAME))
     return f"{filled['name']}, {'with' if ctx.request_state else 'without'} state"
 
 
@@ -167,7 +153,7 @@ def no_state(ctx: Context) -> str | InputRequiredResult:
 def visit(ctx: Context) -> str | InputRequiredResult:
     """Asks to visit a page."""
     if answer(ctx, "consent") is None:
-        page = ElicitRequestURLParams(message="Please give your consent", url="https://example.com/consent?id=7")
+        page = ElicitRequestURLParams(message=CONSENT, url=PAGE)
         return ask(consent=ElicitRequest(params=page))
     return "thank you for the visit"
 
@@ -186,7 +172,7 @@ def wait_and_ask(ctx: Context) -> str | InputRequiredResult:
         case None:
             return ask(state="asking")
         case "asking":
-            question = form("What is your name?", name={"type": "string"})
+            question = form("What is your name?", **NAME)
             return ask(state="asked", name=question)
         case "asked":
             filled = answer(ctx, "name")

@@ -1,4 +1,4 @@
-"""What the scripts here share: counting checks, and saying which server to talk to."""
+"""What the scripts here share: counting checks, and saying which server to talk to and how."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable
 
-from mcp import MCPError, StdioServerParameters
+import mcp
+from mcp import StdioServerParameters
+
+# The SDK of the handshake era spells it in its own way.
+MCPError = getattr(mcp, "MCPError", None) or mcp.McpError
 
 REVISION = "2026-07-28"
+# The newest revision that begins with a handshake.
+HANDSHAKE = "2025-11-25"
 INVALID_PARAMS = -32602
 MISSING_CAPABILITY = -32021
 STEP_SECONDS = 20.0
+
+Server = str | StdioServerParameters
 
 
 class Mismatch(Exception):
@@ -39,16 +47,18 @@ class Report:
         try:
             said = await asyncio.wait_for(step(), STEP_SECONDS)
         except Exception as error:  # whatever went wrong, the other checks still run
-            self.failed += 1
-            while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # how a client lets go
-                error = error.exceptions[0]
-            print(f"FAIL  {name}: {type(error).__name__}: {one_line(error)}")
-            if not isinstance(error, (Mismatch, MCPError, TimeoutError)):
-                traceback.print_exception(error)
+            self.fail(name, error)
         else:
             self.passed += 1
-            print(f"ok    {name}: {one_line(said)}")
-        sys.stdout.flush()
+            print(f"ok    {name}: {one_line(said)}", flush=True)
+
+    def fail(self, name: str, error: Exception) -> None:
+        self.failed += 1
+        while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # how a client lets go
+            error = error.exceptions[0]
+        print(f"FAIL  {name}: {type(error).__name__}: {one_line(error)}", flush=True)
+        if not isinstance(error, (Mismatch, MCPError, TimeoutError)):
+            traceback.print_exception(error)
 
     def conclude(self) -> int:
         """Prints the last line; the exit status is 0 only when something passed and nothing failed."""
@@ -56,7 +66,17 @@ class Report:
         return 0 if self.passed and not self.failed else 1
 
 
-def target(arguments: list[str], usage: str | None) -> str | StdioServerParameters:
+FLAGS = ("--handshake", "--stateless")
+
+
+def command_line(usage: str | None) -> tuple[str | None, Server]:
+    """How to speak, and to whom. Without a session (`--stateless`) nobody can be asked."""
+    arguments = sys.argv[1:]
+    flag = arguments.pop(0) if arguments and arguments[0] in FLAGS else None
+    return flag, target(arguments, usage)
+
+
+def target(arguments: list[str], usage: str | None) -> Server:
     match arguments:
         case ["http", url]:
             return url

@@ -1,11 +1,14 @@
-"""Drive a server with the published Python client, at protocol revision 2026-07-28.
+"""Drive a server with a published Python client.
 
-    list_and_call.py http URL
-    list_and_call.py stdio COMMAND [ARGUMENT ...]
+    list_and_call.py [--handshake | --stateless] http URL
+    list_and_call.py [--handshake] stdio COMMAND [ARGUMENT ...]
 
 Lists everything the server offers, calls every tool, and checks that each answer is of the
 expected kind. One line a check; the last line says `N passed, M failed`. Exit status 0 only
 when something passed and nothing failed.
+
+At protocol revision 2026-07-28, or with a handshake at the newest revision that has one; without a
+session (`--stateless`), nothing that asks is called. Then no message may hold what only 2026-07-28 has.
 """
 
 from __future__ import annotations
@@ -15,10 +18,19 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import mcp_types as types
-from answers import answer_form, answer_roots, answer_sampling
-from checks import MISSING_CAPABILITY, REVISION, Mismatch, Report, expect, target
-from mcp import Client, MCPError
+from answers import Obliging
+from checks import (
+    HANDSHAKE,
+    INVALID_PARAMS,
+    MISSING_CAPABILITY,
+    REVISION,
+    MCPError,
+    Mismatch,
+    Report,
+    command_line,
+    expect,
+)
+from sdk import Connected, connect, nothing_newer
 
 # Tools every conformance server must offer: name, arguments, kinds of content in order.
 PLAIN_TOOLS: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -39,35 +51,31 @@ OPEN_TOOLS: list[tuple[str, dict[str, Any]]] = [
 ]
 # Optional tools that refuse a client which does not declare the tasks extension.
 TASK_ONLY = {"failing_job", "protocol_error_job"}
+# What asks is named like this; without a session nobody can be asked.
+ASKING = "test_input_required_result_"
+# What the older revisions said of a resource that is not there.
+RESOURCE_NOT_FOUND = -32002
+
+Result = dict[str, Any]
 
 
-def kinds(result: types.CallToolResult) -> list[str]:
-    return [block.type for block in result.content]
+def kinds(result: Result) -> list[str]:
+    return [block["type"] for block in result["content"]]
 
 
-def describe(result: types.CallToolResult) -> str:
-    return ("tool error, " if result.is_error else "") + ("+".join(kinds(result)) or "no content")
+def describe(result: Result) -> str:
+    return ("tool error, " if result.get("isError") else "") + ("+".join(kinds(result)) or "no content")
 
 
-async def all_pages(fetch: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
-    found: list[Any] = []
-    cursor: str | None = None
-    while True:
-        page = await fetch(cursor=cursor)
-        found += getattr(page, field)
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
-
-
-async def check_tools(report: Report, client: Client) -> None:
-    tools: dict[str, types.Tool] = {}
+async def check_tools(report: Report, client: Connected, can_ask: bool) -> None:
+    tools: dict[str, Result] = {}
 
     async def listed() -> str:
-        for tool in await all_pages(client.list_tools, "tools"):
-            expect(tool.name not in tools, f"{tool.name} is listed twice")
-            expect(tool.input_schema.get("type") == "object", f"{tool.name}: inputSchema is not an object")
-            tools[tool.name] = tool
+        for tool in await client.all("tools", "tools"):
+            name = tool["name"]
+            expect(name not in tools, f"{name} is listed twice")
+            expect(tool["inputSchema"].get("type") == "object", f"{name}: inputSchema is not an object")
+            tools[name] = tool
         return f"{len(tools)} tools"
 
     await report.check("tools/list", listed)
@@ -78,14 +86,15 @@ async def check_tools(report: Report, client: Client) -> None:
 
         async def plain(name: str = name, arguments: Any = arguments, expected: Any = expected) -> str:
             result = await client.call_tool(name, arguments)
-            expect(not result.is_error and kinds(result) == expected, f"wanted {expected}, got {describe(result)}")
+            right = not result.get("isError") and kinds(result) == expected
+            expect(right, f"wanted {expected}, got {describe(result)}")
             return describe(result)
 
         await report.check(name, plain)
 
     async def error() -> str:
-        result = await client.call_tool("test_error_handling", {})
-        expect(result.is_error is True, f"wanted isError, got {describe(result)}")
+        result = await client.call_tool("test_error_handling")
+        expect(result.get("isError") is True, f"wanted isError, got {describe(result)}")
         expect("text" in kinds(result), "a tool error says what went wrong in text")
         return describe(result)
 
@@ -93,17 +102,17 @@ async def check_tools(report: Report, client: Client) -> None:
 
     async def progress() -> str:
         seen: list[float] = []
+        enough = asyncio.Event()
 
         async def on_progress(value: float, _total: float | None, _message: str | None) -> None:
             seen.append(value)
-
-        result = await client.call_tool("test_tool_with_progress", {}, progress_callback=on_progress)
-        expect(not result.is_error, describe(result))
-        for _ in range(20):  # the callback may run just after the result
             if len(seen) >= 3:
-                break
-            await asyncio.sleep(0.05)
-        expect(len(seen) >= 3 and all(a < b for a, b in zip(seen, seen[1:])), f"progress was {seen}")
+                enough.set()
+
+        result = await client.call_tool("test_tool_with_progress", on_progress=on_progress)
+        expect(not result.get("isError"), describe(result))
+        await enough.wait()  # the callback may run just after the result
+        expect(all(a < b for a, b in zip(seen, seen[1:])), f"progress was {seen}")
         return f"{describe(result)}, progress {seen}"
 
     await report.check("test_tool_with_progress", progress)
@@ -111,14 +120,16 @@ async def check_tools(report: Report, client: Client) -> None:
     async def with_sampling() -> str:
         return await open_call(client, "test_missing_capability", {})
 
-    await report.check("test_missing_capability (sampling declared)", with_sampling)
+    if can_ask:
+        await report.check("test_missing_capability (sampling declared)", with_sampling)
 
     extra = [
-        (tool.name, {})
-        for tool in tools.values()
-        if tool.name not in known
-        and tool.name not in dict(OPEN_TOOLS)
-        and not tool.input_schema.get("required")
+        (name, {})
+        for name, tool in tools.items()
+        if name not in known
+        and name not in dict(OPEN_TOOLS)
+        and not tool["inputSchema"].get("required")
+        and (can_ask or not name.startswith(ASKING))
     ]
     for name, arguments in OPEN_TOOLS + extra:
 
@@ -130,59 +141,57 @@ async def check_tools(report: Report, client: Client) -> None:
     for name in sorted(TASK_ONLY & tools.keys()):
 
         async def refused(name: str = name) -> str:
-            return await refusal(client, name, MISSING_CAPABILITY if name == "failing_job" else None)
+            return await refusal(client.call_tool(name), MISSING_CAPABILITY if name == "failing_job" else None)
 
         await report.check(f"{name} (tasks not declared)", refused)
 
     async def unknown() -> str:
-        return await refusal(client, "no_such_tool", -32602)
+        return await refusal(client.call_tool("no_such_tool"), INVALID_PARAMS)
 
     await report.check("an unknown tool", unknown)
 
 
-async def open_call(client: Client, name: str, arguments: dict[str, Any]) -> str:
+async def open_call(client: Connected, name: str, arguments: dict[str, Any]) -> str:
     result = await client.call_tool(name, arguments)
-    expect(not result.is_error, f"{describe(result)}: {result.content}")
+    expect(not result.get("isError"), f"{describe(result)}: {result['content']}")
     return describe(result)
 
 
-async def refusal(client: Client, name: str, code: int | None) -> str:
+async def refusal(step: Awaitable[Result], code: int | None) -> str:
+    """The request must end in a JSON-RPC error, of that code if one is given."""
     try:
-        result = await client.call_tool(name, {})
+        result = await step
     except MCPError as error:
-        expect(code in (None, error.code), f"wanted error {code}, got {error.code}: {error}")
-        return f"error {error.code}"
-    raise Mismatch(f"wanted a JSON-RPC error, got {describe(result)}")
+        found = error.error.code
+        expect(code in (None, found), f"wanted error {code}, got {found}: {error}")
+        return f"error {found}: {error}"
+    raise Mismatch(f"wanted a JSON-RPC error, got {result}")
 
 
-async def check_resources(report: Report, client: Client) -> None:
+async def check_resources(report: Report, client: Connected) -> None:
     async def listed() -> str:
-        uris = {str(one.uri) for one in await all_pages(client.list_resources, "resources")}
+        uris = {one["uri"] for one in await client.all("resources", "resources")}
         expect({"test://static-text", "test://static-binary"} <= uris, f"listed {sorted(uris)}")
         return f"{len(uris)} resources"
 
     async def templates() -> str:
-        found = await all_pages(client.list_resource_templates, "resource_templates")
-        names = [one.uri_template for one in found]
+        found = await client.all("resource_templates", "resourceTemplates")
+        names = [one["uriTemplate"] for one in found]
         expect("test://template/{id}/data" in names, f"listed {names}")
         return f"{len(names)} templates"
 
     def read(uri: str, field: str, contains: str = "") -> Callable[[], Awaitable[str]]:
         async def step() -> str:
-            contents = (await client.read_resource(uri)).contents
-            expect(len(contents) == 1 and str(contents[0].uri) == uri, f"contents {contents}")
-            expect(contains in getattr(contents[0], field), f"no {contains!r} in {contents[0]}")
-            return f"{field}, {contents[0].mime_type}"
+            contents = (await client.read_resource(uri))["contents"]
+            expect(len(contents) == 1 and contents[0]["uri"] == uri, f"contents {contents}")
+            expect(contains in contents[0][field], f"no {contains!r} in {contents[0]}")
+            return f"{field}, {contents[0].get('mimeType')}"
 
         return step
 
     async def missing() -> str:
-        try:
-            await client.read_resource("test://no-such-resource")
-        except MCPError as error:
-            expect(error.code == -32602, f"wanted -32602, got {error.code}")
-            return f"error {error.code}"
-        raise Mismatch("an unknown resource was read")
+        code = RESOURCE_NOT_FOUND if client.version == HANDSHAKE else INVALID_PARAMS
+        return await refusal(client.read_resource("test://no-such-resource"), code)
 
     await report.check("resources/list", listed)
     await report.check("resources/templates/list", templates)
@@ -192,19 +201,19 @@ async def check_resources(report: Report, client: Client) -> None:
     await report.check("an unknown resource", missing)
 
 
-async def check_prompts(report: Report, client: Client) -> None:
+async def check_prompts(report: Report, client: Connected, can_ask: bool) -> None:
     names: set[str] = set()
 
     async def listed() -> str:
-        names.update(one.name for one in await all_pages(client.list_prompts, "prompts"))
+        names.update(one["name"] for one in await client.all("prompts", "prompts"))
         return f"{len(names)} prompts"
 
     def get(name: str, arguments: dict[str, str], kind: str) -> Callable[[], Awaitable[str]]:
         async def step() -> str:
-            messages = (await client.get_prompt(name, arguments or None)).messages
-            found = [message.content.type for message in messages]
+            contents = [one["content"] for one in (await client.get_prompt(name, arguments or None))["messages"]]
+            found = [content["type"] for content in contents]
             expect(kind in found, f"wanted {kind}, got {found}")
-            text = " ".join(getattr(message.content, "text", "") for message in messages)
+            text = " ".join(content.get("text", "") for content in contents)
             if name == "test_prompt_with_arguments":
                 expect(all(one in text for one in arguments.values()), f"arguments not echoed in {text!r}")
             return "+".join(found)
@@ -212,9 +221,8 @@ async def check_prompts(report: Report, client: Client) -> None:
         return step
 
     async def complete() -> str:
-        ref = types.PromptReference(type="ref/prompt", name="test_prompt_with_arguments")
-        values = (await client.complete(ref, {"name": "arg1", "value": "t"})).completion.values
-        return f"{len(values)} values"
+        said = await client.complete("test_prompt_with_arguments", {"name": "arg1", "value": "t"})
+        return f"{len(said['completion']['values'])} values"
 
     wanted: list[tuple[str, dict[str, str], str]] = [
         ("test_simple_prompt", {}, "text"),
@@ -223,46 +231,94 @@ async def check_prompts(report: Report, client: Client) -> None:
         ("test_prompt_with_image", {}, "image"),
     ]
     await report.check("prompts/list", listed)
-    if "test_input_required_result_prompt" in names:
-        wanted.append(("test_input_required_result_prompt", {}, "text"))
+    if can_ask and f"{ASKING}prompt" in names:
+        wanted.append((f"{ASKING}prompt", {}, "text"))
     for name, arguments, kind in wanted:
         await report.check(name, get(name, arguments, kind))
     await report.check("completion/complete", complete)
 
 
+async def check_older(report: Report, client: Connected, over_http: bool, can_ask: bool) -> None:
+    """What only a handshake brings: pings, and whatever its capabilities promise to a session."""
+    can = client.capabilities
+
+    async def ping() -> str:
+        await client.ping()
+        return "it is there"
+
+    async def session() -> str:
+        expect(client.has_session() == can_ask, f"a session: {client.has_session()}")
+        return "yes" if can_ask else "no"
+
+    async def told(number: int, method: str, tool: str) -> str:
+        before = len(client.received.of(method))
+        await client.call_tool(tool)
+        await client.received.until(before + number, method)
+        return f"the client is told, {number} times"
+
+    async def logging() -> str:
+        await client.set_level("info")
+        return await told(3, "notifications/message", "test_logging_tool")
+
+    def changed(what: str) -> Callable[[], Awaitable[str]]:
+        async def step() -> str:
+            return await told(1, f"notifications/{what}s/list_changed", f"test_trigger_{what}_change")
+
+        return step
+
+    async def subscribed() -> str:
+        await client.subscribe("test://watched-resource")
+        await client.unsubscribe("test://watched-resource")
+        return "and back"
+
+    await report.check("ping", ping)
+    if over_http and client.has_session() is not None:
+        await report.check("a session", session)
+    if not can_ask:
+        return  # nothing can be sent apart from an answer
+    if "logging" in can:
+        await report.check("logging/setLevel", logging)
+    for what in ("tool", "prompt"):
+        if can.get(f"{what}s", {}).get("listChanged"):
+            await report.check(f"{what}s/list_changed", changed(what))
+    if can.get("resources", {}).get("subscribe"):
+        await report.check("resources/subscribe", subscribed)
+
+
 async def main() -> int:
-    server = target(sys.argv[1:], __doc__)
+    flag, server = command_line(__doc__)
+    version, can_ask = HANDSHAKE if flag else REVISION, flag != "--stateless"
     report = Report()
 
     async def negotiates() -> str:
         # `auto` asks server/discover and falls back to the handshake: it must not have to.
-        async with Client(server, mode="auto") as client:
-            expect(client.protocol_version == REVISION, f"negotiated {client.protocol_version}")
-            expect(client.server_capabilities.tools is not None, "tools are not advertised")
-            return f"{client.protocol_version}, {client.server_info and client.server_info.name}"
+        async with connect(server, version=version if flag else "auto") as client:
+            expect(client.version == version, f"negotiated {client.version}")
+            expect("tools" in client.capabilities, "tools are not advertised")
+            return f"{client.version}, {client.name}"
 
     async def undeclared() -> str:
-        async with Client(server, mode=REVISION) as client:
-            return await refusal(client, "test_missing_capability", MISSING_CAPABILITY)
+        async with connect(server, version=version) as client:
+            code = None if flag else MISSING_CAPABILITY
+            return await refusal(client.call_tool("test_missing_capability"), code)
 
-    await report.check("server/discover", negotiates)
+    await report.check("initialize" if flag else "server/discover", negotiates)
     await report.check("test_missing_capability", undeclared)
-
-    client = Client(
-        server,
-        mode=REVISION,
-        sampling_callback=answer_sampling,
-        elicitation_callback=answer_form,
-        list_roots_callback=answer_roots,
-    )
     try:
-        async with client:
-            await check_tools(report, client)
+        async with connect(server, Obliging(), version) as client:
+            await check_tools(report, client, can_ask)
             await check_resources(report, client)
-            await check_prompts(report, client)
+            await check_prompts(report, client, can_ask)
+            if flag:
+                await check_older(report, client, isinstance(server, str), can_ask)
     except Exception as error:  # the connection itself
-        report.failed += 1
-        print(f"FAIL  connection: {type(error).__name__}: {error}")
+        report.fail("connection", error)
+
+    async def older() -> str:
+        return nothing_newer()
+
+    if flag:
+        await report.check("nothing of 2026-07-28 on the wire", older)
     return report.conclude()
 
 

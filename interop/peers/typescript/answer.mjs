@@ -6,7 +6,8 @@
 // Calls everything of our conformance server that stops and asks, answers in every way there is, and
 // checks what was asked and what came of it. One line a check; the last line says `N passed, M failed`.
 
-import { INVALID_PARAMS, MISSING_CAPABILITY, check, conclude, connect, expect, newClient, refusal } from './checks.mjs';
+import { INVALID_PARAMS, MISSING_CAPABILITY, check, conclude, connect, expect, refusal } from './checks.mjs';
+import { newClient } from './sdk.mjs';
 
 // What is typed into each field of a form.
 const FIELDS = { name: 'Ada', color: 'teal', ok: true, context: 'tides' };

@@ -23,6 +23,8 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
+import { CAPITAL, NAME, PAGE, SURVEY, schema, sorted } from './questions.mjs';
+
 const codec = createRequestStateCodec({
   key: randomBytes(32),
   bind: ({ mcpReq }) => mcpReq.method
@@ -30,30 +32,10 @@ const codec = createRequestStateCodec({
 
 // Questions.
 
-const NAME = { name: { type: 'string' } };
-const SURVEY = {
-  name: { type: 'string', minLength: 1, maxLength: 40 },
-  email: { type: 'string', format: 'email' },
-  age: { type: 'integer', minimum: 0, maximum: 150 },
-  score: { type: 'number' },
-  member: { type: 'boolean', default: true },
-  size: { type: 'string', enum: ['small', 'large'], default: 'small' },
-  colour: { type: 'string', oneOf: [{ const: 'teal', title: 'Teal' }, { const: 'red', title: 'Red' }] },
-  toppings: { type: 'array', items: { type: 'string', enum: ['cheese', 'olives', 'ham'] }, minItems: 1 }
-};
-
-function form(message, properties) {
-  const required = Object.keys(properties).filter((name) => !('default' in properties[name]));
-  return inputRequired.elicit({ message, requestedSchema: { type: 'object', properties, required } });
-}
-
+const form = (message, properties) => inputRequired.elicit({ message, requestedSchema: schema(properties) });
 const askName = () => form('What is your name?', NAME);
 const askRoots = () => inputRequired.listRoots();
-const askModel = () =>
-  inputRequired.createMessage({
-    messages: [{ role: 'user', content: { type: 'text', text: 'What is the capital of France?' } }],
-    maxTokens: 100
-  });
+const askModel = () => inputRequired.createMessage(CAPITAL);
 
 /** Ends a round: with questions, with state, or with both. */
 async function ask(ctx, inputRequests, state) {
@@ -76,9 +58,6 @@ function filled({ mcpReq }, key) {
 
 const said = ({ mcpReq }, key) => inputResponse(mcpReq.inputResponses, key).result?.content.text;
 const listed = ({ mcpReq }, key) => inputResponse(mcpReq.inputResponses, key).roots;
-
-/** JSON with its keys in order, however they came. */
-const sorted = (object) => JSON.stringify(object, Object.keys(object).sort());
 
 const TOOLS = {
   async sample(ctx) {
@@ -120,8 +99,7 @@ const TOOLS = {
 
   async visit(ctx) {
     if (filled(ctx, 'consent')) return 'thank you for the visit';
-    const page = { message: 'Please give your consent', url: 'https://example.com/consent?id=7' };
-    return ask(ctx, { consent: inputRequired.elicitUrl(page) });
+    return ask(ctx, { consent: inputRequired.elicitUrl(PAGE) });
   },
 
   async wait(ctx) {

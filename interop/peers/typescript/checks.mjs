@@ -1,9 +1,8 @@
 // What the scripts here share: counting checks, and connecting to the server they are told to.
 
-import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { Refusal, newTransport } from './sdk.mjs';
+import { HANDSHAKE, REVISION } from './wire.mjs';
 
-export const REVISION = '2026-07-28';
 export const MISSING_CAPABILITY = -32021;
 export const INVALID_PARAMS = -32602;
 const STEP_MS = 20_000;
@@ -39,30 +38,31 @@ export async function refusal(request, code) {
   try {
     result = await request();
   } catch (error) {
-    expect(error instanceof ProtocolError, `not a JSON-RPC error: ${error}`);
+    expect(error instanceof Refusal, `not a JSON-RPC error: ${error}`);
     expect(code === undefined || error.code === code, `wanted error ${code}, got ${error.code}: ${error.message}`);
     return `error ${error.code}: ${error.message}`;
   }
   throw new Error(`wanted a JSON-RPC error, got ${JSON.stringify(result)}`);
 }
 
-function transport([kind, first, ...rest]) {
-  if (kind === 'http' && first) return new StreamableHTTPClientTransport(new URL(first));
-  if (kind === 'stdio' && first) return new StdioClientTransport({ command: first, args: rest });
-  console.error('usage: http URL | stdio COMMAND [ARGUMENT ...]');
+const USAGE = 'usage: [--handshake | --stateless] http URL | [--handshake] stdio COMMAND [ARGUMENT ...]';
+
+/** What the command line says: how to speak, and to whom. Without a session (`--stateless`) nobody can be asked. */
+export const { flag, target } = (() => {
+  const words = process.argv.slice(2);
+  const flag = ['--handshake', '--stateless'].includes(words[0]) ? words.shift() : undefined;
+  if (['http', 'stdio'].includes(words[0]) && words.length > 1) return { flag, target: words };
+  console.error(USAGE);
   process.exit(2);
-}
+})();
 
-/** A client for the server named on the command line. Without a pin it would speak the handshake era. */
-export function newClient(capabilities, more = {}) {
-  const options = { capabilities, versionNegotiation: { mode: { pin: REVISION } }, ...more };
-  return new Client({ name: 'roundtrip-interop', version: '1.0.0' }, options);
-}
-
-export async function connect(client) {
-  await client.connect(transport(process.argv.slice(2)), { timeout: STEP_MS });
-  const version = client.getNegotiatedProtocolVersion();
-  expect(version === REVISION, `negotiated ${version}`);
+/** Connects to the server named on the command line, at the revision wanted. Gives the transport. */
+export async function connect(client, version = flag ? HANDSHAKE : REVISION) {
+  const transport = client.received.record(newTransport(target));
+  await client.connect(transport, { timeout: STEP_MS });
+  const negotiated = client.getNegotiatedProtocolVersion();
+  expect(negotiated === version, `negotiated ${negotiated}`);
+  return transport;
 }
 
 /** Prints the last line and ends; the exit status is 0 only when something passed and nothing failed. */

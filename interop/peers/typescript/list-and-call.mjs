@@ -1,14 +1,22 @@
-// Drives a server with the published TypeScript client, at protocol revision 2026-07-28.
+// Drives a server with a published TypeScript client.
 //
-//     list-and-call.mjs http URL
-//     list-and-call.mjs stdio COMMAND [ARGUMENT ...]
+//     list-and-call.mjs [--handshake | --stateless] http URL
+//     list-and-call.mjs [--handshake] stdio COMMAND [ARGUMENT ...]
 //
 // Lists everything the server offers, calls every tool, and checks that each answer is of the
 // expected kind. One line a check; the last line says `N passed, M failed`. Exit status 0 only
 // when something passed and nothing failed.
+//
+// At protocol revision 2026-07-28, or with a handshake at the newest revision that has one; without a
+// session (`--stateless`), nothing that asks is called. Then no message may hold what only 2026-07-28 has.
 
 import { answerEverything } from './answers.mjs';
-import { INVALID_PARAMS, MISSING_CAPABILITY, check, conclude, connect, expect, newClient, refusal } from './checks.mjs';
+import { INVALID_PARAMS, MISSING_CAPABILITY, check, conclude, connect, expect, flag, refusal, target } from './checks.mjs';
+import { newClient } from './sdk.mjs';
+import { HANDSHAKE, REVISION, nothingNewer } from './wire.mjs';
+
+const version = flag ? HANDSHAKE : REVISION;
+const canAsk = flag !== '--stateless';
 
 // Tools every conformance server must offer, and the kinds of content they answer with, in order.
 const PLAIN_TOOLS = {
@@ -31,6 +39,10 @@ const OPEN_TOOLS = {
 const SPECIAL = ['test_error_handling', 'test_tool_with_progress', 'test_missing_capability'];
 // Optional tools that refuse a client which does not declare the tasks extension.
 const TASK_ONLY = { failing_job: MISSING_CAPABILITY, protocol_error_job: undefined };
+// What asks is named like this; without a session nobody can be asked.
+const ASKING = 'test_input_required_result_';
+// What the older revisions say of a resource that is not there.
+const NOT_FOUND = flag ? -32002 : INVALID_PARAMS;
 
 const kinds = (result) => (result.content ?? []).map((block) => block.type);
 const describe = (result) => (result.isError ? 'tool error, ' : '') + (kinds(result).join('+') || 'no content');
@@ -70,10 +82,14 @@ async function checkTools(client) {
     expect(seen.length >= 3 && seen.every((n, i) => i === 0 || n > seen[i - 1]), `progress was [${seen}]`);
     return `${describe(result)}, progress [${seen}]`;
   });
-  await check('test_missing_capability (sampling declared)', () => openCall(client, 'test_missing_capability', {}));
+  if (canAsk) {
+    await check('test_missing_capability (sampling declared)', () => openCall(client, 'test_missing_capability', {}));
+  }
 
   const named = new Set([...Object.keys({ ...PLAIN_TOOLS, ...OPEN_TOOLS, ...TASK_ONLY }), ...SPECIAL]);
-  const extra = tools.filter((tool) => !named.has(tool.name) && !tool.inputSchema.required?.length);
+  const extra = tools
+    .filter((tool) => !named.has(tool.name) && !tool.inputSchema.required?.length)
+    .filter((tool) => canAsk || !tool.name.startsWith(ASKING));
   const open = { ...OPEN_TOOLS, ...Object.fromEntries(extra.map((tool) => [tool.name, {}])) };
   for (const [name, args] of Object.entries(open)) {
     await check(name, () => openCall(client, name, args));
@@ -109,7 +125,7 @@ async function checkResources(client) {
   await read('binary', 'test://static-binary', 'blob');
   await read('template', 'test://template/42/data', 'text', '42');
   await check('an unknown resource', () =>
-    refusal(() => client.readResource({ uri: 'test://no-such-resource' }), INVALID_PARAMS)
+    refusal(() => client.readResource({ uri: 'test://no-such-resource' }), NOT_FOUND)
   );
 }
 
@@ -125,8 +141,8 @@ async function checkPrompts(client) {
     ['test_prompt_with_embedded_resource', { resourceUri: 'test://example-resource' }, 'resource'],
     ['test_prompt_with_image', undefined, 'image']
   ];
-  const asking = 'test_input_required_result_prompt';
-  if (names.includes(asking)) wanted.push([asking, undefined, 'text']);
+  const asking = `${ASKING}prompt`;
+  if (canAsk && names.includes(asking)) wanted.push([asking, undefined, 'text']);
   for (const [name, args, kind] of wanted) {
     await check(name, async () => {
       const { messages } = await client.getPrompt({ name, arguments: args });
@@ -146,27 +162,70 @@ async function checkPrompts(client) {
   });
 }
 
+/** What only a handshake brings: pings, and whatever its capabilities promise to a session. */
+async function checkOlder(client, transport) {
+  const can = client.getServerCapabilities();
+  const told = async (number, method, name) => {
+    const before = client.received.of(method).length;
+    await client.callTool({ name, arguments: {} });
+    await client.received.until(before + number, method);
+    return `the client is told, ${number} times`;
+  };
+  await check('ping', async () => {
+    await client.ping();
+    return 'it is there';
+  });
+  if (target[0] === 'http') {
+    await check('a session', async () => {
+      expect((transport.sessionId !== undefined) === canAsk, `a session: ${transport.sessionId}`);
+      return canAsk ? 'yes' : 'no';
+    });
+  }
+  if (!canAsk) return; // nothing can be sent apart from an answer
+  if (can.logging) {
+    await check('logging/setLevel', async () => {
+      await client.setLoggingLevel('info');
+      return told(3, 'notifications/message', 'test_logging_tool');
+    });
+  }
+  for (const what of ['tool', 'prompt']) {
+    if (!can[`${what}s`]?.listChanged) continue;
+    await check(`${what}s/list_changed`, () =>
+      told(1, `notifications/${what}s/list_changed`, `test_trigger_${what}_change`)
+    );
+  }
+  if (can.resources?.subscribe) {
+    await check('resources/subscribe', async () => {
+      await client.subscribeResource({ uri: 'test://watched-resource' });
+      await client.unsubscribeResource({ uri: 'test://watched-resource' });
+      return 'and back';
+    });
+  }
+}
+
 /** Connects, runs the checks and hangs up. */
 async function withClient(capabilities, checks) {
-  const client = newClient(capabilities);
+  const client = newClient(capabilities, { version });
   if (capabilities.elicitation) answerEverything(client);
-  let connected = false;
-  await check('server/discover', async () => {
-    await connect(client);
-    connected = true;
+  let transport;
+  await check(flag ? 'initialize' : 'server/discover', async () => {
+    transport = await connect(client);
     return `${client.getNegotiatedProtocolVersion()}, ${client.getServerVersion()?.name}`;
   });
-  if (connected) await checks(client);
+  if (transport) await checks(client, transport);
+  await transport?.terminateSession?.();
   await client.close();
 }
 
 await withClient({}, async (client) => {
   const call = () => client.callTool({ name: 'test_missing_capability', arguments: {} });
-  await check('test_missing_capability', () => refusal(call, MISSING_CAPABILITY));
+  await check('test_missing_capability', () => refusal(call, flag ? undefined : MISSING_CAPABILITY));
 });
-await withClient({ elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }, async (client) => {
+await withClient({ elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }, async (client, transport) => {
   await checkTools(client);
   await checkResources(client);
   await checkPrompts(client);
+  if (flag) await checkOlder(client, transport);
 });
+if (flag) await check('nothing of 2026-07-28 on the wire', async () => nothingNewer());
 conclude();

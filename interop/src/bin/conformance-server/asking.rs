@@ -1,7 +1,11 @@
-//! Tools and a prompt that stop and ask, written the way the manual tells an author to.
+//! Tools, a prompt and a resource template that stop and ask, written the way the manual tells an author to.
 
 use roundtrip::wire::CreateMessageRequestParams;
-use roundtrip::{Ask, AskError, Form, Prompt, Question, Reply, Round, Server, Tool, ToolError};
+use roundtrip::{
+    Args, Ask, AskError, Form, Prompt, Question, Reply, ResourceTemplate, Round, Server, Tool, ToolError,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use tokio::try_join;
 
 pub(crate) fn offer(server: Server) -> Server {
@@ -10,12 +14,19 @@ pub(crate) fn offer(server: Server) -> Server {
         .tool(Tool::new(named("elicitation"), elicitation).description("Asks for a name"))
         .tool(Tool::new(named("sampling"), sampling).description("Asks the model"))
         .tool(Tool::new(named("list_roots"), list_roots).description("Asks for the roots"))
+        .tool(Tool::new(named("url"), url).description("Asks to visit a page"))
         .tool(Tool::new(named("request_state"), confirm).description("Asks to confirm"))
         .tool(Tool::new(named("tampered_state"), confirm).description("Asks to confirm"))
         .tool(Tool::new(named("multiple_inputs"), multiple_inputs).description("Asks three things at once"))
         .tool(Tool::new(named("multi_round"), multi_round).description("Asks twice, one after the other"))
         .tool(Tool::new(named("capabilities"), capabilities).description("Asks what the client can be asked"))
+        .tool(Tool::new(named("state_only"), state_only).description("Wants to be called again"))
         .prompt(Prompt::new(named("prompt"), prompt).description("Asks for a context"))
+        .template(
+            ResourceTemplate::new("test://asking/{id}", named("template"), template)
+                .description("Asks for a context")
+                .mime_type("text/plain"),
+        )
 }
 
 #[derive(Form)]
@@ -68,6 +79,11 @@ async fn list_roots(ask: Ask) -> Result<String, ToolError> {
     Ok(format!("{} roots", roots.len()))
 }
 
+async fn url(ask: Ask) -> Result<&'static str, ToolError> {
+    ask.url("consent", "Please give your consent", "https://example.com/consent?id=7").await?;
+    Ok("thank you for the visit")
+}
+
 async fn confirm(ask: Ask) -> Result<String, ToolError> {
     let Confirmed { ok } = ask.form("confirm", "Please confirm").await?;
     Ok(format!("state-ok: {ok}"))
@@ -86,6 +102,15 @@ async fn multi_round(ask: Ask) -> Result<String, ToolError> {
     let Step1 { name } = ask.form("step1", "Step 1: what is your name?").await?;
     let Step2 { color } = ask.form("step2", "Step 2: what is your favourite colour?").await?;
     Ok(format!("{name} likes {color}"))
+}
+
+/// Asks nothing, but ends two rounds before it answers.
+async fn state_only(round: Round) -> Result<Reply, ToolError> {
+    let rounds: u32 = round.state()?.unwrap_or_default();
+    if rounds < 2 {
+        return Ok(round.hand_off(&(rounds + 1)));
+    }
+    Ok(Reply::text(format!("ready after {rounds} rounds")))
 }
 
 /// Asks for whatever the client can be asked, and for nothing else.
@@ -119,6 +144,16 @@ async fn capabilities(ask: Ask) -> Result<String, ToolError> {
 async fn prompt(ask: Ask) -> Result<String, AskError> {
     let Context { context } = ask.form("user_context", "What is the context?").await?;
     Ok(format!("Consider this context: {context}"))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct About {
+    id: String,
+}
+
+async fn template(Args(About { id }): Args<About>, ask: Ask) -> Result<String, AskError> {
+    let Context { context } = ask.form("user_context", format!("What is {id} about?")).await?;
+    Ok(format!("{id} is about {context}"))
 }
 
 #[cfg(test)]
@@ -163,9 +198,17 @@ mod tests {
         assert_eq!(text(three("capabilities")).await, all);
         let rounds = tool("multi_round").accept("step1", &ada).accept("step2", json!({ "color": "green" }));
         assert_eq!(text(rounds).await, "Ada likes green");
+        assert_eq!(
+            text(tool("url").result("consent", json!({ "action": "accept" }))).await,
+            "thank you for the visit"
+        );
+        assert_eq!(text(tool("state_only")).await, "ready after 2 rounds");
         let prompt = replay(offer(Server::new("fixtures", "1")))
             .prompt("test_input_required_result_prompt", json!({}));
         let result = prompt.accept("user_context", json!({ "context": "tests" })).await.unwrap();
         assert_eq!(result["messages"][0]["content"]["text"], "Consider this context: tests");
+        let asked = replay(offer(Server::new("fixtures", "1"))).resource("test://asking/7");
+        let result = asked.accept("user_context", json!({ "context": "tests" })).await.unwrap();
+        assert_eq!(result["contents"][0]["text"], "7 is about tests");
     }
 }
