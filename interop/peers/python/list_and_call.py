@@ -52,7 +52,7 @@ OPEN_TOOLS: list[tuple[str, dict[str, Any]]] = [
 # Optional tools that refuse a client which does not declare the tasks extension.
 TASK_ONLY = {"failing_job", "protocol_error_job"}
 # What asks is named like this; without a session nobody can be asked.
-ASKING = "test_input_required_result_"
+ASKING = ("test_input_required_result_", "test_elicitation", "test_sampling")
 # What the older revisions said of a resource that is not there.
 RESOURCE_NOT_FOUND = -32002
 
@@ -231,8 +231,8 @@ async def check_prompts(report: Report, client: Connected, can_ask: bool) -> Non
         ("test_prompt_with_image", {}, "image"),
     ]
     await report.check("prompts/list", listed)
-    if can_ask and f"{ASKING}prompt" in names:
-        wanted.append((f"{ASKING}prompt", {}, "text"))
+    if can_ask and "test_input_required_result_prompt" in names:
+        wanted.append(("test_input_required_result_prompt", {}, "text"))
     for name, arguments, kind in wanted:
         await report.check(name, get(name, arguments, kind))
     await report.check("completion/complete", complete)

@@ -22,6 +22,9 @@ const SCHEMAS = {
 /** What a JSON-RPC error is thrown as. */
 export const Refusal = McpError;
 
+/** What a server of the handshake era says of a resource that is not there. */
+export const OLD_NOT_FOUND = -32002;
+
 class Older extends Client {
   received = new Wire();
 

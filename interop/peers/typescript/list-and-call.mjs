@@ -12,7 +12,7 @@
 
 import { answerEverything } from './answers.mjs';
 import { INVALID_PARAMS, MISSING_CAPABILITY, check, conclude, connect, expect, flag, refusal, target } from './checks.mjs';
-import { newClient } from './sdk.mjs';
+import { OLD_NOT_FOUND, newClient } from './sdk.mjs';
 import { HANDSHAKE, REVISION, nothingNewer } from './wire.mjs';
 
 const version = flag ? HANDSHAKE : REVISION;
@@ -40,9 +40,9 @@ const SPECIAL = ['test_error_handling', 'test_tool_with_progress', 'test_missing
 // Optional tools that refuse a client which does not declare the tasks extension.
 const TASK_ONLY = { failing_job: MISSING_CAPABILITY, protocol_error_job: undefined };
 // What asks is named like this; without a session nobody can be asked.
-const ASKING = 'test_input_required_result_';
+const ASKING = /^test_(input_required_result_|elicitation|sampling)/;
 // What the older revisions say of a resource that is not there.
-const NOT_FOUND = flag ? -32002 : INVALID_PARAMS;
+const NOT_FOUND = flag ? OLD_NOT_FOUND : INVALID_PARAMS;
 
 const kinds = (result) => (result.content ?? []).map((block) => block.type);
 const describe = (result) => (result.isError ? 'tool error, ' : '') + (kinds(result).join('+') || 'no content');
@@ -89,7 +89,7 @@ async function checkTools(client) {
   const named = new Set([...Object.keys({ ...PLAIN_TOOLS, ...OPEN_TOOLS, ...TASK_ONLY }), ...SPECIAL]);
   const extra = tools
     .filter((tool) => !named.has(tool.name) && !tool.inputSchema.required?.length)
-    .filter((tool) => canAsk || !tool.name.startsWith(ASKING));
+    .filter((tool) => canAsk || !ASKING.test(tool.name));
   const open = { ...OPEN_TOOLS, ...Object.fromEntries(extra.map((tool) => [tool.name, {}])) };
   for (const [name, args] of Object.entries(open)) {
     await check(name, () => openCall(client, name, args));
@@ -141,7 +141,7 @@ async function checkPrompts(client) {
     ['test_prompt_with_embedded_resource', { resourceUri: 'test://example-resource' }, 'resource'],
     ['test_prompt_with_image', undefined, 'image']
   ];
-  const asking = `${ASKING}prompt`;
+  const asking = 'test_input_required_result_prompt';
   if (canAsk && names.includes(asking)) wanted.push([asking, undefined, 'text']);
   for (const [name, args, kind] of wanted) {
     await check(name, async () => {

@@ -8,6 +8,9 @@ import { HANDSHAKE, REVISION, Wire } from './wire.mjs';
 /** What a JSON-RPC error is thrown as. */
 export const Refusal = ProtocolError;
 
+/** What a server of the handshake era says of a resource that is not there: -32002, for which this SDK puts its own. */
+export const OLD_NOT_FOUND = -32602;
+
 /** A client that has not connected yet; `received` has what the server sends. */
 export function newClient(capabilities, { version = REVISION, ...more } = {}) {
   // Without a pin it speaks the handshake era.

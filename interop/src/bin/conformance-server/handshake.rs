@@ -66,7 +66,10 @@ struct Person {
 async fn elicitation(Args(Ask4User { message }): Args<Ask4User>, ask: Ask) -> Result<String, ToolError> {
     Ok(match ask.form::<Person>("user", message).reply().await? {
         Answered::Accepted(Person { username, email }) => {
-            format!("User response: action=accept, content={}", json!({ "username": username, "email": email }))
+            format!(
+                "User response: action=accept, content={}",
+                json!({ "username": username, "email": email })
+            )
         }
         Answered::Declined => "User response: action=decline".to_owned(),
         Answered::Cancelled => "User response: action=cancel".to_owned(),

@@ -70,8 +70,9 @@ pub(super) fn without_session(question: &InputRequest) -> ErrorObject {
     if let InputRequest::Elicit(ElicitRequestParams::Url(_)) = question
         && let Ok(page) = page(question)
     {
-        return ErrorObject::new(URL_ELICITATION_REQUIRED, "this needs a visit to a web page first")
-            .with_data(json!({ "elicitations": [page] }));
+        let why = "this needs a visit to a web page first: make it and call again, or call with revision 2026-07-28 or \
+                   in a session";
+        return ErrorObject::new(URL_ELICITATION_REQUIRED, why).with_data(json!({ "elicitations": [page] }));
     }
     ErrorObject::invalid_request(
         "this call has a question to ask, and there is no way to ask it: call with revision 2026-07-28, or in a session",
