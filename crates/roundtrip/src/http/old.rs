@@ -12,9 +12,9 @@ pub(super) use crate::legacy::server::Door;
 use crate::legacy::server::{Arrival, Reply, SESSION};
 
 impl Http {
-    /// Whether what is not a request belongs to a session.
+    /// Whether what is not a request names a session. Without one it belongs to no era.
     pub(super) fn knows_session(&self, parts: &Parts) -> bool {
-        self.old.is_some() && parts.headers.contains_key(SESSION)
+        self.old.is_open() && parts.headers.contains_key(SESSION)
     }
 
     /// A message of an old revision.
@@ -24,10 +24,7 @@ impl Http {
         accepts: Accepts,
         bytes: &[u8],
     ) -> Response<Body> {
-        match &self.old {
-            Some(door) => rendered(door.post(self.arrival(&mut parts, accepts), bytes).await),
-            None => not_here(),
-        }
+        rendered(self.old.post(self.arrival(&mut parts, accepts), bytes).await)
     }
 
     /// What is not a POST: streams of old revisions, and the end of their sessions.
@@ -37,9 +34,11 @@ impl Http {
         }
         let (method, accepts) =
             (parts.method.clone(), headers::accepts(&parts.headers).unwrap_or(Accepts::Json));
-        match &self.old {
-            Some(door) if method == Method::GET => rendered(door.get(&self.arrival(parts, accepts))),
-            Some(door) if method == Method::DELETE => rendered(door.delete(&self.arrival(parts, accepts))),
+        match method {
+            Method::GET if self.knows_session(parts) => rendered(self.old.get(&self.arrival(parts, accepts))),
+            Method::DELETE if self.knows_session(parts) => {
+                rendered(self.old.delete(&self.arrival(parts, accepts)))
+            }
             _ => not_here(),
         }
     }

@@ -37,8 +37,8 @@ use crate::server::{Endpoint, Event, InFlight, Listens, Peer, Principal, Server,
 #[derive(Clone)]
 pub struct Http {
     pub(super) endpoint: Endpoint,
-    /// Where requests of the handshake eras go, if they go anywhere.
-    pub(super) old: Option<Door>,
+    /// Where requests of the handshake eras go.
+    pub(super) old: Door,
     pub(super) settings: Arc<Settings>,
 }
 
@@ -144,7 +144,7 @@ impl Http {
         };
         let request = match headers::decode(&self.endpoint, &parts.headers, &message) {
             Ok(request) => request,
-            Err(_) if self.old.as_ref().is_some_and(|old| old.takes(&parts.headers, &message)) => {
+            Err(_) if self.old.takes(&parts.headers, &message) => {
                 return self.old_message(parts, accepts, &bytes).await;
             }
             Err(error) => return refuse(Some(&message.id), &error),

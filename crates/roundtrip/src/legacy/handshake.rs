@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use roundtrip_core::wire::{
-    ClientCapabilities, Era, Implementation, ProtocolVersion, Raw, ServerCapabilities,
+    ClientCapabilities, Era, ErrorObject, Implementation, ProtocolVersion, Raw, ServerCapabilities,
+    decode_params,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// The request that begins a session.
 pub(super) const INITIALIZE: &str = "initialize";
@@ -52,6 +54,14 @@ pub(super) struct InitializeResult {
     pub(super) server_info: Implementation,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) instructions: Option<String>,
+}
+
+/// What whoever wants to begin a session is told where there are none: what is spoken, which may be all that people get
+/// to see (versioning, "Backward Compatibility").
+pub(super) fn refusal(params: Option<&RawValue>) -> ErrorObject {
+    let wanted = decode_params::<InitializeRequestParams<'_>>(params);
+    let wanted = wanted.map_or(Cow::Borrowed("none"), |wanted| wanted.protocol_version);
+    ErrorObject::unsupported_version(&wanted, &[ProtocolVersion::LATEST])
 }
 
 /// What a client can be asked at a revision: what it declares beyond that, the revision has no words for.

@@ -10,18 +10,12 @@ pub(super) use crate::legacy::server::Pipe;
 use crate::legacy::server::{Handled, Sink, Weight};
 
 impl Session<'_> {
-    /// Whether a request speaks an old revision.
-    pub(super) fn is_old(&self, request: &Request<'_>) -> bool {
-        self.old.as_ref().is_some_and(|old| old.takes(request))
-    }
-
     /// A request of an old revision.
     pub(super) fn old_request(&self, request: &Request<'_>, answers: &mut Vec<u8>) {
-        let Some(old) = &self.old else { return };
         let (calls, outgoing, id) = (Arc::clone(&self.calls), Arc::clone(&self.outgoing), request.id.clone());
         let lines = CallLines { calls: Arc::clone(&calls), outgoing: Arc::clone(&outgoing), id: id.clone() };
         let sink: Arc<dyn Sink> = Arc::new(lines);
-        match old.request(request, self.peer, &sink) {
+        match self.old.request(request, self.peer, &sink) {
             Handled::Now(answer) => {
                 answers.extend_from_slice(&answer);
                 answers.push(b'\n');
@@ -41,7 +35,7 @@ impl Session<'_> {
     /// A notification of an old revision: what it sets going goes on for as long as the pipe is open.
     pub(super) fn old_notification(&self, notification: &Notification<'_>) {
         let sink: Arc<dyn Sink> = Arc::new(Lines(Arc::clone(&self.outgoing)));
-        if let Some(changes) = self.old.as_ref().and_then(|old| old.notification(notification, &sink)) {
+        if let Some(changes) = self.old.notification(notification, &sink) {
             self.calls.listen(Some(tokio::spawn(changes).abort_handle()));
         }
     }

@@ -82,8 +82,8 @@ pub async fn serve_lines(
 pub(super) struct Session<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) peer: &'a Peer,
-    /// Where requests of the handshake eras go, if they go anywhere.
-    pub(super) old: Option<Pipe>,
+    /// Where requests of the handshake eras go.
+    pub(super) old: Pipe,
     pub(super) calls: Arc<Calls>,
     pub(super) outgoing: Arc<Outgoing>,
 }
@@ -142,10 +142,7 @@ impl Session<'_> {
         match Message::decode(line) {
             Ok(Message::Request(request)) => self.request(request, answers),
             Ok(Message::Notification(notification)) => self.notification(&notification),
-            Ok(Message::Response(response)) => match &self.old {
-                Some(old) => old.response(response),
-                None => tracing::debug!(id = ?response.id, "a response to nothing we asked is ignored"),
-            },
+            Ok(Message::Response(response)) => self.old.response(response),
             Err(malformed) => refuse(answers, malformed.id.as_ref(), &malformed.error),
         }
     }
@@ -153,7 +150,7 @@ impl Session<'_> {
     fn request(&self, request: Request<'_>, answers: &mut Vec<u8>) {
         let decoded = match self.endpoint.decode(&request) {
             Ok(decoded) => decoded,
-            Err(_) if self.is_old(&request) => return self.old_request(&request, answers),
+            Err(_) if self.old.takes(&request) => return self.old_request(&request, answers),
             Err(error) => return refuse(answers, Some(&request.id), &error),
         };
         let mut call = self.endpoint.begin(request.id, &decoded, self.peer);

@@ -6,6 +6,7 @@
 mod answers;
 mod asking;
 mod elicitation;
+mod eras;
 mod fleet;
 mod http;
 mod ledger;

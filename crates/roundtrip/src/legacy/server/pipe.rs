@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use roundtrip_core::wire::{ErrorObject, Notification, ProtocolVersion, Request, Response, peek_version};
+use roundtrip_core::wire::{
+    ErrorObject, Notification, ProtocolVersion, Raw, Request, Response, peek_version,
+};
 
 use super::session::{Handled, Session, answer};
 use super::settings::{Handshake, Served};
 use super::sink::{Sink, Weight};
 use super::terms::Terms;
-use crate::legacy::handshake::{INITIALIZE, INITIALIZED, PING};
+use crate::legacy::handshake::{INITIALIZE, INITIALIZED, PING, refusal};
 use crate::server::{Endpoint, Peer};
 
 /// What is told to clients outside of any call, for as long as it is polled.
@@ -22,20 +24,18 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    /// None where the server's author wants none.
-    pub(crate) fn new(endpoint: &Endpoint) -> Option<Self> {
-        let settings = Handshake::of(endpoint);
-        (settings.served != Served::Refused).then(|| Self {
-            endpoint: endpoint.clone(),
-            settings,
-            session: OnceLock::new(),
-        })
+    pub(crate) fn new(endpoint: &Endpoint) -> Self {
+        Self { endpoint: endpoint.clone(), settings: Handshake::of(endpoint), session: OnceLock::new() }
     }
 
     /// Whether a request that is not one of ours speaks an old revision: it says nothing of a new one.
     pub(crate) fn takes(&self, request: &Request<'_>) -> bool {
-        peek_version(request.params).is_none()
-            && (self.session.get().is_some() || [INITIALIZE, PING].contains(&&*request.method))
+        let begins = match &*request.method {
+            INITIALIZE => true,
+            PING => self.settings.served != Served::Refused,
+            _ => false,
+        };
+        peek_version(request.params).is_none() && (begins || self.session.get().is_some())
     }
 
     /// Takes a request. Its messages, but not its answer, go to `sink`.
@@ -47,7 +47,10 @@ impl Pipe {
         }
     }
 
-    fn initialize(&self, request: &Request<'_>) -> Result<roundtrip_core::wire::Raw, ErrorObject> {
+    fn initialize(&self, request: &Request<'_>) -> Result<Raw, ErrorObject> {
+        if self.settings.served == Served::Refused {
+            return Err(refusal(request.params));
+        }
         let (terms, agreed) = Terms::agree(&self.endpoint, request.params, ProtocolVersion::V2024_11_05)?;
         // Lines are read one after the other: nobody else is about to set this.
         let _ = self.session.set(Session::new(&self.endpoint, self.settings, terms)?);

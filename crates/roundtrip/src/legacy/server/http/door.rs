@@ -10,7 +10,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
     CancelledNotification, CancelledNotificationParams, ErrorObject, Message, NotificationMethod as _,
-    ProtocolVersion, Request, RequestId, decode_params, encode_error, peek_version,
+    ProtocolVersion, Request, RequestId, UNSUPPORTED_PROTOCOL_VERSION, decode_params, encode_error,
+    peek_version,
 };
 use serde_json::value::RawValue;
 
@@ -22,7 +23,7 @@ use super::connection::Resumable;
 use super::feed::{Abort, Feed, Owner};
 use super::sessions::{HttpSession, Sessions};
 use super::stream::{Finish, First, Stream};
-use crate::legacy::handshake::{INITIALIZE, revision};
+use crate::legacy::handshake::{INITIALIZE, refusal, revision};
 use crate::server::{Endpoint, Listens, Peer, Principal};
 
 /// Names a session, in requests and in the answer that begins it.
@@ -72,11 +73,14 @@ pub(crate) enum Reply {
 type Refusal = Reply;
 
 impl Door {
-    /// None where the server's author wants none.
-    pub(crate) fn new(endpoint: &Endpoint) -> Option<Self> {
+    pub(crate) fn new(endpoint: &Endpoint) -> Self {
         let settings = Handshake::of(endpoint);
-        let sessions = Sessions::new(settings);
-        (settings.served != Served::Refused).then(|| Self { endpoint: endpoint.clone(), settings, sessions })
+        Self { endpoint: endpoint.clone(), settings, sessions: Sessions::new(settings) }
+    }
+
+    /// Whether the server's author wants any of this.
+    pub(crate) fn is_open(&self) -> bool {
+        self.settings.served != Served::Refused
     }
 
     /// Whether a request that is not a modern one speaks an old revision.
@@ -86,7 +90,7 @@ impl Door {
             None => true,
         };
         peek_version(request.params).is_none()
-            && (request.method == INITIALIZE || headers.contains_key(SESSION) || old())
+            && (request.method == INITIALIZE || self.is_open() && (headers.contains_key(SESSION) || old()))
     }
 
     /// Takes a message, or a batch of them.
@@ -176,6 +180,9 @@ impl Door {
 
     fn initialize(&self, arrival: &Arrival<'_>, request: &Request<'_>) -> Result<Reply, Refusal> {
         let begun = || {
+            if !self.is_open() {
+                return Err(refusal(request.params));
+            }
             if self.settings.served == Served::Sessions && arrival.headers.contains_key(SESSION) {
                 return Err(ErrorObject::invalid_request("this session has been initialized already"));
             }
@@ -189,7 +196,10 @@ impl Door {
             };
             Ok((id, agreed))
         };
-        let (id, agreed) = begun().map_err(|error| failed(Some(&request.id), &error))?;
+        let (id, agreed) = begun().map_err(|error| match error.code {
+            UNSUPPORTED_PROTOCOL_VERSION => refuse(StatusCode::BAD_REQUEST, Some(&request.id), &error),
+            _ => failed(Some(&request.id), &error),
+        })?;
         let agreed = answer(&request.id, Ok(agreed));
         Ok(match id {
             Some(id) => Reply::Session(agreed, id),

@@ -232,10 +232,10 @@ impl HttpSession {
     fn end(&self) {
         let mut held = lock(&self.held);
         held.ended = true;
+        // Their streams end with them.
         held.running.drain().for_each(|(_, task)| task.abort());
-        let streams = std::mem::take(&mut held.streams);
+        held.streams.clear();
         drop(held);
-        streams.values().for_each(|stream| stream.finish());
         self.standalone.finish();
     }
 
