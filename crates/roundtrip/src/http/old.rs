@@ -14,7 +14,7 @@ use crate::legacy::server::{Arrival, Reply, SESSION};
 impl Http {
     /// Whether what is not a request names a session. Without one it belongs to no era.
     pub(super) fn knows_session(&self, parts: &Parts) -> bool {
-        self.old.is_open() && parts.headers.contains_key(SESSION)
+        self.settings.old.is_open() && parts.headers.contains_key(SESSION)
     }
 
     /// A message of an old revision.
@@ -24,7 +24,8 @@ impl Http {
         accepts: Accepts,
         bytes: &[u8],
     ) -> Response<Body> {
-        rendered(self.old.post(self.arrival(&mut parts, accepts), bytes).await)
+        // In a box: modern requests, which wait in the same future, need not carry its weight.
+        rendered(Box::pin(self.settings.old.post(self.arrival(&mut parts, accepts), bytes)).await)
     }
 
     /// What is not a POST: streams of old revisions, and the end of their sessions.
@@ -35,9 +36,11 @@ impl Http {
         let (method, accepts) =
             (parts.method.clone(), headers::accepts(&parts.headers).unwrap_or(Accepts::Json));
         match method {
-            Method::GET if self.knows_session(parts) => rendered(self.old.get(&self.arrival(parts, accepts))),
+            Method::GET if self.knows_session(parts) => {
+                rendered(self.settings.old.get(&self.arrival(parts, accepts)))
+            }
             Method::DELETE if self.knows_session(parts) => {
-                rendered(self.old.delete(&self.arrival(parts, accepts)))
+                rendered(self.settings.old.delete(&self.arrival(parts, accepts)))
             }
             _ => not_here(),
         }

@@ -37,15 +37,15 @@ use crate::server::{Endpoint, Event, InFlight, Listens, Peer, Principal, Server,
 #[derive(Clone)]
 pub struct Http {
     pub(super) endpoint: Endpoint,
-    /// Where requests of the handshake eras go.
-    pub(super) old: Door,
     pub(super) settings: Arc<Settings>,
 }
 
 type PrincipalOf = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Settings {
+    /// Where requests of the handshake eras go.
+    pub(super) old: Door,
     pub(super) gate: Gate,
     limits: HttpLimits,
     principal: Option<Arc<PrincipalOf>>,
@@ -58,7 +58,13 @@ impl Server {
     /// The first mistake in how it was put together.
     pub fn into_http(self) -> Result<Http, SetupError> {
         let endpoint = self.build()?;
-        Ok(Http { old: Door::new(&endpoint), endpoint, settings: Arc::default() })
+        let settings = Settings {
+            old: Door::new(&endpoint),
+            gate: Gate::default(),
+            limits: HttpLimits::default(),
+            principal: None,
+        };
+        Ok(Http { endpoint, settings: Arc::new(settings) })
     }
 }
 
@@ -144,7 +150,7 @@ impl Http {
         };
         let request = match headers::decode(&self.endpoint, &parts.headers, &message) {
             Ok(request) => request,
-            Err(_) if self.old.takes(&parts.headers, &message) => {
+            Err(_) if self.settings.old.takes(&parts.headers, &message) => {
                 return self.old_message(parts, accepts, &bytes).await;
             }
             Err(error) => return refuse(Some(&message.id), &error),
