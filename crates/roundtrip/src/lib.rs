@@ -134,6 +134,8 @@ mod copied {
     struct Clients;
     #[doc = include_str!("../../../docs/manual/transports.md")]
     struct Transports;
+    #[doc = include_str!("../../../docs/manual/eras.md")]
+    struct Eras;
     #[doc = include_str!("../../../docs/manual/limits.md")]
     struct Limits;
 }
