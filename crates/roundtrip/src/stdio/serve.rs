@@ -151,7 +151,7 @@ impl Session<'_> {
         let decoded = match self.endpoint.decode(&request) {
             Ok(decoded) => decoded,
             Err(_) if self.old.takes(&request) => return self.old_request(&request, answers),
-            Err(error) => return refuse(answers, Some(&request.id), &error),
+            Err(error) => return refuse(answers, Some(&request.id), &self.old.explain(&request, error)),
         };
         let mut call = self.endpoint.begin(request.id, &decoded, self.peer);
         // Most handlers are done at the first poll, and those need no task.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use roundtrip_core::wire::{
-    ErrorObject, Notification, ProtocolVersion, Raw, Request, Response, peek_version,
+    ErrorObject, INVALID_PARAMS, Notification, ProtocolVersion, Raw, Request, Response, peek_version,
 };
 
 use super::session::{Handled, Session, answer};
@@ -36,6 +36,16 @@ impl Pipe {
             _ => false,
         };
         peek_version(request.params).is_none() && (begins || self.session.get().is_some())
+    }
+
+    /// A refusal of a request that is neither modern nor within a session: which of the two is up to the client.
+    pub(crate) fn explain(&self, request: &Request<'_>, mut error: ErrorObject) -> ErrorObject {
+        let lost = self.settings.served != Served::Refused && self.session.get().is_none();
+        if lost && error.code == INVALID_PARAMS && peek_version(request.params).is_none() {
+            error.message =
+                format!("{}; a client of an earlier revision begins with `initialize`", error.message).into();
+        }
+        error
     }
 
     /// Takes a request. Its messages, but not its answer, go to `sink`.

@@ -48,6 +48,7 @@ async fn what_comes_out_of_turn_is_refused() {
     let mut pipe = Pipe::open(server(&Diary::default()));
     let early = pipe.call(&tool(1, "number")).await;
     assert_eq!(early["error"]["code"], -32602, "{early}");
+    assert!(early["error"]["message"].as_str().is_some_and(|told| told.contains("initialize")), "{early}");
     assert_eq!(pipe.call(&request(2, "ping", json!({}))).await["result"], json!({}));
     let broken = pipe.call(&request(3, "initialize", json!({ "protocolVersion": 5 }))).await;
     assert_eq!(broken["error"]["code"], -32602, "{broken}");

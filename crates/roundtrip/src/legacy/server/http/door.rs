@@ -219,16 +219,16 @@ impl Door {
             Handled::Now(answer) => return Ok(Reply::Json(StatusCode::OK, answer)),
             Handled::Call(call) => call,
         };
+        session.reserve(&request.id).map_err(|error| failed(Some(&request.id), &error))?;
         let finish = Finish(Arc::clone(&stream));
         // Most calls are done at the first poll, and those need no task.
         match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => {
+                session.release(&request.id);
                 stream.send(answer, Weight::Must);
                 drop(finish);
             }
-            Poll::Pending => session
-                .spawn(&request.id, Arc::new(finish), call)
-                .map_err(|error| failed(Some(&request.id), &error))?,
+            Poll::Pending => session.spawn(&request.id, Arc::new(finish), call),
         }
         match first(&stream, arrival).await {
             Some(First::Answer(answer)) => {
@@ -303,11 +303,12 @@ impl Door {
                     asked = true;
                     match session.session.request(&request, &peer(arrival, &session, &stream), &sink) {
                         Handled::Now(answer) => stream.send(answer, Weight::Must),
-                        Handled::Call(call) => {
-                            if let Err(error) = session.spawn(&request.id, Arc::clone(&finish), call) {
+                        Handled::Call(call) => match session.reserve(&request.id) {
+                            Ok(()) => session.spawn(&request.id, Arc::clone(&finish), call),
+                            Err(error) => {
                                 stream.send(answer(&request.id, Err::<(), _>(error)), Weight::Must);
                             }
-                        }
+                        },
                     }
                 }
                 Ok(other) => tell(&session, other)?,

@@ -57,7 +57,8 @@ struct Held {
     readers: usize,
     last_stream: u64,
     streams: BTreeMap<u64, Arc<Stream>>,
-    running: HashMap<RequestId, AbortHandle>,
+    /// Calls by their id; those that have not been spawned yet have no task.
+    running: HashMap<RequestId, Option<AbortHandle>>,
     ended: bool,
 }
 
@@ -180,13 +181,8 @@ impl HttpSession {
         }
     }
 
-    /// Lets a call run on its own, whatever becomes of the connection it came on.
-    pub(super) fn spawn(
-        self: &Arc<Self>,
-        id: &RequestId,
-        finish: Arc<Finish>,
-        call: Call,
-    ) -> Result<(), ErrorObject> {
+    /// A place for a call, before anything of it runs.
+    pub(super) fn reserve(&self, id: &RequestId) -> Result<(), ErrorObject> {
         let mut held = lock(&self.held);
         if held.ended {
             return Err(ErrorObject::invalid_request("the session has ended"));
@@ -200,6 +196,22 @@ impl HttpSession {
                 "too many calls at once in this session: wait for one to end",
             ));
         }
+        held.running.insert(id.clone(), None);
+        Ok(())
+    }
+
+    /// Gives a place back that is not needed after all.
+    pub(super) fn release(&self, id: &RequestId) {
+        lock(&self.held).running.remove(id);
+    }
+
+    /// Lets a call run on its own, whatever becomes of the connection it came on. Without its place it has been cancelled
+    /// already.
+    pub(super) fn spawn(self: &Arc<Self>, id: &RequestId, finish: Arc<Finish>, call: Call) {
+        let mut held = lock(&self.held);
+        if !held.running.contains_key(id) {
+            return;
+        }
         held.streams.insert(finish.0.number, Arc::clone(&finish.0));
         let (session, own) = (Arc::clone(self), id.clone());
         let task = tokio::spawn(async move {
@@ -212,8 +224,7 @@ impl HttpSession {
             drop(finish);
             held.prune();
         });
-        held.running.insert(id.clone(), task.abort_handle());
-        Ok(())
+        held.running.insert(id.clone(), Some(task.abort_handle()));
     }
 
     /// Forgets a stream that has been answered in full.
@@ -223,7 +234,7 @@ impl HttpSession {
 
     /// Cancels a call, of which nothing is heard any more.
     pub(super) fn cancel(&self, id: &RequestId) {
-        if let Some(task) = lock(&self.held).running.remove(id) {
+        if let Some(Some(task)) = lock(&self.held).running.remove(id) {
             task.abort();
         }
     }
@@ -233,7 +244,7 @@ impl HttpSession {
         let mut held = lock(&self.held);
         held.ended = true;
         // Their streams end with them.
-        held.running.drain().for_each(|(_, task)| task.abort());
+        held.running.drain().filter_map(|(_, task)| task).for_each(|task| task.abort());
         held.streams.clear();
         drop(held);
         self.standalone.finish();
