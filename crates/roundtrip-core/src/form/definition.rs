@@ -4,7 +4,8 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::wire::{ElicitSchema, Raw};
+use super::packed;
+use crate::wire::{ElicitSchema, JsonObject, Raw};
 
 /// Sets these digests apart from any other; the number changes with what is digested.
 const DOMAIN: &[u8] = b"roundtrip form 1\0";
@@ -46,6 +47,16 @@ impl Definition {
     /// What tells this form from any other: the same in every process that has the same form.
     pub fn digest(&self) -> [u8; 16] {
         self.digest
+    }
+
+    /// Writes content that fits the form as it is remembered: short, and read back without a check.
+    pub fn pack(&self, content: &JsonObject) -> String {
+        packed::pack(&self.schema, content)
+    }
+
+    /// The content that [`pack`](Self::pack) wrote: what the form asks for, without what was left out.
+    pub fn unpack(&self, packed: &str) -> JsonObject {
+        packed::unpack(&self.schema, packed)
     }
 }
 

@@ -6,14 +6,17 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::seal::Digest;
+use super::answer::{Settled, Unusable};
+use super::pin::{Pin, PinKey};
+use super::question::Question;
+use super::responses::read_responses;
 use crate::wire::ErrorObject;
 
-/// The version of the bytes.
-const FORMAT: u8 = 1;
+/// The version of the bytes: rounds and the secret of the pins follow, then entries. An entry is its kind, its pin if
+/// it has one, and its key and its value, each with its length before it.
+const FORMAT: u8 = 2;
 
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +26,7 @@ pub enum Kind {
     Open = 1,
     /// An answer that nobody has looked at yet.
     Given = 2,
-    /// An answer that fits its question. It is never replaced.
+    /// An answer that was accepted and fits its question, as [`Settled`] says. It is never replaced.
     Settled = 3,
     /// The result of a step that succeeded, as JSON.
     Step = 4,
@@ -33,11 +36,32 @@ pub enum Kind {
     Passed = 6,
     /// State of the author's own, as JSON. Its key is empty.
     State = 7,
+    /// A refusal, which is an answer, and never replaced either.
+    Declined = 8,
+    /// A question that was dismissed, which is an answer too.
+    Cancelled = 9,
 }
 
 impl Kind {
-    const ALL: [Self; 7] =
-        [Self::Open, Self::Given, Self::Settled, Self::Step, Self::Failed, Self::Passed, Self::State];
+    const fn from_tag(tag: u8) -> Option<Self> {
+        Some(match tag {
+            1 => Self::Open,
+            2 => Self::Given,
+            3 => Self::Settled,
+            4 => Self::Step,
+            5 => Self::Failed,
+            6 => Self::Passed,
+            7 => Self::State,
+            8 => Self::Declined,
+            9 => Self::Cancelled,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is about a question, and pinned to it.
+    const fn is_pinned(self) -> bool {
+        matches!(self, Self::Open | Self::Given | Self::Settled | Self::Declined | Self::Cancelled)
+    }
 }
 
 /// One entry: where it lies in the bytes, and how it has been used.
@@ -45,7 +69,7 @@ impl Kind {
 struct Slot {
     kind: Kind,
     key: Range<usize>,
-    pin: Digest,
+    pin: Pin,
     value: Range<usize>,
     /// It is no longer part of the journal.
     dead: bool,
@@ -59,7 +83,7 @@ pub struct Found<'a> {
     /// What it is.
     pub kind: Kind,
     /// The question it is pinned to; zeros for what is not an answer.
-    pub pin: Digest,
+    pub pin: Pin,
     /// Its value.
     pub value: &'a str,
     /// Whether this run of the handler has used the key before.
@@ -72,7 +96,7 @@ pub struct Found<'a> {
 pub struct MalformedJournal;
 
 /// What a flow remembers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Journal {
     bytes: Vec<u8>,
     slots: Vec<Slot>,
@@ -80,12 +104,22 @@ pub struct Journal {
     next: usize,
     /// How many rounds have asked.
     rounds: u8,
+    /// The secret of its pins.
+    pins: PinKey,
 }
 
 /// The pin of what needs none.
-const UNPINNED: Digest = Digest::from_bytes([0; Digest::LEN]);
+const UNPINNED: Pin = Pin::from_bytes([0; Pin::LEN]);
+
+/// What an entry takes, more or less.
+const USUAL_ENTRY: usize = 32;
 
 impl Journal {
+    /// The journal of a flow that begins.
+    pub const fn new(pins: PinKey) -> Self {
+        Self { bytes: Vec::new(), slots: Vec::new(), next: 0, rounds: 0, pins }
+    }
+
     /// Reads a journal from a state that was opened.
     ///
     /// # Errors
@@ -96,22 +130,24 @@ impl Journal {
             return Err(MalformedJournal);
         }
         let rounds = reader.byte()?;
-        let mut slots = Vec::new();
+        let pins = PinKey::new(reader.chunk()?);
+        // One more than there are now: a round adds an answer, or a step.
+        let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 2);
         while reader.at < bytes.len() {
-            let tag = reader.byte()?;
-            let kind = Kind::ALL.into_iter().find(|kind| *kind as u8 == tag).ok_or(MalformedJournal)?;
-            let pin = Digest::from_bytes(reader.take(Digest::LEN)?.try_into().map_err(|_| MalformedJournal)?);
+            let kind = Kind::from_tag(reader.byte()?).ok_or(MalformedJournal)?;
+            let pin = if kind.is_pinned() { Pin::from_bytes(reader.chunk()?) } else { UNPINNED };
             let key = reader.text()?;
             let value = reader.text()?;
             slots.push(Slot { kind, key, pin, value, dead: false, used: false });
         }
-        Ok(Self { bytes, slots, next: 0, rounds })
+        Ok(Self { bytes, slots, next: 0, rounds, pins })
     }
 
     /// The journal as it is to be sealed, with the questions that are open now.
-    pub fn encode<'a>(&self, open: impl IntoIterator<Item = (&'a str, Digest)>) -> Vec<u8> {
+    pub fn encode<'a>(&self, open: impl IntoIterator<Item = (&'a str, Pin)>) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.bytes.len() + 64);
         out.extend_from_slice(&[FORMAT, self.rounds]);
+        out.extend_from_slice(self.pins.as_bytes());
         for slot in self.slots.iter().filter(|slot| !slot.dead) {
             let (key, value) = (&self.bytes[slot.key.clone()], &self.bytes[slot.value.clone()]);
             write(&mut out, slot.kind, slot.pin, key, value);
@@ -127,13 +163,19 @@ impl Journal {
         std::str::from_utf8(&self.bytes[range.clone()]).unwrap_or_default()
     }
 
+    fn is_at(&self, index: usize, key: &str) -> bool {
+        let slot = &self.slots[index];
+        let keyed = !matches!(slot.kind, Kind::Open | Kind::State);
+        !slot.dead && keyed && &self.bytes[slot.key.clone()] == key.as_bytes()
+    }
+
     fn position(&self, key: &str) -> Option<usize> {
-        let hit = |index: &usize| {
-            let slot = &self.slots[*index];
-            let keyed = !matches!(slot.kind, Kind::Open | Kind::State);
-            !slot.dead && keyed && &self.bytes[slot.key.clone()] == key.as_bytes()
-        };
-        (self.next..self.slots.len()).chain(0..self.next).find(hit)
+        (self.next..self.slots.len()).chain(0..self.next).find(|index| self.is_at(*index, key))
+    }
+
+    /// Where the pins of a question come from.
+    pub fn pin(&self, question: &Question) -> Pin {
+        question.pin(&self.pins)
     }
 
     fn state_slot(&self) -> Option<usize> {
@@ -143,7 +185,7 @@ impl Journal {
     /// What is remembered under a key. Looking marks it as used.
     pub fn find(&mut self, key: &str) -> Option<Found<'_>> {
         let index = self.position(key)?;
-        self.next = (index + 1) % self.slots.len();
+        self.next = index + 1;
         let slot = &mut self.slots[index];
         let used = std::mem::replace(&mut slot.used, true);
         let slot = &self.slots[index];
@@ -167,11 +209,31 @@ impl Journal {
         self.rounds.into()
     }
 
-    /// An answer has been looked at and fits.
-    pub fn settle(&mut self, key: &str) {
-        if let Some(index) = self.position(key) {
-            self.slots[index].kind = Kind::Settled;
+    /// The answer to a question with that pin, if there is one. Where nobody has looked at it yet it is held against
+    /// the question, and settled if it fits; from then on it is only read.
+    ///
+    /// Leaves no mark, and forgets nothing.
+    ///
+    /// # Errors
+    /// When the answer does not fit.
+    pub fn answer(&mut self, question: &Question, pin: Pin) -> Result<Option<Settled<'_>>, Unusable> {
+        // The last one found, more often than not.
+        let last = self.next.checked_sub(1).filter(|index| self.is_at(*index, &question.key));
+        let Some(index) = last.or_else(|| self.position(&question.key)) else { return Ok(None) };
+        let slot = &self.slots[index];
+        if !slot.kind.is_pinned() || slot.pin != pin {
+            return Ok(None);
         }
+        if slot.kind == Kind::Given {
+            let settled = Settled::of(question, self.text(&slot.value))?;
+            let (kind, value) = (settled.kind(), settled.into_value());
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(value.as_bytes());
+            let slot = &mut self.slots[index];
+            (slot.kind, slot.value) = (kind, start..self.bytes.len());
+        }
+        let slot = &self.slots[index];
+        Ok(Settled::from_kind(slot.kind, self.text(&slot.value)))
     }
 
     /// Forgets what is remembered under a key: an answer that does not fit, or fits another question.
@@ -182,14 +244,18 @@ impl Journal {
     }
 
     /// Remembers something under a key.
-    pub fn remember(&mut self, kind: Kind, key: &str, pin: Option<Digest>, value: &str) {
+    pub fn remember(&mut self, kind: Kind, key: &str, pin: Option<Pin>, value: &str) {
+        self.enter(kind, key, pin, value, true);
+    }
+
+    fn enter(&mut self, kind: Kind, key: &str, pin: Option<Pin>, value: &str, used: bool) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key.as_bytes());
         let middle = self.bytes.len();
         self.bytes.extend_from_slice(value.as_bytes());
         let end = self.bytes.len();
         let pin = pin.unwrap_or(UNPINNED);
-        self.slots.push(Slot { kind, key: start..middle, pin, value: middle..end, dead: false, used: true });
+        self.slots.push(Slot { kind, key: start..middle, pin, value: middle..end, dead: false, used });
     }
 
     /// Replaces the state of the author's own.
@@ -217,96 +283,32 @@ impl Journal {
     /// # Errors
     /// -32602 for what is not a map of results (M11).
     pub fn merge(&mut self, responses: Option<&RawValue>) -> Result<(), ErrorObject> {
-        let responses = match responses {
-            Some(raw) => read_responses(raw)?,
-            None => Vec::new(),
-        };
+        let responses = responses.map(read_responses).transpose()?.unwrap_or_default();
+        self.take_in(&responses);
+        Ok(())
+    }
+
+    /// The same for answers that [`read_responses`] has read.
+    pub fn take_in(&mut self, responses: &[(Cow<'_, str>, &RawValue)]) {
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
             if slot.kind != Kind::Open || slot.dead {
                 continue;
             }
             slot.dead = true;
-            let (key, pin) = (self.text(&self.slots[index].key).to_owned(), self.slots[index].pin);
-            if let Some((_, answer)) = responses.iter().find(|(name, _)| *name == key) {
-                self.remember(Kind::Given, &key, Some(pin), answer.get());
-                if let Some(slot) = self.slots.last_mut() {
-                    slot.used = false;
-                }
+            let (key, pin) = (self.text(&self.slots[index].key), self.slots[index].pin);
+            if let Some((key, answer)) = responses.iter().find(|(name, _)| name == key) {
+                self.enter(Kind::Given, key, Some(pin), answer.get(), false);
             }
         }
-        Ok(())
     }
 }
 
-/// Reads a request's answers, without more of a look at what is in them than any result stands.
-///
-/// # Errors
-/// -32602 for what is not a map of results (M11).
-pub fn read_responses(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, ErrorObject> {
-    let wrong =
-        |why: &dyn std::fmt::Display| ErrorObject::invalid_params(format!("params.inputResponses: {why}"));
-    let map: indexed::Members<'_> = serde_json::from_str(raw.get()).map_err(|error| wrong(&error))?;
-    for (key, value) in &map.0 {
-        if !value.get().starts_with('{') {
-            return Err(wrong(&format!("`{key}` must be a result, which is an object")));
-        }
-        check_action(key, value)?;
-    }
-    Ok(map.0)
-}
-
-/// Refuses an action that no revision has; everything else about an answer is for its question to say.
-fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
-    #[derive(Deserialize)]
-    struct Peek<'a> {
-        #[serde(borrow, default)]
-        action: Option<&'a RawValue>,
-    }
-    let peek: Peek<'_> = serde_json::from_str(answer.get())
-        .map_err(|error| ErrorObject::invalid_params(format!("params.inputResponses.{key}: {error}")))?;
-    match peek.action.map(RawValue::get) {
-        None | Some(r#""accept""# | r#""decline""# | r#""cancel""#) => Ok(()),
-        Some(other) => Err(ErrorObject::invalid_params(format!(
-            "params.inputResponses.{key}.action: {other} is not accept, decline or cancel"
-        ))),
-    }
-}
-
-/// A JSON object as its members, values unread.
-mod indexed {
-    use std::borrow::Cow;
-    use std::fmt;
-
-    use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-    use serde_json::value::RawValue;
-
-    pub(super) struct Members<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
-
-    impl<'de> Deserialize<'de> for Members<'de> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct MembersVisitor;
-            impl<'de> Visitor<'de> for MembersVisitor {
-                type Value = Members<'de>;
-                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str("a map of results by key")
-                }
-                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                    let mut members = Vec::new();
-                    while let Some(crate::wire::BorrowedStr(key)) = map.next_key()? {
-                        members.push((key, map.next_value()?));
-                    }
-                    Ok(Members(members))
-                }
-            }
-            deserializer.deserialize_map(MembersVisitor)
-        }
-    }
-}
-
-fn write(out: &mut Vec<u8>, kind: Kind, pin: Digest, key: &[u8], value: &[u8]) {
+fn write(out: &mut Vec<u8>, kind: Kind, pin: Pin, key: &[u8], value: &[u8]) {
     out.push(kind as u8);
-    out.extend_from_slice(pin.as_bytes());
+    if kind.is_pinned() {
+        out.extend_from_slice(pin.as_bytes());
+    }
     for part in [key, value] {
         let mut size = part.len();
         while size >= 0x80 {
@@ -330,6 +332,10 @@ impl<'a> Reader<'a> {
         let taken = self.bytes.get(self.at..end).ok_or(MalformedJournal)?;
         self.at = end;
         Ok(taken)
+    }
+
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], MalformedJournal> {
+        self.take(N)?.try_into().map_err(|_| MalformedJournal)
     }
 
     fn byte(&mut self) -> Result<u8, MalformedJournal> {

@@ -46,6 +46,7 @@ impl Endpoint {
             principal: peer.principal.as_ref().map(Principal::as_str),
             arguments: BoundArguments::None,
             responses: None,
+            answers: Vec::new(),
             capabilities,
             bound: None,
             opened: None,
@@ -62,7 +63,7 @@ impl Endpoint {
     ) -> Result<Begin, ErrorObject> {
         start.responses = start.responses.filter(|raw| raw.get() != "null");
         if let Some(raw) = start.responses {
-            read_responses(raw)?;
+            start.answers = read_responses(raw)?;
         }
         let Some(token) = token else { return Ok(Begin::Now) };
         if let Some(opened) = opened {
