@@ -75,9 +75,14 @@ impl<'a> Settled<'a> {
     /// # Errors
     /// When it is an answer to another kind of question, or breaks the form.
     pub(super) fn of(question: &Question, json: &'a str) -> Result<Self, Unusable> {
-        Ok(match (Answer::read(question, json)?, &question.asks) {
+        let answer = match &question.asks {
+            QuestionKind::Form { .. } => elicited(json)?,
+            _ => Answer::read(question, json)?,
+        };
+        Ok(match (answer, &question.asks) {
             (Answer::Accepted(content), QuestionKind::Form { form, .. }) => {
-                Self::Accepted(Cow::Owned(form.pack(&content)))
+                let packed = form.check_and_pack(&content);
+                Self::Accepted(Cow::Owned(packed.map_err(|problems| Unusable(problems.to_string()))?))
             }
             (Answer::Accepted(_), _) => Self::Accepted(Cow::Borrowed("")),
             (Answer::Declined, _) => Self::Declined,

@@ -1,7 +1,8 @@
 //! What a flow remembers: answers, results of steps, and what is still open.
 //!
-//! The journal is kept in the form it is sealed in. Reading one is a single pass that notes where each entry lies;
-//! writing one is a copy of what is still alive. So a round costs what its journal weighs, and no more.
+//! The journal is kept much as it is sealed: what is text stands together, and beside it is noted where each entry
+//! lies. Reading one is a single pass over those notes; writing one copies what is still alive, in as few pieces as
+//! there are. So a round costs what its journal weighs, and no more.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,9 +15,12 @@ use super::question::Question;
 use super::responses::read_responses;
 use crate::wire::ErrorObject;
 
-/// The version of the bytes: rounds and the secret of the pins follow, then entries. An entry is its kind, its pin if
-/// it has one, and its key and its value, each with its length before it.
+/// The version of the bytes: rounds and the secret of the pins follow, then for each entry its kind, its pin if it has
+/// one, and the lengths of its key and its value; then a zero, and the text of all keys and values in turn.
 const FORMAT: u8 = 2;
+
+/// Ends the entries.
+const END: u8 = 0;
 
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +68,7 @@ impl Kind {
     }
 }
 
-/// One entry: where it lies in the bytes, and how it has been used.
+/// One entry: where it lies in the text, and how it has been used.
 #[derive(Debug, Clone)]
 struct Slot {
     kind: Kind,
@@ -98,7 +102,7 @@ pub struct MalformedJournal;
 /// What a flow remembers.
 #[derive(Debug, Clone)]
 pub struct Journal {
-    bytes: Vec<u8>,
+    text: String,
     slots: Vec<Slot>,
     /// Where the next look-up is likely to hit: a replay comes by its entries in the order they were made.
     next: usize,
@@ -108,65 +112,98 @@ pub struct Journal {
     pins: PinKey,
 }
 
+/// Room for what one round adds, more often than not.
+const ROOM: usize = 192;
+
+/// What the note of an entry takes, unless its value is large.
+const USUAL_NOTE: usize = 1 + Pin::LEN + 3;
+
 /// The pin of what needs none.
 const UNPINNED: Pin = Pin::from_bytes([0; Pin::LEN]);
-
-/// What an entry takes, more or less.
-const USUAL_ENTRY: usize = 32;
 
 impl Journal {
     /// The journal of a flow that begins.
     pub const fn new(pins: PinKey) -> Self {
-        Self { bytes: Vec::new(), slots: Vec::new(), next: 0, rounds: 0, pins }
+        Self { text: String::new(), slots: Vec::new(), next: 0, rounds: 0, pins }
     }
 
     /// Reads a journal from a state that was opened.
     ///
     /// # Errors
     /// When the bytes are not a journal of this format.
-    pub fn decode(bytes: Vec<u8>) -> Result<Self, MalformedJournal> {
-        let mut reader = Reader { bytes: &bytes, at: 0 };
+    pub fn decode(bytes: &[u8]) -> Result<Self, MalformedJournal> {
+        let mut reader = Reader(bytes);
         if reader.byte()? != FORMAT {
             return Err(MalformedJournal);
         }
         let rounds = reader.byte()?;
         let pins = PinKey::new(reader.chunk()?);
-        // One more than there are now: a round adds an answer, or a step.
-        let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 2);
-        while reader.at < bytes.len() {
-            let kind = Kind::from_tag(reader.byte()?).ok_or(MalformedJournal)?;
+        let mut slots = Vec::with_capacity(8);
+        let mut at = 0;
+        loop {
+            let tag = reader.byte()?;
+            if tag == END {
+                break;
+            }
+            let kind = Kind::from_tag(tag).ok_or(MalformedJournal)?;
             let pin = if kind.is_pinned() { Pin::from_bytes(reader.chunk()?) } else { UNPINNED };
-            let key = reader.text()?;
-            let value = reader.text()?;
+            let key = reader.range(at)?;
+            let value = reader.range(key.end)?;
+            at = value.end;
             slots.push(Slot { kind, key, pin, value, dead: false, used: false });
         }
-        Ok(Self { bytes, slots, next: 0, rounds, pins })
+        let read = std::str::from_utf8(reader.0).map_err(|_| MalformedJournal)?;
+        let whole =
+            |slot: &Slot| read.is_char_boundary(slot.key.end) && read.is_char_boundary(slot.value.end);
+        if at != read.len() || !slots.iter().all(whole) {
+            return Err(MalformedJournal);
+        }
+        // What the client answers now goes to the end.
+        let mut text = String::with_capacity(read.len() + ROOM);
+        text.push_str(read);
+        Ok(Self { text, slots, next: 0, rounds, pins })
     }
 
     /// The journal as it is to be sealed, with the questions that are open now.
-    pub fn encode<'a>(&self, open: impl IntoIterator<Item = (&'a str, Pin)>) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.bytes.len() + 64);
+    pub fn encode<'a, O>(&self, open: O) -> Vec<u8>
+    where
+        O: IntoIterator<Item = (&'a str, Pin), IntoIter: Clone>,
+    {
+        let open = open.into_iter();
+        let alive = || self.slots.iter().filter(|slot| !slot.dead);
+        let mut out = Vec::with_capacity(self.text.len() + (self.slots.len() + 1) * USUAL_NOTE + ROOM);
         out.extend_from_slice(&[FORMAT, self.rounds]);
         out.extend_from_slice(self.pins.as_bytes());
-        for slot in self.slots.iter().filter(|slot| !slot.dead) {
-            let (key, value) = (&self.bytes[slot.key.clone()], &self.bytes[slot.value.clone()]);
-            write(&mut out, slot.kind, slot.pin, key, value);
+        for slot in alive() {
+            note(&mut out, slot.kind, slot.pin, [slot.key.len(), slot.value.len()]);
         }
-        for (key, pin) in open {
-            write(&mut out, Kind::Open, pin, key.as_bytes(), b"");
+        for (key, pin) in open.clone() {
+            note(&mut out, Kind::Open, pin, [key.len(), 0]);
         }
+        out.push(END);
+        // Pieces that lie side by side are copied as one.
+        let mut piece = 0..0;
+        for range in alive().flat_map(|slot| [&slot.key, &slot.value]) {
+            if range.start != piece.end {
+                out.extend_from_slice(self.text(&piece).as_bytes());
+                piece.start = range.start;
+            }
+            piece.end = range.end;
+        }
+        out.extend_from_slice(self.text(&piece).as_bytes());
+        open.for_each(|(key, _)| out.extend_from_slice(key.as_bytes()));
         out
     }
 
     fn text(&self, range: &Range<usize>) -> &str {
-        // Checked when it was read, or made from text.
-        std::str::from_utf8(&self.bytes[range.clone()]).unwrap_or_default()
+        // Between whole characters, as was checked when it was read.
+        self.text.get(range.clone()).unwrap_or_default()
     }
 
     fn is_at(&self, index: usize, key: &str) -> bool {
         let slot = &self.slots[index];
         let keyed = !matches!(slot.kind, Kind::Open | Kind::State);
-        !slot.dead && keyed && &self.bytes[slot.key.clone()] == key.as_bytes()
+        !slot.dead && keyed && self.text(&slot.key) == key
     }
 
     fn position(&self, key: &str) -> Option<usize> {
@@ -227,10 +264,10 @@ impl Journal {
         if slot.kind == Kind::Given {
             let settled = Settled::of(question, self.text(&slot.value))?;
             let (kind, value) = (settled.kind(), settled.into_value());
-            let start = self.bytes.len();
-            self.bytes.extend_from_slice(value.as_bytes());
+            let start = self.text.len();
+            self.text.push_str(&value);
             let slot = &mut self.slots[index];
-            (slot.kind, slot.value) = (kind, start..self.bytes.len());
+            (slot.kind, slot.value) = (kind, start..self.text.len());
         }
         let slot = &self.slots[index];
         Ok(Settled::from_kind(slot.kind, self.text(&slot.value)))
@@ -249,11 +286,11 @@ impl Journal {
     }
 
     fn enter(&mut self, kind: Kind, key: &str, pin: Option<Pin>, value: &str, used: bool) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(key.as_bytes());
-        let middle = self.bytes.len();
-        self.bytes.extend_from_slice(value.as_bytes());
-        let end = self.bytes.len();
+        let start = self.text.len();
+        self.text.push_str(key);
+        let middle = self.text.len();
+        self.text.push_str(value);
+        let end = self.text.len();
         let pin = pin.unwrap_or(UNPINNED);
         self.slots.push(Slot { kind, key: start..middle, pin, value: middle..end, dead: false, used });
     }
@@ -304,42 +341,39 @@ impl Journal {
     }
 }
 
-fn write(out: &mut Vec<u8>, kind: Kind, pin: Pin, key: &[u8], value: &[u8]) {
+/// Notes an entry: its text follows elsewhere.
+fn note(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
     out.push(kind as u8);
     if kind.is_pinned() {
         out.extend_from_slice(pin.as_bytes());
     }
-    for part in [key, value] {
-        let mut size = part.len();
+    for mut size in sizes {
         while size >= 0x80 {
             out.push((size & 0x7f) as u8 | 0x80);
             size >>= 7;
         }
         out.push(size as u8);
-        out.extend_from_slice(part);
     }
 }
 
-/// Reads entries off the bytes, never past their end.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
+/// Reads what is noted of entries, never past its end.
+struct Reader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, size: usize) -> Result<&'a [u8], MalformedJournal> {
-        let end = self.at.checked_add(size).ok_or(MalformedJournal)?;
-        let taken = self.bytes.get(self.at..end).ok_or(MalformedJournal)?;
-        self.at = end;
-        Ok(taken)
-    }
-
+impl Reader<'_> {
     fn chunk<const N: usize>(&mut self) -> Result<[u8; N], MalformedJournal> {
-        self.take(N)?.try_into().map_err(|_| MalformedJournal)
+        let (chunk, rest) = self.0.split_first_chunk().ok_or(MalformedJournal)?;
+        self.0 = rest;
+        Ok(*chunk)
     }
 
     fn byte(&mut self) -> Result<u8, MalformedJournal> {
-        self.take(1).map(|bytes| bytes[0])
+        self.chunk().map(|[byte]| byte)
+    }
+
+    /// What begins there in the text, as long as it says.
+    fn range(&mut self, start: usize) -> Result<Range<usize>, MalformedJournal> {
+        let end = start.checked_add(self.size()?).ok_or(MalformedJournal)?;
+        Ok(start..end)
     }
 
     fn size(&mut self) -> Result<usize, MalformedJournal> {
@@ -352,13 +386,5 @@ impl<'a> Reader<'a> {
             }
         }
         Err(MalformedJournal)
-    }
-
-    /// Where a text lies.
-    fn text(&mut self) -> Result<Range<usize>, MalformedJournal> {
-        let size = self.size()?;
-        let start = self.at;
-        std::str::from_utf8(self.take(size)?).map_err(|_| MalformedJournal)?;
-        Ok(start..self.at)
     }
 }

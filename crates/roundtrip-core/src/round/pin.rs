@@ -28,11 +28,14 @@ impl PinKey {
         &self.0
     }
 
-    /// The pin of some parts, of which `head` has the same length for all questions of one kind.
-    pub(super) fn pin(&self, kind: u8, head: &[u8], tail: &[u8]) -> Pin {
+    /// The pin of a kind of question, something of fixed length about it, and something of any length.
+    pub(super) fn pin(&self, kind: u8, head: [u8; 16], tail: &[u8]) -> Pin {
+        // Whole words first: that is what the hash is quick with.
+        let mut words = [0; 24];
+        words[0] = kind;
+        words[8..].copy_from_slice(&head);
         let mut hash = SipHasher24::new_with_key(&self.0);
-        hash.write(&[kind]);
-        hash.write(head);
+        hash.write(&words);
         hash.write(tail);
         Pin(hash.finish().to_le_bytes())
     }

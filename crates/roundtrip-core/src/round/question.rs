@@ -67,18 +67,18 @@ impl Question {
     pub fn pin(&self, key: &PinKey) -> Pin {
         let identity = self.identity.as_deref().map(str::as_bytes);
         match (&self.asks, identity) {
-            (QuestionKind::Form { message, form }, None) => key.pin(1, &form.digest(), message.as_bytes()),
-            (QuestionKind::Form { form, .. }, Some(identity)) => key.pin(2, &form.digest(), identity),
+            (QuestionKind::Form { message, form }, None) => key.pin(1, form.digest(), message.as_bytes()),
+            (QuestionKind::Form { form, .. }, Some(identity)) => key.pin(2, form.digest(), identity),
             (QuestionKind::Url { message, url }, None) => {
-                let parts = [message.as_bytes(), url.as_bytes()].concat();
-                key.pin(3, &(message.len() as u64).to_le_bytes(), &parts)
+                let split = (message.len() as u128).to_le_bytes();
+                key.pin(3, split, &[message.as_bytes(), url.as_bytes()].concat())
             }
-            (QuestionKind::Url { .. }, Some(identity)) => key.pin(4, &[], identity),
+            (QuestionKind::Url { .. }, Some(identity)) => key.pin(4, [0; 16], identity),
             (QuestionKind::Sample(params), None) => {
-                key.pin(5, &[], &serde_json::to_vec(params).unwrap_or_default())
+                key.pin(5, [0; 16], &serde_json::to_vec(params).unwrap_or_default())
             }
-            (QuestionKind::Sample(_), Some(identity)) => key.pin(6, &[], identity),
-            (QuestionKind::Roots, identity) => key.pin(7, &[], identity.unwrap_or_default()),
+            (QuestionKind::Sample(_), Some(identity)) => key.pin(6, [0; 16], identity),
+            (QuestionKind::Roots, identity) => key.pin(7, [0; 16], identity.unwrap_or_default()),
         }
     }
 
@@ -93,7 +93,7 @@ impl Question {
                 InputRequest::Elicit(ElicitRequestParams::Form(ElicitRequestFormParams {
                     mode: Some(Default::default()),
                     message: told(message),
-                    requested_schema: form.schema().clone(),
+                    requested_schema: form.requested().clone(),
                 }))
             }
             QuestionKind::Url { message, url } => {

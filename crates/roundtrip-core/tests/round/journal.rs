@@ -109,6 +109,20 @@ fn the_largest_entry_is_found() {
     assert_eq!(journal.largest(), Some(("small", 1)));
 }
 
+/// S3: lengths that do not add up to the text, or that cut a character in two, make no journal.
+#[test]
+fn lengths_have_to_fit_the_text() {
+    let journal = |sizes: [u8; 2], text: &str| {
+        let head = [&[2, 0][..], &[0; 16], &[Kind::Step as u8], &sizes, &[0], text.as_bytes()].concat();
+        Journal::decode(&head)
+    };
+    let mut read = journal([2, 1], "é1").unwrap();
+    assert_eq!(read.find("é").unwrap().value, "1");
+    for sizes in [[1, 2], [2, 0], [2, 2], [3, 1], [0, 0], [0x80, 0x80], [255, 255]] {
+        assert_eq!(journal(sizes, "é1").err(), Some(MalformedJournal), "{sizes:?}");
+    }
+}
+
 /// A13: a settled answer weighs little more than what was filled in, and a replay finds it with one look.
 #[test]
 fn a_settled_answer_is_kept_without_its_envelope() {
@@ -118,7 +132,7 @@ fn a_settled_answer_is_kept_without_its_envelope() {
     let given = next_round(&journal, &[]).encode([]).len() - before;
     assert!(ask(&mut journal, &question).is_some());
     let settled = next_round(&journal, &[]).encode([]).len() - before;
-    // Kind, pin, `a`, `j2:12`, and two lengths.
+    // Kind, pin, two lengths, `a`, and `j2:12`.
     assert_eq!(settled, 1 + 8 + 2 + 1 + 5);
     assert!(given > 2 * settled, "{given}");
 }
@@ -201,7 +215,7 @@ proptest! {
         if let (true, Some(first)) = (ours, bytes.first_mut()) {
             *first = 2;
         }
-        if let Ok(mut journal) = Journal::decode(bytes) {
+        if let Ok(mut journal) = Journal::decode(&bytes) {
             let _ = journal.merge(Some(&raw(&json!({ "a": {} }))));
             let _ = ask(&mut journal, &form("a", "?"));
             let _ = journal.encode([]);
@@ -216,7 +230,7 @@ proptest! {
             journal.remember(Kind::Step, &format!("{index}{key}"), Some(Pin::from_bytes(*pin)), value);
         }
         let whole = journal.encode([]);
-        if let Ok(cut) = Journal::decode(whole[..cut.index(whole.len())].to_vec()) {
+        if let Ok(cut) = Journal::decode(&whole[..cut.index(whole.len())]) {
             prop_assert!(whole.starts_with(&cut.encode([])));
         }
     }

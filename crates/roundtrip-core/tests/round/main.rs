@@ -66,5 +66,5 @@ fn begin() -> Journal {
 #[cfg(test)]
 fn next_round(journal: &Journal, open: &[&Question]) -> Journal {
     let open = open.iter().map(|question| (&*question.key, journal.pin(question)));
-    Journal::decode(journal.encode(open)).unwrap()
+    Journal::decode(&journal.encode(open)).unwrap()
 }

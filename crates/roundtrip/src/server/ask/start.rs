@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use roundtrip_core::round::{Journal, PinKey};
 use roundtrip_core::seal::{
-    ArgumentsError, Binding, BindingParts, Claims, Digest, FlowId, digest_arguments, digest_text_arguments,
+    ArgumentsError, Binding, Claims, Digest, FlowId, digest_arguments, digest_text_arguments,
 };
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject};
 use serde_json::value::RawValue;
@@ -20,6 +20,8 @@ pub(crate) struct Start<'a> {
     pub(crate) flows: &'a Arc<Flows>,
     pub(crate) method: &'static str,
     pub(crate) target: &'a str,
+    /// The digest of method and target, where what is called has it ready.
+    pub(crate) known: Option<Digest>,
     pub(crate) principal: Option<&'a str>,
     pub(crate) arguments: BoundArguments<'a>,
     pub(crate) responses: Option<&'a RawValue>,
@@ -60,14 +62,10 @@ impl Start<'_> {
             return Ok(bound);
         }
         let arguments = self.arguments.digest();
-        let binding = Binding::new(BindingParts {
-            audience: &self.flows.audience,
-            method: self.method,
-            target: self.target,
-            arguments: arguments
-                .map_err(|error| ErrorObject::invalid_params(format!("params.arguments: {error}")))?,
-            principal: self.principal,
-        });
+        let arguments =
+            arguments.map_err(|error| ErrorObject::invalid_params(format!("params.arguments: {error}")))?;
+        let target = self.known.unwrap_or_else(|| Binding::target(self.method, self.target));
+        let binding = Binding::of(self.flows.known_audience, target, arguments, self.principal);
         self.bound = Some(binding);
         Ok(binding)
     }
