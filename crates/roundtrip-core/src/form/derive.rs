@@ -155,7 +155,7 @@ enum Values<'a> {
 }
 
 /// How one field is read.
-type Read<T> = fn(Item<'_>) -> Result<T, String>;
+type Read<T> = fn(&Item<'_>) -> Result<T, String>;
 
 impl<'a> Answer<'a> {
     fn next(&mut self, name: &str) -> Option<Item<'a>> {
@@ -168,37 +168,37 @@ impl<'a> Answer<'a> {
     /// A field that is required or has a default.
     pub fn required<T>(&mut self, name: &str, read: Read<T>) -> Result<T, Problems> {
         let value = match self.next(name) {
-            Some(value) => Some(read(value)),
-            None => self.schema.property(name).and_then(default_of).map(|default| read((&default).into())),
+            Some(value) => Some(read(&value)),
+            None => self.schema.property(name).and_then(default_of).map(|default| read(&(&default).into())),
         };
         value.unwrap_or_else(|| Err("is required".to_owned())).map_err(|message| Problems::one(name, message))
     }
 
     /// A field that may be left out.
     pub fn optional<T>(&mut self, name: &str, read: Read<T>) -> Result<Option<T>, Problems> {
-        self.next(name).map(read).transpose().map_err(|message| Problems::one(name, message))
+        self.next(name).map(|value| read(&value)).transpose().map_err(|message| Problems::one(name, message))
     }
 }
 
 /// Reads text.
-pub fn text(value: Item<'_>) -> Result<String, String> {
+pub fn text(value: &Item<'_>) -> Result<String, String> {
     match value {
-        Item::Text(text) => Ok(text.to_owned()),
+        Item::Text(text) => Ok((*text).to_owned()),
         _ => Err("must be text".to_owned()),
     }
 }
 
 /// Reads yes or no.
-pub fn boolean(value: Item<'_>) -> Result<bool, String> {
+pub fn boolean(value: &Item<'_>) -> Result<bool, String> {
     match value {
-        Item::Bool(value) => Ok(value),
+        Item::Bool(value) => Ok(*value),
         _ => Err("must be true or false".to_owned()),
     }
 }
 
 /// Reads a whole number. The schema cannot say the bounds of the largest types, for they are not doubles.
-pub fn integer<T: TryFrom<i128>>(value: Item<'_>) -> Result<T, String> {
-    let number = match &value {
+pub fn integer<T: TryFrom<i128>>(value: &Item<'_>) -> Result<T, String> {
+    let number = match value {
         Item::Json(value) => value.as_number().and_then(whole),
         _ => None,
     };
@@ -207,8 +207,8 @@ pub fn integer<T: TryFrom<i128>>(value: Item<'_>) -> Result<T, String> {
 }
 
 /// Reads a number.
-pub fn number(value: Item<'_>) -> Result<f64, String> {
-    let number = match &value {
+pub fn number(value: &Item<'_>) -> Result<f64, String> {
+    let number = match value {
         Item::Json(value) => value.as_f64(),
         _ => None,
     };
@@ -216,13 +216,13 @@ pub fn number(value: Item<'_>) -> Result<f64, String> {
 }
 
 /// Reads a number of single precision.
-pub fn short_number(value: Item<'_>) -> Result<f32, String> {
+pub fn short_number(value: &Item<'_>) -> Result<f32, String> {
     let number = number(value)? as f32;
     if number.is_finite() { Ok(number) } else { Err("must be a number closer to zero".to_owned()) }
 }
 
 /// Reads a choice.
-pub fn choice<T>(value: Item<'_>, from_value: fn(&str) -> Option<T>) -> Result<T, String> {
+pub fn choice<T>(value: &Item<'_>, from_value: fn(&str) -> Option<T>) -> Result<T, String> {
     let chosen = match value {
         Item::Text(text) => from_value(text),
         _ => None,
@@ -231,11 +231,11 @@ pub fn choice<T>(value: Item<'_>, from_value: fn(&str) -> Option<T>) -> Result<T
 }
 
 /// Reads a list of choices.
-pub fn choices<T>(value: Item<'_>, from_value: fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
-    let items = match &value {
+pub fn choices<T>(value: &Item<'_>, from_value: fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
+    let items = match value {
         Item::Json(value) => value.as_array(),
         _ => None,
     };
     let items = items.ok_or_else(|| "must be a list".to_owned())?;
-    items.iter().map(|item| choice(item.into(), from_value)).collect()
+    items.iter().map(|item| choice(&item.into(), from_value)).collect()
 }

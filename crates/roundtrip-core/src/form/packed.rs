@@ -83,11 +83,19 @@ impl<'a> Packed<'a> {
     }
 
     fn sized(&mut self) -> Option<&'a str> {
-        let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
-        let (size, rest) = self.0.split_at(digits);
-        let (text, rest) = rest.strip_prefix(':')?.split_at_checked(size.parse().ok()?)?;
-        self.0 = rest;
-        Some(text)
+        let mut size: usize = 0;
+        for (at, byte) in self.0.bytes().enumerate() {
+            match byte {
+                b'0'..=b'9' => size = size.checked_mul(10)?.checked_add((byte - b'0').into())?,
+                b':' if at > 0 => {
+                    let (text, rest) = self.0.get(at + 1..)?.split_at_checked(size)?;
+                    self.0 = rest;
+                    return Some(text);
+                }
+                _ => break,
+            }
+        }
+        None
     }
 }
 

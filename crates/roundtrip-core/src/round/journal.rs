@@ -92,7 +92,13 @@ pub struct Found<'a> {
     pub value: &'a str,
     /// Whether this run of the handler has used the key before.
     pub used: bool,
+    /// Where it was found.
+    pub place: Place,
 }
+
+/// Where an entry is, until the journal is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place(usize);
 
 /// Bytes that are not a journal of this format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -114,6 +120,9 @@ pub struct Journal {
 
 /// Room for what one round adds, more often than not.
 const ROOM: usize = 192;
+
+/// What an entry takes, or less.
+const USUAL_ENTRY: usize = 32;
 
 /// What the note of an entry takes, unless its value is large.
 const USUAL_NOTE: usize = 1 + Pin::LEN + 3;
@@ -138,7 +147,7 @@ impl Journal {
         }
         let rounds = reader.byte()?;
         let pins = PinKey::new(reader.chunk()?);
-        let mut slots = Vec::with_capacity(8);
+        let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
         let mut at = 0;
         loop {
             let tag = reader.byte()?;
@@ -203,7 +212,7 @@ impl Journal {
     fn is_at(&self, index: usize, key: &str) -> bool {
         let slot = &self.slots[index];
         let keyed = !matches!(slot.kind, Kind::Open | Kind::State);
-        !slot.dead && keyed && self.text(&slot.key) == key
+        !slot.dead && keyed && self.text.as_bytes().get(slot.key.clone()) == Some(key.as_bytes())
     }
 
     fn position(&self, key: &str) -> Option<usize> {
@@ -223,16 +232,19 @@ impl Journal {
     pub fn find(&mut self, key: &str) -> Option<Found<'_>> {
         let index = self.position(key)?;
         self.next = index + 1;
-        let slot = &mut self.slots[index];
-        let used = std::mem::replace(&mut slot.used, true);
-        let slot = &self.slots[index];
-        Some(Found { kind: slot.kind, pin: slot.pin, value: self.text(&slot.value), used })
+        let used = std::mem::replace(&mut self.slots[index].used, true);
+        Some(Found { used, ..self.found(index) })
     }
 
     /// What is remembered under a key, without a mark.
     pub fn peek(&self, key: &str) -> Option<Found<'_>> {
-        let slot = &self.slots[self.position(key)?];
-        Some(Found { kind: slot.kind, pin: slot.pin, value: self.text(&slot.value), used: slot.used })
+        self.position(key).map(|index| self.found(index))
+    }
+
+    fn found(&self, index: usize) -> Found<'_> {
+        let Slot { kind, pin, value, used, .. } = &self.slots[index];
+        let value = self.text(value);
+        Found { kind: *kind, pin: *pin, value, used: *used, place: Place(index) }
     }
 
     /// Whether there is nothing to remember.
@@ -246,18 +258,20 @@ impl Journal {
         self.rounds.into()
     }
 
-    /// The answer to a question with that pin, if there is one. Where nobody has looked at it yet it is held against
+    /// The answer that was found in a place, if it is one to a question with that pin. Where nobody has looked at it yet it is held against
     /// the question, and settled if it fits; from then on it is only read.
     ///
     /// Leaves no mark, and forgets nothing.
     ///
     /// # Errors
     /// When the answer does not fit.
-    pub fn answer(&mut self, question: &Question, pin: Pin) -> Result<Option<Settled<'_>>, Unusable> {
-        // The last one found, more often than not.
-        let last = self.next.checked_sub(1).filter(|index| self.is_at(*index, &question.key));
-        let Some(index) = last.or_else(|| self.position(&question.key)) else { return Ok(None) };
-        let slot = &self.slots[index];
+    pub fn answer(
+        &mut self,
+        Place(index): Place,
+        question: &Question,
+        pin: Pin,
+    ) -> Result<Option<Settled<'_>>, Unusable> {
+        let Some(slot) = self.slots.get(index).filter(|slot| !slot.dead) else { return Ok(None) };
         if !slot.kind.is_pinned() || slot.pin != pin {
             return Ok(None);
         }

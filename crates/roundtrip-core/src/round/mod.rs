@@ -14,7 +14,7 @@ mod responses;
 
 pub use answer::{Answer, Settled, Unusable};
 pub use asked::{Answered, AskedForm};
-pub use journal::{Found, Journal, Kind, MalformedJournal};
+pub use journal::{Found, Journal, Kind, MalformedJournal, Place};
 pub use pin::{Pin, PinKey};
 pub use question::{Question, QuestionKind};
 pub use responses::read_responses;

@@ -29,11 +29,10 @@ impl PinKey {
     }
 
     /// The pin of a kind of question, something of fixed length about it, and something of any length.
-    pub(super) fn pin(&self, kind: u8, head: [u8; 16], tail: &[u8]) -> Pin {
+    pub(super) fn pin(&self, kind: u8, head: [u8; 15], tail: &[u8]) -> Pin {
         // Whole words first: that is what the hash is quick with.
-        let mut words = [0; 24];
-        words[0] = kind;
-        words[8..].copy_from_slice(&head);
+        let mut words = [kind; 16];
+        words[1..].copy_from_slice(&head);
         let mut hash = SipHasher24::new_with_key(&self.0);
         hash.write(&words);
         hash.write(tail);

@@ -46,9 +46,9 @@ fn raw(value: &Value) -> Box<RawValue> {
 /// allows, so that it is the journal that is tested.
 #[cfg(test)]
 fn ask(journal: &mut Journal, question: &Question) -> Option<Answer> {
-    if journal.find(&question.key).is_some() {
+    if let Some(place) = journal.find(&question.key).map(|found| found.place) {
         let pin = journal.pin(question);
-        if let Ok(Some(settled)) = journal.answer(question, pin) {
+        if let Ok(Some(settled)) = journal.answer(place, question, pin) {
             return Some(settled.answer(question).unwrap());
         }
         journal.forget(&question.key);

@@ -76,7 +76,7 @@ fn pins_are_frozen() {
         Question::new("k", QuestionKind::Roots),
     ];
     let pins = pins.map(|question| format!("{:?}", question.pin(&key())));
-    assert_eq!(pins, ["ce7aef340fc0d3d0", "94327535b86a05b2", "60c8a354a586dd87", "9f43b1c0f26838bf"]);
+    assert_eq!(pins, ["966fe3a0a2d87aec", "571e6ad3605a3618", "f3b88fd44acaf3a4", "4b47466b505bfd0f"]);
 }
 
 /// M7: each kind needs its own capability, and no more.

@@ -167,7 +167,8 @@ impl Table {
             if found.used {
                 return Err(inner.twice(key));
             }
-            match inner.journal.answer(question, pin) {
+            let place = found.place;
+            match inner.journal.answer(place, question, pin) {
                 Ok(Some(answer)) => return Ok(Some(read(&answer))),
                 // Another question under a kept key: its answer does not count, all others do (A6).
                 Ok(None) => {}
@@ -197,7 +198,8 @@ impl Table {
                 journal.remember(Kind::Given, key, Some(pin), answer.get());
             }
         }
-        Ok(inner.journal.answer(question, pin).ok().flatten().and_then(|answer| read(&answer)))
+        let Some(place) = inner.journal.peek(key).map(|found| found.place) else { return Ok(None) };
+        Ok(inner.journal.answer(place, question, pin).ok().flatten().and_then(|answer| read(&answer)))
     }
 
     /// By hand: puts a question on the table, whatever has been answered.
@@ -208,7 +210,8 @@ impl Table {
             return Err(inner.twice(key));
         }
         let pin = inner.journal.pin(question);
-        let problem = inner.journal.answer(question, pin).err();
+        let place = inner.journal.peek(key).map(|found| found.place);
+        let problem = place.and_then(|place| inner.journal.answer(place, question, pin).err());
         inner.journal.forget(key);
         let request = self.request(question, problem.as_ref().map(|unusable| unusable.0.as_str()))?;
         inner.asked.push(Asked { key: key.clone(), pin, request, valid_for: None, waits: false });
