@@ -135,6 +135,7 @@ fn implementation(ident: &Ident, fields: &[Field], room: &Path) -> TokenStream {
     let assertions = fields.iter().map(|field| &field.code.assertions);
     // A form without fields reads nothing.
     let answer = if fields.is_empty() { quote!(_) } else { quote!(answer) };
+    let result = quote!(::core::result::Result<Self, #room::Problems>);
     quote! {
         #[automatically_derived]
         impl #room::Form for #ident {
@@ -145,10 +146,18 @@ fn implementation(ident: &Ident, fields: &[Field], room: &Path) -> TokenStream {
                 &DEFINITION
             }
 
-            fn from_content(
-                content: &#room::derive::JsonObject,
-            ) -> ::core::result::Result<Self, #room::Problems> {
-                let #answer = #room::derive::Answer::new(<Self as #room::Form>::definition(), content)?;
+            fn from_content(content: &#room::derive::JsonObject) -> #result {
+                #room::derive::from_content(content)
+            }
+
+            fn recall(packed: &::core::primitive::str) -> #result {
+                #room::derive::recall(packed)
+            }
+        }
+
+        #[automatically_derived]
+        impl #room::derive::Fields for #ident {
+            fn read(#answer: &mut #room::derive::Answer<'_>) -> #result {
                 ::core::result::Result::Ok(Self { #(#reads),* })
             }
         }

@@ -73,7 +73,7 @@ impl<'a> Question<'a> {
     /// The fields of a form.
     pub fn schema(&self) -> Option<&'a ElicitSchema> {
         match self.request {
-            InputRequest::Elicit(ElicitRequestParams::Form(form)) => Some(&form.requested_schema),
+            InputRequest::Elicit(ElicitRequestParams::Form(form)) => Some(&*form.requested_schema),
             _ => None,
         }
     }

@@ -1,9 +1,9 @@
 //! What derived code calls. No part of the API: it changes with the derive macros.
 
-use serde_json::Value;
-
 use super::check::{answer, default_of, validate, whole};
-use super::{Alternative, Definition, Problems, format};
+pub use super::packed::Item;
+use super::packed::Packed;
+use super::{Alternative, Definition, Form, Problems, format};
 pub use crate::wire::{BooleanSchema, JsonObject, NumberSchema, PrimitiveSchemaDefinition, StringSchema};
 use crate::wire::{
     ElicitSchema, TitledItems, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, TitledValue,
@@ -123,74 +123,119 @@ pub const fn has_format(format: &str, text: &str) -> bool {
     format::fits(format.as_bytes(), text)
 }
 
+/// A form whose fields can be read one by one, in their order.
+pub trait Fields: Form {
+    /// Reads all of them.
+    fn read(answer: &mut Answer<'_>) -> Result<Self, Problems>;
+}
+
+/// Checks what was filled in, and reads it.
+pub fn from_content<T: Fields>(content: &JsonObject) -> Result<T, Problems> {
+    let schema = T::definition().schema();
+    validate(schema, content)?;
+    T::read(&mut Answer { schema, values: Values::Content(content) })
+}
+
+/// Reads what has been checked before.
+pub fn recall<T: Fields>(packed: &str) -> Result<T, Problems> {
+    T::read(&mut Answer { schema: T::definition().schema(), values: Values::Packed(Packed(packed)) })
+}
+
 /// An answer that fits its form.
 #[derive(Debug)]
 pub struct Answer<'a> {
     schema: &'a ElicitSchema,
-    content: &'a JsonObject,
+    values: Values<'a>,
+}
+
+#[derive(Debug)]
+enum Values<'a> {
+    Content(&'a JsonObject),
+    Packed(Packed<'a>),
 }
 
 /// How one field is read.
-type Read<T> = fn(&Value) -> Result<T, String>;
+type Read<T> = fn(&Item<'_>) -> Result<T, String>;
 
 impl<'a> Answer<'a> {
-    /// Checks what was filled in.
-    pub fn new(definition: &'a Definition, content: &'a JsonObject) -> Result<Self, Problems> {
-        let schema = definition.schema();
-        validate(schema, content)?;
-        Ok(Self { schema, content })
+    fn next(&mut self, name: &str) -> Option<Item<'a>> {
+        match &mut self.values {
+            Values::Content(content) => answer(content, name).map(Item::from),
+            Values::Packed(packed) => packed.next(),
+        }
     }
 
     /// A field that is required or has a default.
-    pub fn required<T>(&self, name: &str, read: Read<T>) -> Result<T, Problems> {
-        let value = match answer(self.content, name) {
-            Some(value) => Some(read(value)),
-            None => self.schema.property(name).and_then(default_of).map(|default| read(&default)),
+    pub fn required<T>(&mut self, name: &str, read: Read<T>) -> Result<T, Problems> {
+        let value = match self.next(name) {
+            Some(value) => Some(read(&value)),
+            None => self.schema.property(name).and_then(default_of).map(|default| read(&(&default).into())),
         };
         value.unwrap_or_else(|| Err("is required".to_owned())).map_err(|message| Problems::one(name, message))
     }
 
     /// A field that may be left out.
-    pub fn optional<T>(&self, name: &str, read: Read<T>) -> Result<Option<T>, Problems> {
-        let value = answer(self.content, name).map(read).transpose();
-        value.map_err(|message| Problems::one(name, message))
+    pub fn optional<T>(&mut self, name: &str, read: Read<T>) -> Result<Option<T>, Problems> {
+        self.next(name).map(|value| read(&value)).transpose().map_err(|message| Problems::one(name, message))
     }
 }
 
 /// Reads text.
-pub fn text(value: &Value) -> Result<String, String> {
-    value.as_str().map(str::to_owned).ok_or_else(|| "must be text".to_owned())
+pub fn text(value: &Item<'_>) -> Result<String, String> {
+    match value {
+        Item::Text(text) => Ok((*text).to_owned()),
+        _ => Err("must be text".to_owned()),
+    }
 }
 
 /// Reads yes or no.
-pub fn boolean(value: &Value) -> Result<bool, String> {
-    value.as_bool().ok_or_else(|| "must be true or false".to_owned())
+pub fn boolean(value: &Item<'_>) -> Result<bool, String> {
+    match value {
+        Item::Bool(value) => Ok(*value),
+        _ => Err("must be true or false".to_owned()),
+    }
 }
 
 /// Reads a whole number. The schema cannot say the bounds of the largest types, for they are not doubles.
-pub fn integer<T: TryFrom<i128>>(value: &Value) -> Result<T, String> {
-    let number = value.as_number().and_then(whole).ok_or_else(|| "must be a whole number".to_owned())?;
+pub fn integer<T: TryFrom<i128>>(value: &Item<'_>) -> Result<T, String> {
+    let number = match value {
+        Item::Json(value) => value.as_number().and_then(whole),
+        _ => None,
+    };
+    let number = number.ok_or_else(|| "must be a whole number".to_owned())?;
     T::try_from(number).map_err(|_| "must be a whole number closer to zero".to_owned())
 }
 
 /// Reads a number.
-pub fn number(value: &Value) -> Result<f64, String> {
-    value.as_f64().ok_or_else(|| "must be a number".to_owned())
+pub fn number(value: &Item<'_>) -> Result<f64, String> {
+    let number = match value {
+        Item::Json(value) => value.as_f64(),
+        _ => None,
+    };
+    number.ok_or_else(|| "must be a number".to_owned())
 }
 
 /// Reads a number of single precision.
-pub fn short_number(value: &Value) -> Result<f32, String> {
+pub fn short_number(value: &Item<'_>) -> Result<f32, String> {
     let number = number(value)? as f32;
     if number.is_finite() { Ok(number) } else { Err("must be a number closer to zero".to_owned()) }
 }
 
 /// Reads a choice.
-pub fn choice<T>(value: &Value, from_value: fn(&str) -> Option<T>) -> Result<T, String> {
-    value.as_str().and_then(from_value).ok_or_else(|| "must be one of the choices".to_owned())
+pub fn choice<T>(value: &Item<'_>, from_value: fn(&str) -> Option<T>) -> Result<T, String> {
+    let chosen = match value {
+        Item::Text(text) => from_value(text),
+        _ => None,
+    };
+    chosen.ok_or_else(|| "must be one of the choices".to_owned())
 }
 
 /// Reads a list of choices.
-pub fn choices<T>(value: &Value, from_value: fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
-    let items = value.as_array().ok_or_else(|| "must be a list".to_owned())?;
-    items.iter().map(|item| choice(item, from_value)).collect()
+pub fn choices<T>(value: &Item<'_>, from_value: fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
+    let items = match value {
+        Item::Json(value) => value.as_array(),
+        _ => None,
+    };
+    let items = items.ok_or_else(|| "must be a list".to_owned())?;
+    items.iter().map(|item| choice(&item.into(), from_value)).collect()
 }

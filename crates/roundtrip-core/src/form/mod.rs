@@ -12,6 +12,7 @@ mod definition;
 pub mod derive;
 mod format;
 mod message;
+mod packed;
 mod problem;
 #[cfg(test)]
 mod tests;
@@ -68,6 +69,15 @@ pub trait Form: Sized + Send + 'static {
     /// # Errors
     /// When the content breaks the schema.
     fn from_content(content: &JsonObject) -> Result<Self, Problems>;
+
+    /// Reads an answer that has been found to fit before, as [`Definition::pack`] wrote it. Whoever replays a handler
+    /// reads every answer it has had, so this is worth being quick; what is derived does not check it again.
+    ///
+    /// # Errors
+    /// When it is not an answer to this form.
+    fn recall(packed: &str) -> Result<Self, Problems> {
+        Self::from_content(&Self::definition().unpack(packed))
+    }
 }
 
 /// A form that knows how it is asked for, so that a handler can take its answer as a parameter.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::journal::Kind;
 use super::question::{Question, QuestionKind};
 use crate::form::check;
 use crate::wire::{CreateMessageResult, ElicitAction, ElicitResult, JsonObject, ListRootsResult, Root};
@@ -28,18 +29,6 @@ pub enum Answer {
 pub struct Unusable(pub String);
 
 impl Answer {
-    /// Reads an answer that has been found to fit this very question before.
-    ///
-    /// # Errors
-    /// When it is an answer to another kind of question after all.
-    pub fn reread(question: &Question, json: &str) -> Result<Self, Unusable> {
-        match &question.asks {
-            // The type that stands for the form checks what it reads; one without a type is checked here every time.
-            QuestionKind::Form { form: Cow::Borrowed(_), .. } => elicited(json),
-            _ => Self::read(question, json),
-        }
-    }
-
     /// Reads an answer as one to this question.
     ///
     /// # Errors
@@ -64,6 +53,82 @@ impl Answer {
             QuestionKind::Roots => serde_json::from_str::<ListRootsResult>(json)
                 .map(|result| Self::Roots(result.roots))
                 .map_err(|error| unlike("a list of roots", &error)),
+        }
+    }
+}
+
+/// An answer that fits its question, as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settled<'a> {
+    /// The user accepted, or the client answered. For a form, what [`Definition::pack`](crate::form::Definition::pack)
+    /// made of the answer; nothing for a web page; for all else the result as it came.
+    Accepted(Cow<'a, str>),
+    /// The user declined.
+    Declined,
+    /// The user dismissed the question.
+    Cancelled,
+}
+
+impl<'a> Settled<'a> {
+    /// Holds an answer against its question, and keeps what matters of it.
+    ///
+    /// # Errors
+    /// When it is an answer to another kind of question, or breaks the form.
+    pub(super) fn of(question: &Question, json: &'a str) -> Result<Self, Unusable> {
+        let answer = match &question.asks {
+            QuestionKind::Form { .. } => elicited(json)?,
+            _ => Answer::read(question, json)?,
+        };
+        Ok(match (answer, &question.asks) {
+            (Answer::Accepted(content), QuestionKind::Form { form, .. }) => {
+                let packed = form.check_and_pack(&content);
+                Self::Accepted(Cow::Owned(packed.map_err(|problems| Unusable(problems.to_string()))?))
+            }
+            (Answer::Accepted(_), _) => Self::Accepted(Cow::Borrowed("")),
+            (Answer::Declined, _) => Self::Declined,
+            (Answer::Cancelled, _) => Self::Cancelled,
+            (Answer::Message(_) | Answer::Roots(_), _) => Self::Accepted(Cow::Borrowed(json)),
+        })
+    }
+
+    /// What the journal has kept under a kind; nothing, where that is no answer that has been settled.
+    pub(super) fn from_kind(kind: Kind, value: &'a str) -> Option<Self> {
+        match kind {
+            Kind::Settled => Some(Self::Accepted(Cow::Borrowed(value))),
+            Kind::Declined => Some(Self::Declined),
+            Kind::Cancelled => Some(Self::Cancelled),
+            _ => None,
+        }
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Accepted(_) => Kind::Settled,
+            Self::Declined => Kind::Declined,
+            Self::Cancelled => Kind::Cancelled,
+        }
+    }
+
+    pub(super) fn into_value(self) -> String {
+        match self {
+            Self::Accepted(value) => value.into_owned(),
+            Self::Declined | Self::Cancelled => String::new(),
+        }
+    }
+
+    /// The answer in full.
+    ///
+    /// # Errors
+    /// When it is not an answer to this question.
+    pub fn answer(&self, question: &Question) -> Result<Answer, Unusable> {
+        match (self, &question.asks) {
+            (Self::Declined, _) => Ok(Answer::Declined),
+            (Self::Cancelled, _) => Ok(Answer::Cancelled),
+            (Self::Accepted(packed), QuestionKind::Form { form, .. }) => {
+                Ok(Answer::Accepted(form.unpack(packed)))
+            }
+            (Self::Accepted(_), QuestionKind::Url { .. }) => Ok(Answer::Accepted(JsonObject::new())),
+            (Self::Accepted(json), _) => Answer::read(question, json),
         }
     }
 }

@@ -1,19 +1,26 @@
 //! What a flow remembers: answers, results of steps, and what is still open.
 //!
-//! The journal is kept in the form it is sealed in. Reading one is a single pass that notes where each entry lies;
-//! writing one is a copy of what is still alive. So a round costs what its journal weighs, and no more.
+//! The journal is kept much as it is sealed: what is text stands together, and beside it is noted where each entry
+//! lies. Reading one is a single pass over those notes; writing one copies what is still alive, in as few pieces as
+//! there are. So a round costs what its journal weighs, and no more.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::seal::Digest;
+use super::answer::{Settled, Unusable};
+use super::pin::{Pin, PinKey};
+use super::question::Question;
+use super::responses::read_responses;
 use crate::wire::ErrorObject;
 
-/// The version of the bytes.
-const FORMAT: u8 = 1;
+/// The version of the bytes: rounds and the secret of the pins follow, then for each entry its kind, its pin if it has
+/// one, and the lengths of its key and its value; then a zero, and the text of all keys and values in turn.
+const FORMAT: u8 = 2;
+
+/// Ends the entries.
+const END: u8 = 0;
 
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +30,7 @@ pub enum Kind {
     Open = 1,
     /// An answer that nobody has looked at yet.
     Given = 2,
-    /// An answer that fits its question. It is never replaced.
+    /// An answer that was accepted and fits its question, as [`Settled`] says. It is never replaced.
     Settled = 3,
     /// The result of a step that succeeded, as JSON.
     Step = 4,
@@ -33,19 +40,40 @@ pub enum Kind {
     Passed = 6,
     /// State of the author's own, as JSON. Its key is empty.
     State = 7,
+    /// A refusal, which is an answer, and never replaced either.
+    Declined = 8,
+    /// A question that was dismissed, which is an answer too.
+    Cancelled = 9,
 }
 
 impl Kind {
-    const ALL: [Self; 7] =
-        [Self::Open, Self::Given, Self::Settled, Self::Step, Self::Failed, Self::Passed, Self::State];
+    const fn from_tag(tag: u8) -> Option<Self> {
+        Some(match tag {
+            1 => Self::Open,
+            2 => Self::Given,
+            3 => Self::Settled,
+            4 => Self::Step,
+            5 => Self::Failed,
+            6 => Self::Passed,
+            7 => Self::State,
+            8 => Self::Declined,
+            9 => Self::Cancelled,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is about a question, and pinned to it.
+    const fn is_pinned(self) -> bool {
+        matches!(self, Self::Open | Self::Given | Self::Settled | Self::Declined | Self::Cancelled)
+    }
 }
 
-/// One entry: where it lies in the bytes, and how it has been used.
+/// One entry: where it lies in the text, and how it has been used.
 #[derive(Debug, Clone)]
 struct Slot {
     kind: Kind,
     key: Range<usize>,
-    pin: Digest,
+    pin: Pin,
     value: Range<usize>,
     /// It is no longer part of the journal.
     dead: bool,
@@ -59,12 +87,18 @@ pub struct Found<'a> {
     /// What it is.
     pub kind: Kind,
     /// The question it is pinned to; zeros for what is not an answer.
-    pub pin: Digest,
+    pub pin: Pin,
     /// Its value.
     pub value: &'a str,
     /// Whether this run of the handler has used the key before.
     pub used: bool,
+    /// Where it was found.
+    pub place: Place,
 }
+
+/// Where an entry is, until the journal is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place(usize);
 
 /// Bytes that are not a journal of this format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -72,68 +106,122 @@ pub struct Found<'a> {
 pub struct MalformedJournal;
 
 /// What a flow remembers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Journal {
-    bytes: Vec<u8>,
+    text: String,
     slots: Vec<Slot>,
     /// Where the next look-up is likely to hit: a replay comes by its entries in the order they were made.
     next: usize,
     /// How many rounds have asked.
     rounds: u8,
+    /// The secret of its pins.
+    pins: PinKey,
 }
 
+/// Room for what one round adds, more often than not.
+const ROOM: usize = 192;
+
+/// What an entry takes, or less.
+const USUAL_ENTRY: usize = 32;
+
+/// What the note of an entry takes, unless its value is large.
+const USUAL_NOTE: usize = 1 + Pin::LEN + 3;
+
 /// The pin of what needs none.
-const UNPINNED: Digest = Digest::from_bytes([0; Digest::LEN]);
+const UNPINNED: Pin = Pin::from_bytes([0; Pin::LEN]);
 
 impl Journal {
+    /// The journal of a flow that begins.
+    pub const fn new(pins: PinKey) -> Self {
+        Self { text: String::new(), slots: Vec::new(), next: 0, rounds: 0, pins }
+    }
+
     /// Reads a journal from a state that was opened.
     ///
     /// # Errors
     /// When the bytes are not a journal of this format.
-    pub fn decode(bytes: Vec<u8>) -> Result<Self, MalformedJournal> {
-        let mut reader = Reader { bytes: &bytes, at: 0 };
+    pub fn decode(bytes: &[u8]) -> Result<Self, MalformedJournal> {
+        let mut reader = Reader(bytes);
         if reader.byte()? != FORMAT {
             return Err(MalformedJournal);
         }
         let rounds = reader.byte()?;
-        let mut slots = Vec::new();
-        while reader.at < bytes.len() {
+        let pins = PinKey::new(reader.chunk()?);
+        let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
+        let mut at = 0;
+        loop {
             let tag = reader.byte()?;
-            let kind = Kind::ALL.into_iter().find(|kind| *kind as u8 == tag).ok_or(MalformedJournal)?;
-            let pin = Digest::from_bytes(reader.take(Digest::LEN)?.try_into().map_err(|_| MalformedJournal)?);
-            let key = reader.text()?;
-            let value = reader.text()?;
+            if tag == END {
+                break;
+            }
+            let kind = Kind::from_tag(tag).ok_or(MalformedJournal)?;
+            let pin = if kind.is_pinned() { Pin::from_bytes(reader.chunk()?) } else { UNPINNED };
+            let key = reader.range(at)?;
+            let value = reader.range(key.end)?;
+            at = value.end;
             slots.push(Slot { kind, key, pin, value, dead: false, used: false });
         }
-        Ok(Self { bytes, slots, next: 0, rounds })
+        let read = std::str::from_utf8(reader.0).map_err(|_| MalformedJournal)?;
+        let whole =
+            |slot: &Slot| read.is_char_boundary(slot.key.end) && read.is_char_boundary(slot.value.end);
+        if at != read.len() || !slots.iter().all(whole) {
+            return Err(MalformedJournal);
+        }
+        // What the client answers now goes to the end.
+        let mut text = String::with_capacity(read.len() + ROOM);
+        text.push_str(read);
+        Ok(Self { text, slots, next: 0, rounds, pins })
     }
 
     /// The journal as it is to be sealed, with the questions that are open now.
-    pub fn encode<'a>(&self, open: impl IntoIterator<Item = (&'a str, Digest)>) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.bytes.len() + 64);
+    pub fn encode<'a, O>(&self, open: O) -> Vec<u8>
+    where
+        O: IntoIterator<Item = (&'a str, Pin), IntoIter: Clone>,
+    {
+        let open = open.into_iter();
+        let alive = || self.slots.iter().filter(|slot| !slot.dead);
+        let mut out = Vec::with_capacity(self.text.len() + (self.slots.len() + 1) * USUAL_NOTE + ROOM);
         out.extend_from_slice(&[FORMAT, self.rounds]);
-        for slot in self.slots.iter().filter(|slot| !slot.dead) {
-            let (key, value) = (&self.bytes[slot.key.clone()], &self.bytes[slot.value.clone()]);
-            write(&mut out, slot.kind, slot.pin, key, value);
+        out.extend_from_slice(self.pins.as_bytes());
+        for slot in alive() {
+            note(&mut out, slot.kind, slot.pin, [slot.key.len(), slot.value.len()]);
         }
-        for (key, pin) in open {
-            write(&mut out, Kind::Open, pin, key.as_bytes(), b"");
+        for (key, pin) in open.clone() {
+            note(&mut out, Kind::Open, pin, [key.len(), 0]);
         }
+        out.push(END);
+        // Pieces that lie side by side are copied as one.
+        let mut piece = 0..0;
+        for range in alive().flat_map(|slot| [&slot.key, &slot.value]) {
+            if range.start != piece.end {
+                out.extend_from_slice(self.text(&piece).as_bytes());
+                piece.start = range.start;
+            }
+            piece.end = range.end;
+        }
+        out.extend_from_slice(self.text(&piece).as_bytes());
+        open.for_each(|(key, _)| out.extend_from_slice(key.as_bytes()));
         out
     }
 
     fn text(&self, range: &Range<usize>) -> &str {
-        // Checked when it was read, or made from text.
-        std::str::from_utf8(&self.bytes[range.clone()]).unwrap_or_default()
+        // Between whole characters, as was checked when it was read.
+        self.text.get(range.clone()).unwrap_or_default()
+    }
+
+    fn is_at(&self, index: usize, key: &str) -> bool {
+        let slot = &self.slots[index];
+        let keyed = !matches!(slot.kind, Kind::Open | Kind::State);
+        !slot.dead && keyed && self.text.as_bytes().get(slot.key.clone()) == Some(key.as_bytes())
     }
 
     fn position(&self, key: &str) -> Option<usize> {
-        let hit = |index: &usize| {
-            let slot = &self.slots[*index];
-            let keyed = !matches!(slot.kind, Kind::Open | Kind::State);
-            !slot.dead && keyed && &self.bytes[slot.key.clone()] == key.as_bytes()
-        };
-        (self.next..self.slots.len()).chain(0..self.next).find(hit)
+        (self.next..self.slots.len()).chain(0..self.next).find(|index| self.is_at(*index, key))
+    }
+
+    /// Where the pins of a question come from.
+    pub fn pin(&self, question: &Question) -> Pin {
+        question.pin(&self.pins)
     }
 
     fn state_slot(&self) -> Option<usize> {
@@ -143,17 +231,20 @@ impl Journal {
     /// What is remembered under a key. Looking marks it as used.
     pub fn find(&mut self, key: &str) -> Option<Found<'_>> {
         let index = self.position(key)?;
-        self.next = (index + 1) % self.slots.len();
-        let slot = &mut self.slots[index];
-        let used = std::mem::replace(&mut slot.used, true);
-        let slot = &self.slots[index];
-        Some(Found { kind: slot.kind, pin: slot.pin, value: self.text(&slot.value), used })
+        self.next = index + 1;
+        let used = std::mem::replace(&mut self.slots[index].used, true);
+        Some(Found { used, ..self.found(index) })
     }
 
     /// What is remembered under a key, without a mark.
     pub fn peek(&self, key: &str) -> Option<Found<'_>> {
-        let slot = &self.slots[self.position(key)?];
-        Some(Found { kind: slot.kind, pin: slot.pin, value: self.text(&slot.value), used: slot.used })
+        self.position(key).map(|index| self.found(index))
+    }
+
+    fn found(&self, index: usize) -> Found<'_> {
+        let Slot { kind, pin, value, used, .. } = &self.slots[index];
+        let value = self.text(value);
+        Found { kind: *kind, pin: *pin, value, used: *used, place: Place(index) }
     }
 
     /// Whether there is nothing to remember.
@@ -167,11 +258,33 @@ impl Journal {
         self.rounds.into()
     }
 
-    /// An answer has been looked at and fits.
-    pub fn settle(&mut self, key: &str) {
-        if let Some(index) = self.position(key) {
-            self.slots[index].kind = Kind::Settled;
+    /// The answer that was found in a place, if it is one to a question with that pin. Where nobody has looked at it yet it is held against
+    /// the question, and settled if it fits; from then on it is only read.
+    ///
+    /// Leaves no mark, and forgets nothing.
+    ///
+    /// # Errors
+    /// When the answer does not fit.
+    pub fn answer(
+        &mut self,
+        Place(index): Place,
+        question: &Question,
+        pin: Pin,
+    ) -> Result<Option<Settled<'_>>, Unusable> {
+        let Some(slot) = self.slots.get(index).filter(|slot| !slot.dead) else { return Ok(None) };
+        if !slot.kind.is_pinned() || slot.pin != pin {
+            return Ok(None);
         }
+        if slot.kind == Kind::Given {
+            let settled = Settled::of(question, self.text(&slot.value))?;
+            let (kind, value) = (settled.kind(), settled.into_value());
+            let start = self.text.len();
+            self.text.push_str(&value);
+            let slot = &mut self.slots[index];
+            (slot.kind, slot.value) = (kind, start..self.text.len());
+        }
+        let slot = &self.slots[index];
+        Ok(Settled::from_kind(slot.kind, self.text(&slot.value)))
     }
 
     /// Forgets what is remembered under a key: an answer that does not fit, or fits another question.
@@ -182,22 +295,23 @@ impl Journal {
     }
 
     /// Remembers something under a key.
-    pub fn remember(&mut self, kind: Kind, key: &str, pin: Option<Digest>, value: &str) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(key.as_bytes());
-        let middle = self.bytes.len();
-        self.bytes.extend_from_slice(value.as_bytes());
-        let end = self.bytes.len();
+    pub fn remember(&mut self, kind: Kind, key: &str, pin: Option<Pin>, value: &str) {
+        self.enter(kind, key, pin, value, true);
+    }
+
+    fn enter(&mut self, kind: Kind, key: &str, pin: Option<Pin>, value: &str, used: bool) {
+        let start = self.text.len();
+        self.text.push_str(key);
+        let middle = self.text.len();
+        self.text.push_str(value);
+        let end = self.text.len();
         let pin = pin.unwrap_or(UNPINNED);
-        self.slots.push(Slot { kind, key: start..middle, pin, value: middle..end, dead: false, used: true });
+        self.slots.push(Slot { kind, key: start..middle, pin, value: middle..end, dead: false, used });
     }
 
     /// Takes an answer to the question with this pin, for the handler to look at.
-    pub fn give(&mut self, key: &str, pin: Digest, answer: &str) {
-        self.remember(Kind::Given, key, Some(pin), answer);
-        if let Some(slot) = self.slots.last_mut() {
-            slot.used = false;
-        }
+    pub fn give(&mut self, key: &str, pin: Pin, answer: &str) {
+        self.enter(Kind::Given, key, Some(pin), answer, false);
     }
 
     /// Replaces the state of the author's own.
@@ -225,120 +339,60 @@ impl Journal {
     /// # Errors
     /// -32602 for what is not a map of results (M11).
     pub fn merge(&mut self, responses: Option<&RawValue>) -> Result<(), ErrorObject> {
-        let responses = match responses {
-            Some(raw) => read_responses(raw)?,
-            None => Vec::new(),
-        };
+        let responses = responses.map(read_responses).transpose()?.unwrap_or_default();
+        self.take_in(&responses);
+        Ok(())
+    }
+
+    /// The same for answers that [`read_responses`] has read.
+    pub fn take_in(&mut self, responses: &[(Cow<'_, str>, &RawValue)]) {
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
             if slot.kind != Kind::Open || slot.dead {
                 continue;
             }
             slot.dead = true;
-            let (key, pin) = (self.text(&self.slots[index].key).to_owned(), self.slots[index].pin);
-            if let Some((_, answer)) = responses.iter().find(|(name, _)| *name == key) {
-                self.give(&key, pin, answer.get());
+            let (key, pin) = (self.text(&self.slots[index].key), self.slots[index].pin);
+            if let Some((key, answer)) = responses.iter().find(|(name, _)| name == key) {
+                self.give(key, pin, answer.get());
             }
         }
-        Ok(())
     }
 }
 
-/// Reads a request's answers, without more of a look at what is in them than any result stands.
-///
-/// # Errors
-/// -32602 for what is not a map of results (M11).
-pub fn read_responses(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, ErrorObject> {
-    let wrong =
-        |why: &dyn std::fmt::Display| ErrorObject::invalid_params(format!("params.inputResponses: {why}"));
-    let map: indexed::Members<'_> = serde_json::from_str(raw.get()).map_err(|error| wrong(&error))?;
-    for (key, value) in &map.0 {
-        if !value.get().starts_with('{') {
-            return Err(wrong(&format!("`{key}` must be a result, which is an object")));
-        }
-        check_action(key, value)?;
-    }
-    Ok(map.0)
-}
-
-/// Refuses an action that no revision has; everything else about an answer is for its question to say.
-fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
-    #[derive(Deserialize)]
-    struct Peek<'a> {
-        #[serde(borrow, default)]
-        action: Option<&'a RawValue>,
-    }
-    let peek: Peek<'_> = serde_json::from_str(answer.get())
-        .map_err(|error| ErrorObject::invalid_params(format!("params.inputResponses.{key}: {error}")))?;
-    match peek.action.map(RawValue::get) {
-        None | Some(r#""accept""# | r#""decline""# | r#""cancel""#) => Ok(()),
-        Some(other) => Err(ErrorObject::invalid_params(format!(
-            "params.inputResponses.{key}.action: {other} is not accept, decline or cancel"
-        ))),
-    }
-}
-
-/// A JSON object as its members, values unread.
-mod indexed {
-    use std::borrow::Cow;
-    use std::fmt;
-
-    use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-    use serde_json::value::RawValue;
-
-    pub(super) struct Members<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
-
-    impl<'de> Deserialize<'de> for Members<'de> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct MembersVisitor;
-            impl<'de> Visitor<'de> for MembersVisitor {
-                type Value = Members<'de>;
-                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str("a map of results by key")
-                }
-                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                    let mut members = Vec::new();
-                    while let Some(crate::wire::BorrowedStr(key)) = map.next_key()? {
-                        members.push((key, map.next_value()?));
-                    }
-                    Ok(Members(members))
-                }
-            }
-            deserializer.deserialize_map(MembersVisitor)
-        }
-    }
-}
-
-fn write(out: &mut Vec<u8>, kind: Kind, pin: Digest, key: &[u8], value: &[u8]) {
+/// Notes an entry: its text follows elsewhere.
+fn note(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
     out.push(kind as u8);
-    out.extend_from_slice(pin.as_bytes());
-    for part in [key, value] {
-        let mut size = part.len();
+    if kind.is_pinned() {
+        out.extend_from_slice(pin.as_bytes());
+    }
+    for mut size in sizes {
         while size >= 0x80 {
             out.push((size & 0x7f) as u8 | 0x80);
             size >>= 7;
         }
         out.push(size as u8);
-        out.extend_from_slice(part);
     }
 }
 
-/// Reads entries off the bytes, never past their end.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
+/// Reads what is noted of entries, never past its end.
+struct Reader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, size: usize) -> Result<&'a [u8], MalformedJournal> {
-        let end = self.at.checked_add(size).ok_or(MalformedJournal)?;
-        let taken = self.bytes.get(self.at..end).ok_or(MalformedJournal)?;
-        self.at = end;
-        Ok(taken)
+impl Reader<'_> {
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], MalformedJournal> {
+        let (chunk, rest) = self.0.split_first_chunk().ok_or(MalformedJournal)?;
+        self.0 = rest;
+        Ok(*chunk)
     }
 
     fn byte(&mut self) -> Result<u8, MalformedJournal> {
-        self.take(1).map(|bytes| bytes[0])
+        self.chunk().map(|[byte]| byte)
+    }
+
+    /// What begins there in the text, as long as it says.
+    fn range(&mut self, start: usize) -> Result<Range<usize>, MalformedJournal> {
+        let end = start.checked_add(self.size()?).ok_or(MalformedJournal)?;
+        Ok(start..end)
     }
 
     fn size(&mut self) -> Result<usize, MalformedJournal> {
@@ -351,13 +405,5 @@ impl<'a> Reader<'a> {
             }
         }
         Err(MalformedJournal)
-    }
-
-    /// Where a text lies.
-    fn text(&mut self) -> Result<Range<usize>, MalformedJournal> {
-        let size = self.size()?;
-        let start = self.at;
-        std::str::from_utf8(self.take(size)?).map_err(|_| MalformedJournal)?;
-        Ok(start..self.at)
     }
 }

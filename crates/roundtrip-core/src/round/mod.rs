@@ -3,14 +3,18 @@
 //! A flow is a call and all its retries. Between two rounds its state is a [`Journal`], which the server seals and
 //! the client carries. When a round begins, the client's new answers are merged into it; as the handler runs, it
 //! asks its [`Question`]s against it. An answer counts only for a question this flow has asked, as it was asked: the
-//! journal pins each answer to a digest of its question.
+//! journal pins each answer to a keyed digest of its question ([`Pin`]).
 
 mod answer;
 mod asked;
 mod journal;
+mod pin;
 mod question;
+mod responses;
 
-pub use answer::{Answer, Unusable};
+pub use answer::{Answer, Settled, Unusable};
 pub use asked::{Answered, AskedForm};
-pub use journal::{Found, Journal, Kind, MalformedJournal, read_responses};
+pub use journal::{Found, Journal, Kind, MalformedJournal, Place};
+pub use pin::{Pin, PinKey};
 pub use question::{Question, QuestionKind};
+pub use responses::read_responses;

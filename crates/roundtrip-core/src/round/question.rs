@@ -1,9 +1,9 @@
-//! Questions: what is asked, and the digest an answer is pinned to.
+//! Questions: what is asked, and what an answer is pinned to.
 
 use std::borrow::Cow;
 
+use super::pin::{Pin, PinKey};
 use crate::form::{Definition, Form};
-use crate::seal::Digest;
 use crate::wire::{
     ClientCapabilities, CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams,
     ElicitRequestUrlParams, ElicitationCapability, IncludeContext, InputRequest, JsonObject,
@@ -64,21 +64,23 @@ impl Question {
     }
 
     /// What its answer is pinned to: its kind, its schema, and its wording or declared identity.
-    pub fn pin(&self) -> Digest {
+    pub fn pin(&self, key: &PinKey) -> Pin {
         let identity = self.identity.as_deref().map(str::as_bytes);
-        match &self.asks {
-            QuestionKind::Form { message, form } => {
-                Digest::of("form", &[&form.digest(), identity.unwrap_or(message.as_bytes())])
+        match (&self.asks, identity) {
+            (QuestionKind::Form { message, form }, None) => {
+                key.pin(1, about(form.digest()), message.as_bytes())
             }
-            QuestionKind::Url { message, url } => match identity {
-                Some(identity) => Digest::of("url", &[b"identity", identity]),
-                None => Digest::of("url", &[message.as_bytes(), url.as_bytes()]),
-            },
-            QuestionKind::Sample(params) => match identity {
-                Some(identity) => Digest::of("sample", &[b"identity", identity]),
-                None => Digest::of("sample", &[&serde_json::to_vec(params).unwrap_or_default()]),
-            },
-            QuestionKind::Roots => Digest::of("roots", &[identity.unwrap_or_default()]),
+            (QuestionKind::Form { form, .. }, Some(identity)) => key.pin(2, about(form.digest()), identity),
+            (QuestionKind::Url { message, url }, None) => {
+                let split = (message.len() as u128).to_le_bytes();
+                key.pin(3, about(split), &[message.as_bytes(), url.as_bytes()].concat())
+            }
+            (QuestionKind::Url { .. }, Some(identity)) => key.pin(4, [0; 15], identity),
+            (QuestionKind::Sample(params), None) => {
+                key.pin(5, [0; 15], &serde_json::to_vec(params).unwrap_or_default())
+            }
+            (QuestionKind::Sample(_), Some(identity)) => key.pin(6, [0; 15], identity),
+            (QuestionKind::Roots, identity) => key.pin(7, [0; 15], identity.unwrap_or_default()),
         }
     }
 
@@ -93,7 +95,7 @@ impl Question {
                 InputRequest::Elicit(ElicitRequestParams::Form(ElicitRequestFormParams {
                     mode: Some(Default::default()),
                     message: told(message),
-                    requested_schema: form.schema().clone(),
+                    requested_schema: form.requested().clone(),
                 }))
             }
             QuestionKind::Url { message, url } => {
@@ -127,4 +129,10 @@ impl Question {
         }
         needs
     }
+}
+
+/// All but the last byte: of a length that is a zero, and a digest has more than enough.
+fn about(bytes: [u8; 16]) -> [u8; 15] {
+    let [about @ .., _] = bytes;
+    about
 }

@@ -31,12 +31,24 @@ pub struct Binding {
 impl Binding {
     /// Digests a call's parts.
     pub fn new(parts: BindingParts<'_>) -> Self {
-        Self {
-            audience: Digest::of("audience", &[parts.audience.as_bytes()]),
-            target: Digest::of("target", &[parts.method.as_bytes(), parts.target.as_bytes()]),
-            arguments: parts.arguments,
-            principal: parts.principal.map(|principal| Digest::of("principal", &[principal.as_bytes()])),
-        }
+        let audience = Self::audience(parts.audience);
+        Self::of(audience, Self::target(parts.method, parts.target), parts.arguments, parts.principal)
+    }
+
+    /// The same, where service and target have been digested once and for all.
+    pub fn of(audience: Digest, target: Digest, arguments: Digest, principal: Option<&str>) -> Self {
+        let principal = principal.map(|principal| Digest::of("principal", &[principal.as_bytes()]));
+        Self { audience, target, arguments, principal }
+    }
+
+    /// The digest of a service.
+    pub fn audience(audience: &str) -> Digest {
+        Digest::of("audience", &[audience.as_bytes()])
+    }
+
+    /// The digest of a method and what it is called on.
+    pub fn target(method: &str, target: &str) -> Digest {
+        Digest::of("target", &[method.as_bytes(), target.as_bytes()])
     }
 
     /// Whether what a token says is what the call is; the gravest difference first.

@@ -27,7 +27,7 @@ pub(super) struct Object {
 
 impl Form {
     pub(super) fn with_capacity(bytes: usize) -> Self {
-        Self { out: Vec::with_capacity(bytes), properties: Vec::new() }
+        Self { out: Vec::with_capacity(bytes), properties: Vec::with_capacity(8) }
     }
 
     pub(super) fn digest(&self) -> Digest {
@@ -100,12 +100,13 @@ impl Form {
             if mine.windows(2).any(|pair| name(&pair[0]) == name(&pair[1])) {
                 return Err(ArgumentsError::DuplicateName);
             }
-            let mut sorted = Vec::with_capacity(out.len() - object.content);
+            // Written anew behind what is there, and then put in its place.
+            let end = out.len();
             for property in mine {
-                sorted.extend_from_slice(&out[property.start..property.end]);
+                out.extend_from_within(property.start..property.end);
             }
-            out.truncate(object.content);
-            out.extend_from_slice(&sorted);
+            out.copy_within(end.., object.content);
+            out.truncate(end);
         }
         properties.truncate(object.first);
         out.push(b'}');

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::literal::literals;
 use super::tagged::{self, Tagged};
-use super::{ElicitSchema, JsonObject};
+use super::{JsonObject, RequestedSchema};
 
 literals! {
     /// The `mode` of a form.
@@ -76,13 +76,13 @@ pub struct ElicitRequestFormParams {
     /// What the user is told.
     pub message: String,
     /// The form's fields.
-    pub requested_schema: ElicitSchema,
+    pub requested_schema: RequestedSchema,
 }
 
 impl ElicitRequestFormParams {
     /// A form that says that it is one.
-    pub fn new(message: impl Into<String>, requested_schema: ElicitSchema) -> Self {
-        Self { mode: Some(FormMode), message: message.into(), requested_schema }
+    pub fn new(message: impl Into<String>, requested_schema: impl Into<RequestedSchema>) -> Self {
+        Self { mode: Some(FormMode), message: message.into(), requested_schema: requested_schema.into() }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::tagged::{self, Tagged};
 use super::{
@@ -106,7 +107,7 @@ pub struct InputRequiredResult {
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub input_requests: InputRequests,
     /// To be handed back as it is with the next call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "state")]
     pub request_state: Option<String>,
     /// The protocol's fields.
     #[serde(
@@ -116,4 +117,37 @@ pub struct InputRequiredResult {
         skip_serializing_if = "ResultMeta::is_empty"
     )]
     pub meta: ResultMeta,
+}
+
+/// Writes a state as the string it is. One can be long, and as a rule has nothing to escape; then it is copied as a
+/// whole instead of looked at letter by letter.
+fn state<S: Serializer>(state: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    let text = state.as_deref().unwrap_or_default();
+    let plain = |byte: u8| (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\');
+    if text.bytes().fold(true, |all, byte| all & plain(byte)) {
+        let mut quoted = String::with_capacity(text.len() + 2);
+        quoted.extend(["\"", text, "\""]);
+        if let Ok(raw) = RawValue::from_string(quoted) {
+            return raw.serialize(serializer);
+        }
+    }
+    serializer.serialize_str(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::InputRequiredResult;
+
+    /// C2: a state goes out as it is, whatever is in it.
+    #[test]
+    fn a_state_is_written_as_json_writes_it() {
+        for state in ["", "AQID-_", "a b~", "\"", "\\", "a\"b\\c", "\n", "\u{7f}", "é", "\0"] {
+            let result = InputRequiredResult { request_state: Some(state.into()), ..Default::default() };
+            let text = serde_json::to_string(&result).unwrap();
+            let member = format!("\"requestState\":{}", serde_json::to_string(state).unwrap());
+            assert!(text.contains(&member), "{text} {member}");
+            assert_eq!(serde_json::from_str::<InputRequiredResult>(&text).unwrap(), result);
+            assert_eq!(serde_json::to_value(&result).unwrap()["requestState"], state);
+        }
+    }
 }

@@ -90,7 +90,7 @@ proptest! {
         stale in proptest::collection::vec(any::<bool>(), 20),
     ) {
         let all = [Does::Answers; 4];
-        let mut journal = Journal::default();
+        let mut journal = begin();
         let mut before: Option<(Journal, Vec<Question>)> = None;
         let mut done: Vec<String> = Vec::new();
         let mut rounds = rounds.into_iter().zip(stale);
@@ -136,7 +136,7 @@ proptest! {
 #[test]
 fn a_question_that_changed_is_asked_again_alone() {
     let (kept, old, new) = (form("kept", "?"), form("it", "pay 100?"), form("it", "pay 150?"));
-    let mut journal = next_round(&Journal::default(), &[&kept, &old]);
+    let mut journal = next_round(&begin(), &[&kept, &old]);
     journal.merge(Some(&raw(&json!({ "kept": accept(1), "it": accept(2) })))).unwrap();
     assert!(ask(&mut journal, &kept).is_some());
     assert!(ask(&mut journal, &new).is_none());
@@ -150,7 +150,7 @@ fn a_question_that_changed_is_asked_again_alone() {
 #[test]
 fn a_journal_grows_by_what_is_new() {
     let questions: Vec<Question> = (0..50).map(|index| form(&format!("k-{index}"), "?")).collect();
-    let mut journal = Journal::default();
+    let mut journal = begin();
     let mut sizes = vec![journal.encode([]).len()];
     for (round, question) in questions.iter().enumerate() {
         journal = next_round(&journal, &[question]);

@@ -1,10 +1,9 @@
 use proptest::prelude::*;
-use roundtrip_core::seal::Digest;
 
 use super::*;
 
 fn answered(questions: &[&Question], answers: &Value) -> Journal {
-    let mut journal = next_round(&Journal::default(), questions);
+    let mut journal = next_round(&begin(), questions);
     journal.merge(Some(&raw(answers))).unwrap();
     journal
 }
@@ -26,7 +25,7 @@ fn unanswered_questions_close_and_answers_stay() {
 #[test]
 fn answers_to_what_is_not_open_are_passed_over() {
     let (a, b) = (form("a", "?"), form("b", "?"));
-    let mut journal = Journal::default();
+    let mut journal = begin();
     journal.merge(Some(&raw(&json!({ "a": accept(1), "b": accept(2) })))).unwrap();
     assert!(journal.is_empty());
     let mut journal = answered(&[&a], &json!({ "a": accept(1), "b": accept(2) }));
@@ -52,7 +51,7 @@ fn what_is_not_a_map_of_results_is_refused() {
         ("{\"a\":{\"action\":\"accept\",\"action\":\"decline\"}}", "params.inputResponses.a"),
     ] {
         let answers = RawValue::from_string(answers.to_owned()).unwrap();
-        let mut journal = next_round(&Journal::default(), &[&form("a", "?")]);
+        let mut journal = next_round(&begin(), &[&form("a", "?")]);
         let error = journal.merge(Some(&answers)).unwrap_err();
         assert_eq!(error.code, -32602, "{answers}");
         assert!(error.message.contains(place), "{answers}: {}", error.message);
@@ -63,7 +62,7 @@ fn what_is_not_a_map_of_results_is_refused() {
 #[test]
 fn of_two_answers_under_one_key_the_first_counts() {
     let text = format!("{{\"a\":{},\"a\":{}}}", accept(1), accept(2));
-    let mut journal = next_round(&Journal::default(), &[&form("a", "?")]);
+    let mut journal = next_round(&begin(), &[&form("a", "?")]);
     journal.merge(Some(&RawValue::from_string(text).unwrap())).unwrap();
     let Some(Answer::Accepted(content)) = ask(&mut journal, &form("a", "?")) else { panic!("an answer") };
     assert_eq!(content["n"], 1);
@@ -101,7 +100,7 @@ fn a_second_look_shows() {
 /// S8: the entry that takes the most room is found, also after it was forgotten.
 #[test]
 fn the_largest_entry_is_found() {
-    let mut journal = Journal::default();
+    let mut journal = begin();
     assert_eq!(journal.largest(), None);
     journal.remember(Kind::Step, "small", None, "1");
     journal.remember(Kind::Step, "large", None, "123456");
@@ -110,22 +109,87 @@ fn the_largest_entry_is_found() {
     assert_eq!(journal.largest(), Some(("small", 1)));
 }
 
-fn entries() -> impl Strategy<Value = Vec<(u8, String, [u8; 16], String)>> {
-    proptest::collection::vec((0_u8..5, ".{0,12}", any::<[u8; 16]>(), ".{0,200}"), 0..12)
+/// S3: lengths that do not add up to the text, or that cut a character in two, make no journal.
+#[test]
+fn lengths_have_to_fit_the_text() {
+    let journal = |sizes: [u8; 2], text: &str| {
+        let head = [&[2, 0][..], &[0; 16], &[Kind::Step as u8], &sizes, &[0], text.as_bytes()].concat();
+        Journal::decode(&head)
+    };
+    let mut read = journal([2, 1], "é1").unwrap();
+    assert_eq!(read.find("é").unwrap().value, "1");
+    for sizes in [[1, 2], [2, 0], [2, 2], [3, 1], [0, 0], [0x80, 0x80], [255, 255]] {
+        assert_eq!(journal(sizes, "é1").err(), Some(MalformedJournal), "{sizes:?}");
+    }
+}
+
+/// A13: a settled answer weighs little more than what was filled in, and a replay finds it with one look.
+#[test]
+fn a_settled_answer_is_kept_without_its_envelope() {
+    let question = form("a", "?");
+    let before = next_round(&begin(), &[]).encode([]).len();
+    let mut journal = answered(&[&question], &json!({ "a": accept(12) }));
+    let given = next_round(&journal, &[]).encode([]).len() - before;
+    assert!(ask(&mut journal, &question).is_some());
+    let settled = next_round(&journal, &[]).encode([]).len() - before;
+    // Kind, pin, two lengths, `a`, and `j2:12`.
+    assert_eq!(settled, 1 + 8 + 2 + 1 + 5);
+    assert!(given > 2 * settled, "{given}");
+}
+
+/// M14: a refusal is remembered as what it is, and takes no room.
+#[test]
+fn refusals_are_remembered() {
+    for (action, expected) in [("decline", Answer::Declined), ("cancel", Answer::Cancelled)] {
+        let question = form("a", "?");
+        let answer = json!({ "a": { "action": action, "content": { "n": 1 } } });
+        let mut journal = answered(&[&question], &answer);
+        for _ in 0..3 {
+            assert_eq!(ask(&mut journal, &question), Some(expected.clone()));
+            assert_eq!(journal.peek("a").unwrap().value, "");
+            journal = next_round(&journal, &[]);
+        }
+    }
+}
+
+/// M24: answers of every kind are the same in later rounds as in the first.
+#[test]
+fn answers_of_every_kind_survive() {
+    let url = QuestionKind::Url { message: "?".into(), url: "https://a.example".into() };
+    let message = json!({ "role": "assistant", "content": { "type": "text", "text": "x" }, "model": "m" });
+    for (question, answer) in [
+        (form("a", "?"), accept(1)),
+        (Question::new("a", url), json!({ "action": "accept" })),
+        (Question::new("a", QuestionKind::Sample(Box::default())), message),
+        (Question::new("a", QuestionKind::Roots), json!({ "roots": [{ "uri": "file:///a" }] })),
+    ] {
+        let expected = Answer::read(&question, &answer.to_string()).unwrap();
+        let mut journal = answered(&[&question], &json!({ "a": answer }));
+        for _ in 0..3 {
+            assert_eq!(ask(&mut journal, &question), Some(expected.clone()), "{question:?}");
+            journal = next_round(&journal, &[]);
+        }
+    }
+}
+
+fn entries() -> impl Strategy<Value = Vec<(u8, String, [u8; 8], String)>> {
+    proptest::collection::vec((0_u8..7, ".{0,12}", any::<[u8; 8]>(), ".{0,200}"), 0..12)
 }
 
 proptest! {
     /// M24: what is remembered is there in the next round as it was, in any text, and what was forgotten is not.
     #[test]
     fn what_is_written_is_read(entries in entries(), forgotten in any::<u16>(), rounds in 0..40_u8) {
-        let kinds = [Kind::Given, Kind::Settled, Kind::Step, Kind::Failed, Kind::Passed];
-        let mut journal = Journal::default();
+        let kinds = [
+            Kind::Given, Kind::Settled, Kind::Declined, Kind::Cancelled, Kind::Step, Kind::Failed, Kind::Passed,
+        ];
+        let mut journal = begin();
         for _ in 0..rounds {
             journal.count_round();
         }
         for (index, (kind, key, pin, value)) in entries.iter().enumerate() {
             let key = format!("{index}{key}");
-            journal.remember(kinds[usize::from(*kind)], &key, Some(Digest::from_bytes(*pin)), value);
+            journal.remember(kinds[usize::from(*kind)], &key, Some(Pin::from_bytes(*pin)), value);
         }
         for (index, (_, key, ..)) in entries.iter().enumerate() {
             if forgotten >> index & 1 == 1 {
@@ -136,7 +200,9 @@ proptest! {
         prop_assert_eq!(read.count_round(), u32::from(rounds) + 1);
         for (index, (kind, key, pin, value)) in entries.iter().enumerate() {
             let found = read.find(&format!("{index}{key}")).map(|found| (found.kind, found.pin, found.value.to_owned()));
-            let kept = (kinds[usize::from(*kind)], Digest::from_bytes(*pin), value.clone());
+            // What is no answer has no pin.
+            let pin = Pin::from_bytes(if *kind < 4 { *pin } else { [0; 8] });
+            let kept = (kinds[usize::from(*kind)], pin, value.clone());
             prop_assert_eq!(found, (forgotten >> index & 1 == 0).then_some(kept));
         }
         // Written again, the bytes are the same: a round that adds nothing costs nothing.
@@ -147,10 +213,11 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), ours in any::<bool>()) {
         if let (true, Some(first)) = (ours, bytes.first_mut()) {
-            *first = 1;
+            *first = 2;
         }
-        if let Ok(mut journal) = Journal::decode(bytes) {
+        if let Ok(mut journal) = Journal::decode(&bytes) {
             let _ = journal.merge(Some(&raw(&json!({ "a": {} }))));
+            let _ = ask(&mut journal, &form("a", "?"));
             let _ = journal.encode([]);
         }
     }
@@ -158,12 +225,12 @@ proptest! {
     /// S3: a journal that was cut short is refused, or is one with fewer entries.
     #[test]
     fn a_journal_cut_short_does_not_gain_entries(entries in entries(), cut in any::<proptest::sample::Index>()) {
-        let mut journal = Journal::default();
+        let mut journal = begin();
         for (index, (_, key, pin, value)) in entries.iter().enumerate() {
-            journal.remember(Kind::Step, &format!("{index}{key}"), Some(Digest::from_bytes(*pin)), value);
+            journal.remember(Kind::Step, &format!("{index}{key}"), Some(Pin::from_bytes(*pin)), value);
         }
         let whole = journal.encode([]);
-        if let Ok(cut) = Journal::decode(whole[..cut.index(whole.len())].to_vec()) {
+        if let Ok(cut) = Journal::decode(&whole[..cut.index(whole.len())]) {
             prop_assert!(whole.starts_with(&cut.encode([])));
         }
     }

@@ -4,6 +4,10 @@ use roundtrip_core::wire::{CreateMessageRequestParams, IncludeContext};
 
 use super::*;
 
+fn key() -> PinKey {
+    PinKey::new([1; 16])
+}
+
 fn url(message: &'static str, url: &str) -> Question {
     Question::new("k", QuestionKind::Url { message: message.into(), url: url.to_owned() })
 }
@@ -28,10 +32,12 @@ fn pins_tell_questions_apart() {
         form("k", "??"),
         form("k", "?").identity("i"),
         form("k", "?").identity("j"),
+        form("k", "i"),
         other_form,
         url("?", "https://a.example"),
         url("?", "https://b.example"),
         url("??", "https://a.example"),
+        url("?h", "ttps://a.example"),
         url("?", "https://a.example").identity("i"),
         sample(1),
         sample(2),
@@ -39,15 +45,25 @@ fn pins_tell_questions_apart() {
         Question::new("k", QuestionKind::Roots),
         Question::new("k", QuestionKind::Roots).identity("i"),
     ];
-    let pins: BTreeSet<[u8; 16]> = different.iter().map(|question| *question.pin().as_bytes()).collect();
+    let pins: BTreeSet<[u8; 8]> = different.iter().map(|question| *question.pin(&key()).as_bytes()).collect();
     assert_eq!(pins.len(), different.len());
-    assert_eq!(form("k", "?").pin(), form("other", "?").pin(), "the key is apart from it");
-    assert_eq!(form("k", "a").identity("i").pin(), form("k", "b").identity("i").pin());
+    assert_eq!(form("k", "?").pin(&key()), form("other", "?").pin(&key()), "the key is apart from it");
+    assert_eq!(form("k", "a").identity("i").pin(&key()), form("k", "b").identity("i").pin(&key()));
     assert_eq!(
-        url("a", "https://a.example").identity("i").pin(),
-        url("b", "https://b.example").identity("i").pin()
+        url("a", "https://a.example").identity("i").pin(&key()),
+        url("b", "https://b.example").identity("i").pin(&key())
     );
-    assert_eq!(sample(1).identity("i").pin(), sample(2).identity("i").pin());
+    assert_eq!(sample(1).identity("i").pin(&key()), sample(2).identity("i").pin(&key()));
+}
+
+/// A6: in another flow the same question has another pin, so nobody can tell beforehand which questions share one.
+#[test]
+fn pins_of_two_flows_differ() {
+    let other = PinKey::new([2; 16]);
+    for question in [form("k", "?"), url("?", "https://a.example"), sample(1)] {
+        assert_ne!(question.pin(&key()), question.pin(&other));
+    }
+    assert_eq!(format!("{other:?}"), "PinKey", "and its secret is not shown");
 }
 
 /// A6: pins are the same in every release: a rolling upgrade must not ask everything again.
@@ -59,16 +75,8 @@ fn pins_are_frozen() {
         sample(7),
         Question::new("k", QuestionKind::Roots),
     ];
-    let pins = pins.map(|question| format!("{:?}", question.pin()));
-    assert_eq!(
-        pins,
-        [
-            "ee0861cdfe3f80116032c7665152e0fe",
-            "44e4ac4cc8d5d2ba7bb4f89827bcf10a",
-            "107c9dec7a823f30c02e607efab9a08d",
-            "950b5d370e2e418d48b997184afb49a5"
-        ]
-    );
+    let pins = pins.map(|question| format!("{:?}", question.pin(&key())));
+    assert_eq!(pins, ["966fe3a0a2d87aec", "571e6ad3605a3618", "f3b88fd44acaf3a4", "4b47466b505bfd0f"]);
 }
 
 /// M7: each kind needs its own capability, and no more.

@@ -1,7 +1,7 @@
 use roundtrip_macros::{Choice, Form};
 use serde_json::{Value, json};
 
-use crate::read;
+use crate::{read, recalled};
 
 #[derive(Choice, Debug, PartialEq)]
 enum Seat {
@@ -54,6 +54,7 @@ fn a_valid_answer_is_read() {
         second: Some(Seat::Window),
         others: Some(vec![]),
     };
+    assert_eq!(recalled::<Party>(&valid()), party);
     assert_eq!(read::<Party>(&valid()), Ok(party));
 }
 
@@ -131,6 +132,7 @@ fn defaults_stand_in_for_what_was_left_out() {
     let nulls =
         json!({ "text": null, "flag": null, "whole": null, "number": null, "seat": null, "seats": null });
     assert_eq!(read::<Defaults>(&json!({})).as_ref(), Ok(&defaults));
+    assert_eq!(recalled::<Defaults>(&json!({})), defaults);
     assert_eq!(read::<Defaults>(&nulls).as_ref(), Ok(&defaults));
     let content =
         json!({ "text": "", "flag": false, "whole": 4, "number": 2, "seat": "window", "seats": [] });

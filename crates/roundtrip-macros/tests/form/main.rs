@@ -36,3 +36,9 @@ fn asks_for<F: Form>(properties: &Value, required: &[&str]) {
 fn read<F: Form>(content: &Value) -> Result<F, String> {
     F::from_content(content.as_object().unwrap()).map_err(|problems| problems.to_string())
 }
+
+/// Reads an answer as a replay does, which has it from a journal.
+#[cfg(test)]
+fn recalled<F: Form>(content: &Value) -> F {
+    F::recall(&F::definition().pack(content.as_object().unwrap())).unwrap()
+}

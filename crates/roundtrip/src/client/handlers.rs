@@ -201,7 +201,7 @@ impl Handlers {
             InputRequest::Elicit(ElicitRequestParams::Form(form)) => self.form.as_ref()?(FormRequest {
                 origin,
                 message: form.message.clone(),
-                schema: form.requested_schema.clone(),
+                schema: (*form.requested_schema).clone(),
             }),
             InputRequest::Elicit(ElicitRequestParams::Url(page)) => self.url.as_ref()?(UrlRequest {
                 origin,

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_core::seal::{DEFAULT_TTL, Sealer};
+use roundtrip_core::seal::{Binding, DEFAULT_TTL, Sealer};
 use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities};
 
 use super::ask::{Flows, Trace};
@@ -320,9 +320,11 @@ impl Server {
                 .map_err(|error| SetupError::new("server", &info.name, error.to_string()))?
                 .into(),
         };
+        let audience = self.audience.unwrap_or_else(|| info.name.clone());
         let flows = Arc::new(Flows {
             sealer,
-            audience: self.audience.unwrap_or_else(|| info.name.clone()),
+            known_audience: Binding::audience(&audience),
+            audience,
             valid_for: self.valid_for,
             max_rounds: self.max_rounds.min(250),
             traffic: Traffic::new(self.limits),

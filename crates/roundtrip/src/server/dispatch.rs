@@ -65,6 +65,7 @@ impl Endpoint {
             return refused(ErrorObject::invalid_params(format!("unknown tool: {}", params.name)));
         };
         let mut start = self.start(CallTool::NAME, &params.name, peer, &params.meta.client_capabilities);
+        start.known = Some(tool.target);
         start.arguments = BoundArguments::Json(params.arguments);
         start.responses = params.input_responses;
         match self.open(&mut start, params.request_state.as_deref(), opened) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
     ClientRequest, Era, ErrorObject, HeaderParams, Implementation, ProtocolVersion, Request, RequestId,
-    ServerCapabilities, encode_error, encode_result, meta, peek_version,
+    ServerCapabilities, ServerResult, encode_error, encode_result, meta, peek_version,
 };
 use serde_json::value::RawValue;
 
@@ -20,6 +20,9 @@ use super::run::Work;
 
 /// The revisions a started server speaks.
 pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
+
+/// Bytes that a question takes, more often than not.
+const USUAL_QUESTION: usize = 768;
 
 /// A server that has been checked and started. Transports hand it requests; clones share everything.
 #[derive(Clone)]
@@ -91,6 +94,10 @@ impl Endpoint {
             Ok(mut result) => {
                 if let Some(meta) = result.meta_mut() {
                     meta.server_info.get_or_insert_with(|| Arc::clone(&self.0.info));
+                }
+                if let ServerResult::InputRequired(asks) = &result {
+                    // A state can be long: room for it is made once.
+                    out.reserve(USUAL_QUESTION + asks.request_state.as_ref().map_or(0, String::len));
                 }
                 match encode_result(out, id, &result) {
                     Ok(()) => return,

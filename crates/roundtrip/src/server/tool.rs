@@ -1,6 +1,9 @@
 //! Tools as an author describes them, and as the server keeps them.
 
-use roundtrip_core::wire::{self, CallToolResult, HeaderParams, Icon, MetaObject, Raw, ToolAnnotations};
+use roundtrip_core::seal::{Binding, Digest};
+use roundtrip_core::wire::{
+    self, CallTool, CallToolResult, HeaderParams, Icon, MetaObject, Method, Raw, ToolAnnotations,
+};
 use serde_json::{Value, json};
 
 use super::catalog::{Entry, Tables};
@@ -164,7 +167,8 @@ impl Entry for Tool {
             definition.output_schema = Some(Raw::from(schema));
         }
         definition.input_schema = Raw::from(input_schema);
-        Ok(ToolEntry { definition, handler: self.handler, check, output: output_check, headers })
+        let target = Binding::target(CallTool::NAME, &definition.name);
+        Ok(ToolEntry { definition, handler: self.handler, check, output: output_check, headers, target })
     }
 }
 
@@ -191,6 +195,8 @@ pub(crate) struct ToolEntry {
     pub(crate) check: Check,
     pub(crate) output: Option<Check>,
     pub(crate) headers: HeaderParams,
+    /// What its flows are bound to.
+    pub(crate) target: Digest,
 }
 
 impl Listed for ToolEntry {

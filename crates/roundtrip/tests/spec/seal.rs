@@ -12,6 +12,7 @@ use roundtrip::seal::{
 };
 use roundtrip::server::Endpoint;
 use roundtrip::{Ask, Form, Principal, Round, Server, Tool, ToolError};
+use roundtrip_core::round::{Journal, PinKey};
 use serde_json::{Value, json};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
@@ -189,8 +190,8 @@ fn forged(keys: &[u8], issued: i64, expires: i64) -> String {
     });
     let mut claims = Claims::begin(FlowId::new([7; 16]), binding, at(issued), Duration::ZERO);
     claims.expires_at = at(expires);
-    // An empty journal.
-    ring(keys).seal(&claims, &[1, 0], [9; 24], &Limits::default()).expect("a token")
+    let journal = Journal::new(PinKey::new([3; 16])).encode([]);
+    ring(keys).seal(&claims, &journal, [9; 24], &Limits::default()).expect("a token")
 }
 
 /// S5: a state is good until it expires, and for a minute more in which clocks may differ.

@@ -3,6 +3,7 @@
 mod check;
 mod definition;
 mod format;
+mod packed;
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Questions in the words of the old eras.
 
 use roundtrip_core::wire::{
-    ElicitRequestFormParams, ElicitRequestParams, ErrorObject, InputRequest, LegacyTitledEnumSchema,
-    PrimitiveSchemaDefinition, ProtocolVersion, RequestId, encode_request,
+    ElicitRequestFormParams, ElicitRequestParams, ElicitSchema, ErrorObject, InputRequest,
+    LegacyTitledEnumSchema, PrimitiveSchemaDefinition, ProtocolVersion, RequestId, encode_request,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -37,7 +37,8 @@ fn form_of(mut form: ElicitRequestFormParams, version: ProtocolVersion) -> Elici
         return form;
     }
     form.mode = None;
-    for (_, field) in &mut form.requested_schema.properties {
+    let mut schema = ElicitSchema::clone(&form.requested_schema);
+    for (_, field) in &mut schema.properties {
         if let PrimitiveSchemaDefinition::TitledSingleSelect(choice) = field {
             let (values, enum_names) =
                 std::mem::take(&mut choice.one_of).into_iter().map(|one| (one.value, one.title)).unzip();
@@ -50,6 +51,7 @@ fn form_of(mut form: ElicitRequestFormParams, version: ProtocolVersion) -> Elici
             });
         }
     }
+    form.requested_schema = schema.into();
     form
 }
 

@@ -1,6 +1,7 @@
 //! Opening a request's state before its handler is looked at.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use roundtrip_core::round::{Journal, read_responses};
@@ -43,9 +44,11 @@ impl Endpoint {
             flows: &self.inner().flows,
             method,
             target,
+            known: None,
             principal: peer.principal.as_ref().map(Principal::as_str),
             arguments: BoundArguments::None,
             responses: None,
+            answers: Vec::new(),
             capabilities,
             questions: &peer.questions,
             bound: None,
@@ -63,16 +66,21 @@ impl Endpoint {
     ) -> Result<Begin, ErrorObject> {
         start.responses = start.responses.filter(|raw| raw.get() != "null");
         if let Some(raw) = start.responses {
-            read_responses(raw)?;
+            start.answers = read_responses(raw)?;
         }
         let Some(token) = token else { return Ok(Begin::Now) };
         if let Some(opened) = opened {
             start.opened = Some(opened);
             return Ok(Begin::Now);
         }
-        let (flows, token, binding) = (self.inner().flows.clone(), token.to_owned(), start.binding()?);
+        let (flows, binding) = (&self.inner().flows, start.binding()?);
+        // With a key ring there is nothing to wait for; only a codec of the author's own may take its time.
+        if let Some(opened) = flows.open_now(token, &binding) {
+            start.opened = Some(opened?);
+            return Ok(Begin::Now);
+        }
+        let (flows, token) = (Arc::clone(flows), token.to_owned());
         let mut opening: Opening = Box::pin(async move { flows.open(&token, &binding).await });
-        // With a key ring this is ready at once; only a codec of the author's own may have to wait.
         match opening.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(opened) => {
                 start.opened = Some(opened?);

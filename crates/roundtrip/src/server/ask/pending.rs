@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use roundtrip_core::form::Form;
-use roundtrip_core::round::{Answer, Answered, Question, QuestionKind};
+use roundtrip_core::round::{Answer, Answered, Question, QuestionKind, Settled};
 use roundtrip_core::wire::{CreateMessageResult, JsonObject, Root};
 
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub trait Read: Send + 'static {
     /// The typed answer.
     type Value: Send;
     /// Reads it; `None` if the answer is of another kind, which cannot be once it has been checked.
-    fn read(answer: Answer) -> Option<Self::Value>;
+    fn read(question: &Question, answer: &Settled<'_>) -> Option<Self::Value>;
 }
 
 /// Reads a form.
@@ -32,9 +32,9 @@ pub struct FormOf<T>(PhantomData<fn() -> T>);
 
 impl<T: Form> Read for FormOf<T> {
     type Value = T;
-    fn read(answer: Answer) -> Option<T> {
+    fn read(_: &Question, answer: &Settled<'_>) -> Option<T> {
         match answer {
-            Answer::Accepted(content) => T::from_content(&content).ok(),
+            Settled::Accepted(packed) => T::recall(packed).ok(),
             _ => None,
         }
     }
@@ -49,8 +49,8 @@ macro_rules! readers {
 
             impl Read for $reader {
                 type Value = $value;
-                fn read(answer: Answer) -> Option<$value> {
-                    match answer {
+                fn read(question: &Question, answer: &Settled<'_>) -> Option<$value> {
+                    match answer.answer(question).ok()? {
                         $pattern => $read,
                         _ => None,
                     }
@@ -166,19 +166,20 @@ impl<R: Read, F: Refusals> Asking<R, F> {
 
     /// The answer, if the journal has it; else the question is on the table now.
     fn ask(&mut self) -> Result<Option<Answered<R::Value>>, AskError> {
-        let Some(answer) = self.table.ask(&self.question, self.valid_for)? else {
-            self.on_the_table = true;
-            return Ok(None);
+        let read = |answer: &Settled<'_>| match answer {
+            Settled::Declined => Some(Answered::Declined),
+            Settled::Cancelled => Some(Answered::Cancelled),
+            accepted @ Settled::Accepted(_) => R::read(&self.question, accepted).map(Answered::Accepted),
         };
-        match answer {
-            Answer::Declined => Ok(Some(Answered::Declined)),
-            Answer::Cancelled => Ok(Some(Answered::Cancelled)),
-            other => match R::read(other) {
-                Some(value) => Ok(Some(Answered::Accepted(value))),
-                None => {
-                    Err(AskError::Misuse(format!("the answer to `{}` cannot be read", self.question.key)))
-                }
-            },
+        match self.table.ask(&self.question, self.valid_for, read)? {
+            None => {
+                self.on_the_table = true;
+                Ok(None)
+            }
+            Some(Some(answered)) => Ok(Some(answered)),
+            Some(None) => {
+                Err(AskError::Misuse(format!("the answer to `{}` cannot be read", self.question.key)))
+            }
         }
     }
 }

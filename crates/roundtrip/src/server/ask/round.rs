@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use roundtrip_core::form::Form;
-use roundtrip_core::round::{Answer, Answered, Question, QuestionKind};
+use roundtrip_core::round::{Answer, Answered, Question, QuestionKind, Settled};
 use roundtrip_core::wire::{CreateMessageResult, Root};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -39,7 +39,9 @@ pub struct Round(Arc<Table>);
 
 impl FromCall for Round {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
-        call.table().map(Self)
+        let table = call.table()?;
+        table.keep_unasked(call.start.responses);
+        Ok(Self(table))
     }
 }
 
@@ -57,13 +59,12 @@ impl Round {
     /// # Errors
     /// When the round is over.
     pub fn reply<T: Form>(&self, key: &str) -> Result<Option<Answered<T>>, AskError> {
-        let question = Question::form::<T>(key.to_owned(), "");
-        Ok(self.read(question)?.and_then(|answer| match answer {
-            Answer::Accepted(content) => T::from_content(&content).ok().map(Answered::Accepted),
-            Answer::Declined => Some(Answered::Declined),
-            Answer::Cancelled => Some(Answered::Cancelled),
-            _ => None,
-        }))
+        let question = by_kind(Question::form::<T>(key.to_owned(), ""));
+        self.0.look_up(&question, |answer| match answer {
+            Settled::Accepted(packed) => T::recall(packed).ok().map(Answered::Accepted),
+            Settled::Declined => Some(Answered::Declined),
+            Settled::Cancelled => Some(Answered::Cancelled),
+        })
     }
 
     /// What the model said, if it has been asked and has answered.
@@ -90,7 +91,8 @@ impl Round {
     }
 
     fn read(&self, question: Question) -> Result<Option<Answer>, AskError> {
-        self.0.look_up(&by_kind(question))
+        let question = by_kind(question);
+        self.0.look_up(&question, |answer| answer.answer(&question).ok())
     }
 
     /// Ends the round with questions.

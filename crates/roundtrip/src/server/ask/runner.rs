@@ -6,7 +6,7 @@ use std::task::Context;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_core::round::Journal;
-use roundtrip_core::seal::{Binding, Claims, FlowId, Opened, Rejected, SealError, Sealer, Timestamp};
+use roundtrip_core::seal::{Binding, Claims, Digest, FlowId, Opened, Rejected, SealError, Sealer, Timestamp};
 use roundtrip_core::wire::{
     CallTool, CallToolResult, ContentBlock, ErrorObject, InputRequiredResult, Method, ServerResult,
 };
@@ -21,6 +21,8 @@ use crate::server::traffic::Traffic;
 pub(crate) struct Flows {
     pub(crate) sealer: Sealer,
     pub(crate) audience: String,
+    /// Its digest.
+    pub(crate) known_audience: Digest,
     /// How long an answer may take, unless its question says otherwise.
     pub(crate) valid_for: Duration,
     /// How many rounds of a flow may ask (M21).
@@ -66,16 +68,16 @@ impl Flows {
         token: &str,
         binding: &Binding,
     ) -> Result<(Claims, Journal), ErrorObject> {
-        let refused = |rejected: Rejected| {
-            tracing::warn!(reason = %rejected, "request state refused");
-            rejected.error_object()
-        };
-        let Opened { claims, payload } = self.sealer.open(token, binding, now()).await.map_err(refused)?;
-        let journal = Journal::decode(payload).map_err(|error| {
-            tracing::warn!(%error, flow = %claims.flow, "request state refused");
-            Rejected::from(roundtrip_core::seal::Reason::Malformed).error_object()
-        })?;
-        Ok((claims, journal))
+        opened(self.sealer.open(token, binding, now()).await)
+    }
+
+    /// The same, where nothing has to be waited for.
+    pub(crate) fn open_now(
+        &self,
+        token: &str,
+        binding: &Binding,
+    ) -> Option<Result<(Claims, Journal), ErrorObject>> {
+        self.sealer.open_now(token, binding, now()).map(opened)
     }
 
     /// What a suspended round answers: its questions, and the sealed journal.
@@ -125,6 +127,19 @@ impl Flows {
         }
         Ok(token)
     }
+}
+
+/// What an opened state holds. What is wrong with one is for the log (S6).
+fn opened(opened: Result<Opened, Rejected>) -> Result<(Claims, Journal), ErrorObject> {
+    let Opened { claims, payload } = opened.map_err(|rejected| {
+        tracing::warn!(reason = %rejected, "request state refused");
+        rejected.error_object()
+    })?;
+    let journal = Journal::decode(&payload).map_err(|error| {
+        tracing::warn!(%error, flow = %claims.flow, "request state refused");
+        Rejected::from(roundtrip_core::seal::Reason::Malformed).error_object()
+    })?;
+    Ok((claims, journal))
 }
 
 impl Flow {

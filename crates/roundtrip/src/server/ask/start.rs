@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use roundtrip_core::round::{Journal, read_responses};
+use roundtrip_core::round::{Journal, PinKey};
 use roundtrip_core::seal::{
-    ArgumentsError, Binding, BindingParts, Claims, Digest, FlowId, digest_arguments, digest_text_arguments,
+    ArgumentsError, Binding, Claims, Digest, FlowId, digest_arguments, digest_text_arguments,
 };
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject};
 use serde_json::value::RawValue;
@@ -21,9 +21,13 @@ pub(crate) struct Start<'a> {
     pub(crate) flows: &'a Arc<Flows>,
     pub(crate) method: &'static str,
     pub(crate) target: &'a str,
+    /// The digest of method and target, where what is called has it ready.
+    pub(crate) known: Option<Digest>,
     pub(crate) principal: Option<&'a str>,
     pub(crate) arguments: BoundArguments<'a>,
     pub(crate) responses: Option<&'a RawValue>,
+    /// The same, taken apart.
+    pub(crate) answers: Vec<(Cow<'a, str>, &'a RawValue)>,
     pub(crate) capabilities: &'a ClientCapabilities,
     /// What becomes of questions.
     pub(crate) questions: &'a Questions,
@@ -61,14 +65,10 @@ impl Start<'_> {
             return Ok(bound);
         }
         let arguments = self.arguments.digest();
-        let binding = Binding::new(BindingParts {
-            audience: &self.flows.audience,
-            method: self.method,
-            target: self.target,
-            arguments: arguments
-                .map_err(|error| ErrorObject::invalid_params(format!("params.arguments: {error}")))?,
-            principal: self.principal,
-        });
+        let arguments =
+            arguments.map_err(|error| ErrorObject::invalid_params(format!("params.arguments: {error}")))?;
+        let target = self.known.unwrap_or_else(|| Binding::target(self.method, self.target));
+        let binding = Binding::of(self.flows.known_audience, target, arguments, self.principal);
         self.bound = Some(binding);
         Ok(binding)
     }
@@ -85,29 +85,21 @@ impl Start<'_> {
             return Ok(Arc::clone(&flow.table));
         }
         let binding = self.binding()?;
-        let (claims, mut journal) = match self.opened.take() {
-            Some((claims, journal)) => (Some(claims), journal),
-            None => (None, Journal::default()),
-        };
-        let flow = match &claims {
-            Some(claims) => claims.flow,
-            None => FlowId::new(random()?),
-        };
-        let unasked = match self.responses {
-            Some(raw) => {
-                let answers = read_responses(raw)?;
-                answers.into_iter().map(|(key, answer)| (key.into_owned(), answer.get().to_owned())).collect()
+        let (flow, claims, mut journal) = match self.opened.take() {
+            Some((claims, journal)) => (claims.flow, Some(claims), journal),
+            None => {
+                // Drawn at once: asking the system twice costs twice.
+                let [flow, pins] = halves(random()?);
+                (FlowId::new(flow), None, Journal::new(PinKey::new(pins)))
             }
-            None => Vec::new(),
         };
-        journal.merge(self.responses)?;
+        journal.take_in(&self.answers);
         let round = claims.map_or(0, |claims| claims.round);
         let span = tracing::Span::current();
         span.record("flow", tracing::field::display(flow)).record("round", round + 1);
         let table = Arc::new(Table::new(
             (flow, round),
             journal,
-            unasked,
             (self.capabilities.clone(), self.questions.clone()),
             (&self.flows.traffic, self.flows.trace.as_ref()),
         ));
@@ -119,4 +111,8 @@ impl Start<'_> {
         self.flow = Some(Box::new(Flow { table: Arc::clone(&table), flow, method, binding, claims, flows }));
         Ok(table)
     }
+}
+
+fn halves(bytes: [u8; 32]) -> [[u8; 16]; 2] {
+    std::array::from_fn(|half| std::array::from_fn(|at| bytes[half * 16 + at]))
 }

@@ -1,18 +1,20 @@
 //! The table: what a running handler has asked, and what it already knows.
 
+mod guards;
+
 use std::borrow::Cow;
 use std::fmt;
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use roundtrip_core::round::{Answer, Found, Journal, Kind, Question};
-use roundtrip_core::seal::{Digest, FlowId};
+use roundtrip_core::round::{Found, Journal, Kind, Pin, PinKey, Question, Settled, read_responses};
+use roundtrip_core::seal::FlowId;
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject, InputRequest};
+use serde_json::value::RawValue;
 
+use self::guards::{Parked, StepGuard};
 use super::error::AskError;
 use super::line::Questions;
 use super::trace::Trace;
@@ -36,7 +38,7 @@ struct Inner {
     /// The keys of questions that went out and have no answer, and why.
     unanswered: Vec<(Cow<'static, str>, String)>,
     /// Answers that came with the request, for handlers that take them by key alone.
-    unasked: Vec<(String, String)>,
+    unasked: Option<Box<RawValue>>,
     by_key_alone: bool,
     /// The keys of steps that are running.
     running: Vec<String>,
@@ -76,7 +78,7 @@ impl Inner {
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) key: Cow<'static, str>,
-    pub(crate) pin: Digest,
+    pub(crate) pin: Pin,
     pub(crate) request: InputRequest,
     pub(crate) valid_for: Option<Duration>,
     /// A future waits for it. By hand nothing waits: the round ends where the handler returns.
@@ -99,7 +101,6 @@ impl Table {
     pub(crate) fn new(
         (flow, round): (FlowId, u32),
         journal: Journal,
-        unasked: Vec<(String, String)>,
         (capabilities, questions): (ClientCapabilities, Questions),
         (traffic, trace): (&Arc<Traffic>, Option<&Arc<Trace>>),
     ) -> Self {
@@ -109,7 +110,7 @@ impl Table {
             journal,
             asked: Vec::new(),
             unanswered: Vec::new(),
-            unasked,
+            unasked: None,
             by_key_alone: false,
             running: Vec::new(),
             parked: Vec::new(),
@@ -160,33 +161,31 @@ impl Table {
         !self.goes_out() && self.traffic.is_moving()
     }
 
-    /// Inline: the answer to a question, or the question on the table. A key is used once a run.
-    pub(crate) fn ask(
+    /// Inline: what `read` makes of the answer to a question, or the question on the table. A key is used once a run.
+    pub(crate) fn ask<T>(
         &self,
         question: &Question,
         valid_for: Option<Duration>,
-    ) -> Result<Option<Answer>, AskError> {
-        let (key, pin) = (&question.key, question.pin());
+        read: impl FnOnce(&Settled<'_>) -> T,
+    ) -> Result<Option<T>, AskError> {
+        let key = &question.key;
         self.traced(key);
         let mut inner = self.open()?;
         if inner.uses(key) {
             return Err(inner.twice(key));
         }
+        let pin = inner.journal.pin(question);
         let mut problem = None;
         if let Some(found) = inner.journal.find(key) {
             if found.used {
                 return Err(inner.twice(key));
             }
-            // Another question under a kept key: its answer does not count, all others do (A6).
-            if matches!(found.kind, Kind::Given | Kind::Settled) && found.pin == pin {
-                let read = if found.kind == Kind::Settled { Answer::reread } else { Answer::read };
-                match read(question, found.value) {
-                    Ok(answer) => {
-                        inner.journal.settle(key);
-                        return Ok(Some(answer));
-                    }
-                    Err(unusable) => problem = Some(unusable.0),
-                }
+            let place = found.place;
+            match inner.journal.answer(place, question, pin) {
+                Ok(Some(answer)) => return Ok(Some(read(&answer))),
+                // Another question under a kept key: its answer does not count, all others do (A6).
+                Ok(None) => {}
+                Err(unusable) => problem = Some(unusable.0),
             }
             inner.journal.forget(key);
         }
@@ -203,34 +202,36 @@ impl Table {
         Ok(None)
     }
 
-    /// By hand: the answer to a question, if there is one that fits.
-    pub(crate) fn look_up(&self, question: &Question) -> Result<Option<Answer>, AskError> {
-        let (key, pin) = (&question.key, question.pin());
+    /// By hand: what `read` makes of the answer to a question, if there is one that fits.
+    pub(crate) fn look_up<T>(
+        &self,
+        question: &Question,
+        read: impl FnOnce(&Settled<'_>) -> Option<T>,
+    ) -> Result<Option<T>, AskError> {
+        let key = &question.key;
         let mut inner = self.open()?;
+        let pin = inner.journal.pin(question);
         if inner.by_key_alone && inner.journal.peek(key).is_none() {
-            let given = inner.unasked.iter().find(|(name, _)| name == key).map(|(_, answer)| answer.clone());
-            if let Some(answer) = given {
-                inner.journal.remember(Kind::Given, key, Some(pin), &answer);
+            let Inner { journal, unasked, .. } = &mut *inner;
+            let given = unasked.as_deref().and_then(|raw| read_responses(raw).ok()).unwrap_or_default();
+            if let Some((_, answer)) = given.iter().find(|(name, _)| name == key) {
+                journal.remember(Kind::Given, key, Some(pin), answer.get());
             }
         }
-        let Some(found) = inner.journal.peek(key) else { return Ok(None) };
-        if !matches!(found.kind, Kind::Given | Kind::Settled) || found.pin != pin {
-            return Ok(None);
-        }
-        let Ok(answer) = Answer::read(question, found.value) else { return Ok(None) };
-        inner.journal.settle(key);
-        Ok(Some(answer))
+        let Some(place) = inner.journal.peek(key).map(|found| found.place) else { return Ok(None) };
+        Ok(inner.journal.answer(place, question, pin).ok().flatten().and_then(|answer| read(&answer)))
     }
 
     /// By hand: puts a question on the table, whatever has been answered.
     pub(crate) fn put(&self, question: &Question) -> Result<(), AskError> {
-        let (key, pin) = (&question.key, question.pin());
+        let key = &question.key;
         let mut inner = self.open()?;
         if inner.uses(key) {
             return Err(inner.twice(key));
         }
-        let given = inner.journal.peek(key).filter(|found| found.kind == Kind::Given && found.pin == pin);
-        let problem = given.and_then(|found| Answer::read(question, found.value).err());
+        let pin = inner.journal.pin(question);
+        let place = inner.journal.peek(key).map(|found| found.place);
+        let problem = place.and_then(|place| inner.journal.answer(place, question, pin).err());
         inner.journal.forget(key);
         let request = self.request(question, problem.as_ref().map(|unusable| unusable.0.as_str()))?;
         inner.asked.push(Asked { key: key.clone(), pin, request, valid_for: None, waits: false });
@@ -365,6 +366,11 @@ impl Table {
         self.lock().journal.state().map(str::to_owned)
     }
 
+    /// Keeps the answers that came with the request, for a handler that may take them by key alone.
+    pub(crate) fn keep_unasked(&self, responses: Option<&RawValue>) {
+        self.lock().unasked = responses.map(RawValue::to_owned);
+    }
+
     pub(crate) fn by_key_alone(&self) {
         self.lock().by_key_alone = true;
     }
@@ -397,7 +403,9 @@ impl Table {
 
     fn end(mut inner: MutexGuard<'_, Inner>) -> Suspended {
         inner.closed = true;
-        let journal = std::mem::take(&mut inner.journal);
+        // What is left behind is never asked against, for the table is closed.
+        let left = Journal::new(PinKey::new([0; PinKey::LEN]));
+        let journal = std::mem::replace(&mut inner.journal, left);
         let stateless = inner.by_key_alone && journal.is_empty();
         let (asked, misuse) = (std::mem::take(&mut inner.asked), inner.misuse.take());
         let suspended = Suspended { journal, asked, misuse, stateless };
@@ -433,68 +441,5 @@ impl fmt::Debug for Table {
             .field("flow", &self.flow())
             .field("round", &self.round())
             .finish_non_exhaustive()
-    }
-}
-
-/// A step that is running.
-#[derive(Debug)]
-pub(crate) struct StepGuard {
-    table: Arc<Table>,
-    key: String,
-}
-
-impl StepGuard {
-    /// Polls the step, in which nothing can be asked meanwhile.
-    pub(crate) async fn run<F: Future>(&self, effect: F) -> F::Output {
-        let mut effect = pin!(effect);
-        poll_fn(|cx| {
-            let _stepping = Stepping::begin(&self.table);
-            effect.as_mut().poll(cx)
-        })
-        .await
-    }
-}
-
-impl Drop for StepGuard {
-    fn drop(&mut self) {
-        let mut inner = self.table.lock();
-        remove(&mut inner.running, &self.key);
-        Table::stir(inner);
-    }
-}
-
-/// A step that is being polled, on this thread.
-struct Stepping<'a>(&'a Table, ThreadId);
-
-impl<'a> Stepping<'a> {
-    fn begin(table: &'a Table) -> Self {
-        let thread = thread::current().id();
-        table.lock().stepping.push(thread);
-        Self(table, thread)
-    }
-}
-
-impl Drop for Stepping<'_> {
-    fn drop(&mut self) {
-        remove(&mut self.0.lock().stepping, &self.1);
-    }
-}
-
-/// A handler that stands where it wants to go on elsewhere, or later.
-#[derive(Debug)]
-pub(crate) struct Parked {
-    table: Arc<Table>,
-    key: String,
-}
-
-impl Drop for Parked {
-    fn drop(&mut self) {
-        remove(&mut self.table.lock().parked, &self.key);
-    }
-}
-
-fn remove<T: PartialEq>(list: &mut Vec<T>, item: &T) {
-    if let Some(index) = list.iter().position(|other| other == item) {
-        list.swap_remove(index);
     }
 }

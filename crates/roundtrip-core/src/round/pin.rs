@@ -1,0 +1,72 @@
+//! What an answer is pinned to.
+//!
+//! A pin is a keyed digest: SipHash-2-4 under a secret that each flow draws for itself and keeps inside the seal. Who
+//! writes a part of a question, a stranger's name or price in it, must not be able to prepare two wordings that pass
+//! for each other, so that consent to the one is taken for consent to the other. Without the secret, eight bytes
+//! leave them one chance in 2⁶⁴ for each attempt at a whole flow, and nothing to work on at home.
+
+use std::fmt;
+use std::hash::Hasher as _;
+
+use siphasher::sip::SipHasher24;
+
+/// The secret of a flow's pins. It never leaves the seal, and is not shown.
+#[derive(Clone)]
+pub struct PinKey([u8; Self::LEN]);
+
+impl PinKey {
+    /// How many bytes it has.
+    pub const LEN: usize = 16;
+
+    /// A secret of random bytes: whoever calls must have drawn them from a cryptographic source.
+    pub const fn new(random: [u8; Self::LEN]) -> Self {
+        Self(random)
+    }
+
+    /// Its bytes, to be sealed.
+    pub(super) const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// The pin of a kind of question, something of fixed length about it, and something of any length.
+    pub(super) fn pin(&self, kind: u8, head: [u8; 15], tail: &[u8]) -> Pin {
+        // Whole words first: that is what the hash is quick with.
+        let mut words = [kind; 16];
+        words[1..].copy_from_slice(&head);
+        let mut hash = SipHasher24::new_with_key(&self.0);
+        hash.write(&words);
+        hash.write(tail);
+        Pin(hash.finish().to_le_bytes())
+    }
+}
+
+impl fmt::Debug for PinKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PinKey")
+    }
+}
+
+/// A keyed digest of a question. Only pins of one flow can be compared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pin([u8; Self::LEN]);
+
+impl Pin {
+    /// How many bytes a pin has.
+    pub const LEN: usize = 8;
+
+    /// A pin read from where it was kept.
+    pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
