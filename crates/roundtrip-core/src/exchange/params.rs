@@ -1,6 +1,7 @@
 //! The parameters of a request, `_meta` left out.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -75,8 +76,10 @@ impl<'de> Deserialize<'de> for Params {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
                 let mut params = Params::default();
+                // Not looked up one by one: there may be as many as fit into a hostile message.
+                let mut names = HashSet::new();
                 while let Some((name, value)) = map.next_entry::<String, Raw>()? {
-                    if params.get(&name).is_some() {
+                    if !names.insert(name.clone()) {
                         return Err(de::Error::custom(format!("two parameters are named `{name}`")));
                     }
                     params.0.push((name.into(), value));

@@ -148,5 +148,7 @@ fn elicited(json: &str) -> Result<Answer, Unusable> {
 fn unlike(wanted: &str, error: &serde_json::Error) -> Unusable {
     let error = error.to_string();
     let error = error.rsplit_once(" at line ").map_or(error.as_str(), |(error, _)| error);
+    // The error quotes what came, which may be as long as a message: whoever is asked again has to read this.
+    let error: String = error.chars().take(200).collect();
     Unusable(format!("{wanted} was asked for: {error}"))
 }

@@ -14,7 +14,7 @@ use crate::legacy::server::{Arrival, Reply, SESSION};
 impl Http {
     /// Whether what is not a request names a session. Without one it belongs to no era.
     pub(super) fn knows_session(&self, parts: &Parts) -> bool {
-        self.settings.old.is_open() && parts.headers.contains_key(SESSION)
+        self.settings.old.knows(&parts.headers)
     }
 
     /// A message of an old revision.
@@ -51,6 +51,7 @@ impl Http {
             principal: self.principal_of(parts),
             extensions: std::mem::take(&mut parts.extensions),
             headers: &parts.headers,
+            json: accepts != Accepts::Stream,
             streams: accepts != Accepts::Json,
             keep_alive: self.http_limits().keep_alive,
         }
@@ -73,6 +74,7 @@ fn rendered(reply: Reply) -> Response<Body> {
 }
 
 fn not_here() -> Response<Body> {
-    let why = "this endpoint takes POST alone: streams are opened by subscriptions/listen, and there are no sessions";
+    let why = "this endpoint takes POST: streams are opened by subscriptions/listen; GET and DELETE are for sessions of \
+               earlier revisions, named by mcp-session-id";
     refuse_with(StatusCode::METHOD_NOT_ALLOWED, None, &ErrorObject::invalid_request(why))
 }

@@ -69,6 +69,8 @@ pub(super) fn within_revision(
     mut capabilities: ClientCapabilities,
     version: ProtocolVersion,
 ) -> ClientCapabilities {
+    capabilities.experimental.clear();
+    capabilities.extensions.clear();
     if version < ProtocolVersion::V2025_06_18 {
         capabilities.elicitation = None;
     }

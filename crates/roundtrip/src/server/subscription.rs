@@ -28,6 +28,8 @@ pub(crate) struct Hub(Mutex<Listeners>);
 struct Listeners {
     next: u64,
     open: HashMap<u64, Arc<Subscriber>>,
+    /// How many of them have a tag. Those without belong to something that is bounded itself.
+    tagged: usize,
     limit: usize,
     closed: bool,
 }
@@ -70,7 +72,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Hub {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(Listeners { next: 0, open: HashMap::new(), limit: usize::MAX, closed: false }))
+        Self(Mutex::new(Listeners {
+            next: 0,
+            open: HashMap::new(),
+            tagged: 0,
+            limit: usize::MAX,
+            closed: false,
+        }))
     }
 
     pub(crate) fn limit(&self, limit: usize) {
@@ -87,9 +95,10 @@ impl Hub {
             return Err(too_many("params.notifications.resourceSubscriptions"));
         }
         let mut listeners = lock(&self.0);
-        if listeners.open.len() >= listeners.limit {
+        if tag.is_some() && listeners.tagged >= listeners.limit {
             return Err(ErrorObject::new(BUSY, "too many open subscriptions: close one, or try again later"));
         }
+        listeners.tagged += usize::from(tag.is_some());
         let key = listeners.next;
         listeners.next += 1;
         let due = Due { filter, acknowledged: tag.is_none(), closed: listeners.closed, ..Due::default() };
@@ -235,7 +244,9 @@ impl Subscriber {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        lock(&self.hub.0).open.remove(&self.key);
+        let mut listeners = lock(&self.hub.0);
+        listeners.open.remove(&self.key);
+        listeners.tagged -= usize::from(self.subscriber.tag.is_some());
     }
 }
 

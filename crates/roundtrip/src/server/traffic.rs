@@ -38,6 +38,11 @@ impl Traffic {
         self.running.load(Ordering::Relaxed) > self.limits.concurrent_calls
     }
 
+    /// How many calls may run at once.
+    pub(crate) fn most(&self) -> usize {
+        self.limits.concurrent_calls
+    }
+
     /// Whether work that can move to another instance had better do so (A8).
     pub(crate) fn is_moving(&self) -> bool {
         self.draining.load(Ordering::Relaxed) || self.running.load(Ordering::Relaxed) > self.limits.shed_above

@@ -41,13 +41,20 @@ impl Session<'_> {
     }
 }
 
+fn push(outgoing: &Outgoing, line: &[u8], weight: Weight) {
+    match weight {
+        Weight::Hint => outgoing.push_hint(line),
+        _ => outgoing.push(line),
+    }
+}
+
 /// Everything on one pipe.
 struct Lines(Arc<Outgoing>);
 
 impl Sink for Lines {
-    fn send(&self, mut message: Vec<u8>, _: Weight) {
+    fn send(&self, mut message: Vec<u8>, weight: Weight) {
         message.push(b'\n');
-        self.0.push(&message);
+        push(&self.0, &message, weight);
     }
 }
 
@@ -59,11 +66,11 @@ struct CallLines {
 }
 
 impl Sink for CallLines {
-    fn send(&self, mut message: Vec<u8>, _: Weight) {
+    fn send(&self, mut message: Vec<u8>, weight: Weight) {
         message.push(b'\n');
         let running = self.calls.running();
-        if running.contains_key(&self.id) {
-            self.outgoing.push(&message);
+        if weight == Weight::TakeBack || running.contains_key(&self.id) {
+            push(&self.outgoing, &message, weight);
         }
     }
 }

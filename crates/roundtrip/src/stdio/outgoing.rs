@@ -39,6 +39,13 @@ impl Outgoing {
         self.ready.notify_one();
     }
 
+    /// Adds a line that may be left out where the reader does not keep up.
+    pub(crate) fn push_hint(&self, line: &[u8]) {
+        if self.waiting().bytes.len() < HIGH_WATER {
+            self.push(line);
+        }
+    }
+
     /// Nothing more will come.
     pub(crate) fn close(&self) {
         self.waiting().closed = true;

@@ -73,6 +73,8 @@ pub async fn serve_lines(
     session.drain().await;
     session.outgoing.close();
     match writing.await {
+        // Whoever has hung up does not read on either.
+        Ok(Err(error)) if ended.is_ok() && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Ok(written) => ended.and(written),
         Err(_) => ended,
     }
@@ -143,7 +145,14 @@ impl Session<'_> {
             Ok(Message::Request(request)) => self.request(request, answers),
             Ok(Message::Notification(notification)) => self.notification(&notification),
             Ok(Message::Response(response)) => self.old.response(response),
-            Err(malformed) => refuse(answers, malformed.id.as_ref(), &malformed.error),
+            Err(malformed) => match self.old.batch(line) {
+                Some(messages) => {
+                    for message in messages {
+                        self.line(Line::Whole(message.get().as_bytes()), answers);
+                    }
+                }
+                None => refuse(answers, malformed.id.as_ref(), &malformed.error),
+            },
         }
     }
 
@@ -206,6 +215,7 @@ impl Session<'_> {
     /// Ends what is left: subscriptions at once, calls if they do not finish in time.
     async fn drain(&self) {
         self.calls.listen(None);
+        self.old.hang_up();
         self.calls.running().retain(|_, running| {
             if running.listening {
                 running.task.abort();

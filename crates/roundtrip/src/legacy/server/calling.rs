@@ -7,7 +7,7 @@ use std::time::Duration;
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     CallTool, CallToolResult, ClientRequest, ContentBlock, ErrorObject, InputRequiredResult, Method as _,
-    Request, RequestId, ServerResult,
+    ProtocolVersion, Request, RequestId, ServerResult,
 };
 use tokio::time::{Instant, sleep};
 
@@ -15,7 +15,7 @@ use super::desk::Desk;
 use super::session::{Session, answer};
 use super::sink::{Sink, Weight};
 use super::{question, translate};
-use crate::server::{AskError, Event, OpenLine, Outcome, Peer, Query, Questions};
+use crate::server::{AskError, Event, Listens, OpenLine, Outcome, Peer, Query, Questions};
 
 /// How often a question is asked again because its answer does not fit, and how often a handler that takes its rounds by
 /// hand is entered again (L2, L3).
@@ -63,21 +63,24 @@ impl Calling {
 
     async fn rounds(&mut self) -> Outcome {
         let mut desk = Desk::new(&self.session, &self.sink);
-        let (mut rounds, mut pause, begun) = (0, PAUSES.0, Instant::now());
+        let (mut rounds, mut pause, mut waiting) = (0, PAUSES.0, None::<Instant>);
         loop {
             let asks = match self.round(&mut desk).await? {
                 ServerResult::InputRequired(asks) => asks,
                 result => return Ok(result),
             };
+            // What the round has dropped on its way out nobody waits for.
+            desk.clear("nobody waits for the answer any more");
             let InputRequiredResult { input_requests, request_state, .. } = asks;
             let answers = if input_requests.is_empty() {
-                if begun.elapsed() > self.session.settings.answer_within {
+                if waiting.get_or_insert_with(Instant::now).elapsed() > self.session.settings.answer_within {
                     return self.fail("this call has not come to an end in time".to_owned());
                 }
                 sleep(pause).await;
                 pause = PAUSES.1.min(pause * 2);
                 None
             } else {
+                (pause, waiting) = (PAUSES.0, None);
                 rounds += 1;
                 if rounds > AGAIN {
                     return self.fail(format!("this call has asked {AGAIN} times without coming to an end"));
@@ -98,10 +101,13 @@ impl Calling {
         let mut call = {
             let text = translate::raw(&self.params)?;
             let request = ClientRequest::decode(&self.method, Some(text.as_ref()))?;
-            let questions = if self.session.can_be_asked {
-                Questions::GoOut(Arc::clone(&line))
-            } else {
-                Questions::CannotBePut(question::without_session)
+            let questions = match (self.session.can_be_asked, self.peer.listens) {
+                (true, Listens::Yes) => Questions::GoOut(Arc::clone(&line)),
+                (true, Listens::No) => Questions::CannotBePut(question::without_stream),
+                (false, _) if self.session.terms.version < ProtocolVersion::V2025_11_25 => {
+                    Questions::CannotBePut(question::without_session)
+                }
+                (false, _) => Questions::CannotBePut(question::without_session_but_pages),
             };
             let peer = Peer { questions, ..self.peer.clone() };
             self.session.endpoint.begin(self.id.clone(), &request, &peer)

@@ -5,9 +5,12 @@ use std::future::{pending, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use roundtrip_core::wire::{CancelledNotification, CancelledNotificationParams, NotificationMethod as _};
 use roundtrip_core::wire::{InputRequest, InputRequests, NotificationMeta, Raw, encode_notification};
+use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
@@ -27,6 +30,7 @@ struct Open {
     key: String,
     id: i64,
     reply: oneshot::Receiver<Reply>,
+    within: Duration,
     until: Instant,
 }
 
@@ -44,14 +48,24 @@ impl Desk {
 
     /// Puts a question to the client.
     pub(super) fn put(&mut self, key: &str, request: InputRequest) {
+        self.put_within(key, request, self.session.settings.answer_within);
+    }
+
+    fn put_within(&mut self, key: &str, request: InputRequest, within: Duration) {
         let (id, reply) = self.session.expect_reply();
-        let until = Instant::now() + self.session.settings.answer_within;
         match question::message(id, request, self.session.terms.version) {
             Ok(message) => self.sink.send(message, Weight::Must),
             // Nobody will answer what was not asked: whoever waits for it is told so.
             Err(error) => self.session.reply(id, Err(error)),
         }
-        self.open.push(Open { key: key.to_owned(), id, reply, until });
+        self.open.push(Open { key: key.to_owned(), id, reply, within, until: Instant::now() + within });
+    }
+
+    /// Takes back whatever is open.
+    pub(super) fn clear(&mut self, reason: &str) {
+        for open in std::mem::take(&mut self.open) {
+            self.cancel(open.id, reason);
+        }
     }
 
     /// Takes a question back.
@@ -70,7 +84,7 @@ impl Desk {
             reason: Some(reason.to_owned()),
         };
         if let Ok(message) = encode_notification(CancelledNotification::NAME, &params) {
-            self.sink.send(message, Weight::Must);
+            self.sink.send(message, Weight::TakeBack);
         }
     }
 
@@ -95,31 +109,33 @@ impl Desk {
             let index = self.open.iter().position(|open| open.until <= until).unwrap_or(0);
             let open = self.open.swap_remove(index);
             self.cancel(open.id, "this took too long");
-            let within = self.session.settings.answer_within;
-            return (open.key, Err(format!("nobody answered within {within:?}")));
+            return (open.key, Err(format!("nobody answered within {:?}", open.within)));
         };
         let open = self.open.swap_remove(index);
         let answer = match reply {
             Ok(Ok(result)) => Ok(result),
-            Ok(Err(error)) => Err(format!("the client answered with an error: {error}")),
+            Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("the session has ended".to_owned()),
         };
         (open.key, answer)
     }
 
-    /// Puts questions together, and waits for all of them.
+    /// Puts questions together, and waits for all of them. Answers that are none are left out: they are asked for again.
     pub(super) async fn ask_all(
         &mut self,
         questions: InputRequests,
     ) -> Result<BTreeMap<String, Raw>, (String, String)> {
+        // The round's state is sealed by now, and good for so long.
+        let within = self.session.settings.answer_within.min(self.session.endpoint.inner().flows.valid_for);
         for (key, request) in questions {
-            self.put(&key, request);
+            self.put_within(&key, request, within);
         }
         let mut answers = BTreeMap::new();
         while !self.is_empty() {
             let (key, answer) = self.next().await;
             match answer {
-                Ok(answer) => drop(answers.insert(key, answer)),
+                Ok(answer) if is_answer(&answer) => drop(answers.insert(key, answer)),
+                Ok(_) => {}
                 Err(reason) => return Err((key, reason)),
             }
         }
@@ -130,8 +146,17 @@ impl Desk {
 /// A call that ends takes its questions with it.
 impl Drop for Desk {
     fn drop(&mut self) {
-        for open in std::mem::take(&mut self.open) {
-            self.cancel(open.id, "the call has ended");
-        }
+        self.clear("the call has ended");
     }
+}
+
+/// Whether something can be an answer at all: a result, with an action that there is if it has any.
+fn is_answer(answer: &Raw) -> bool {
+    #[derive(Deserialize)]
+    struct Peek {
+        action: Option<Value>,
+    }
+    let known = |action: &Value| ["accept", "decline", "cancel"].iter().any(|known| action == known);
+    answer.get().starts_with('{')
+        && answer.to::<Peek>().is_ok_and(|peek| peek.action.as_ref().is_none_or(known))
 }

@@ -1,12 +1,15 @@
 //! Standard input and output: the pipe is the session.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use roundtrip_core::wire::{
     ErrorObject, INVALID_PARAMS, Notification, ProtocolVersion, Raw, Request, Response, peek_version,
 };
 
-use super::session::{Handled, Session, answer};
+use serde_json::value::RawValue;
+
+use super::session::{BATCH, Handled, Session, answer};
 use super::settings::{Handshake, Served};
 use super::sink::{Sink, Weight};
 use super::terms::Terms;
@@ -21,11 +24,18 @@ pub(crate) struct Pipe {
     endpoint: Endpoint,
     settings: Handshake,
     session: OnceLock<Arc<Session>>,
+    /// Whether the client is told of changes already.
+    listening: AtomicBool,
 }
 
 impl Pipe {
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
-        Self { endpoint: endpoint.clone(), settings: Handshake::of(endpoint), session: OnceLock::new() }
+        Self {
+            endpoint: endpoint.clone(),
+            settings: Handshake::of(endpoint),
+            session: OnceLock::new(),
+            listening: AtomicBool::new(false),
+        }
     }
 
     /// Whether a request that is not one of ours speaks an old revision: it says nothing of a new one.
@@ -73,7 +83,7 @@ impl Pipe {
         notification: &Notification<'_>,
         sink: &Arc<dyn Sink>,
     ) -> Option<Changes> {
-        if notification.method != INITIALIZED {
+        if notification.method != INITIALIZED || self.listening.swap(true, Ordering::Relaxed) {
             return None;
         }
         let subscription = self.session.get()?.subscription().ok()?;
@@ -83,6 +93,22 @@ impl Pipe {
                 sink.send(change, Weight::Hint);
             }
         }))
+    }
+
+    /// The messages of a line that holds several, which 2025-03-26 has and no other revision.
+    pub(crate) fn batch<'a>(&self, line: &'a [u8]) -> Option<Vec<&'a RawValue>> {
+        let version = self.session.get()?.terms.version;
+        let messages: Vec<&RawValue> = serde_json::from_slice(line).ok()?;
+        let fits = version == ProtocolVersion::V2025_03_26 && (1..=BATCH).contains(&messages.len());
+        // One that holds another is not a message, and would be taken apart for ever.
+        (fits && messages.iter().all(|message| !message.get().starts_with('['))).then_some(messages)
+    }
+
+    /// Nobody answers any more.
+    pub(crate) fn hang_up(&self) {
+        if let Some(session) = self.session.get() {
+            session.hang_up();
+        }
     }
 
     /// Takes a response of the client.

@@ -1,8 +1,9 @@
 //! Questions in the words of the old eras.
 
 use roundtrip_core::wire::{
-    ElicitRequestFormParams, ElicitRequestParams, ElicitSchema, ErrorObject, InputRequest,
-    LegacyTitledEnumSchema, PrimitiveSchemaDefinition, ProtocolVersion, RequestId, encode_request,
+    CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams, ElicitSchema, ErrorObject,
+    InputRequest, LegacyTitledEnumSchema, PrimitiveSchemaDefinition, ProtocolVersion, RequestId,
+    SamplingContent, SamplingMessage, encode_request,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -19,9 +20,11 @@ pub(super) fn message(
     let id = RequestId::Number(id);
     let method = question.method();
     match question {
-        InputRequest::Elicit(ElicitRequestParams::Form(form)) => encode(&id, method, &form_of(form, version)),
+        InputRequest::Elicit(ElicitRequestParams::Form(form)) => {
+            encode(&id, method, &form_of(form, version)?)
+        }
         InputRequest::Elicit(ElicitRequestParams::Url(_)) => encode(&id, method, &page(&question)?),
-        InputRequest::CreateMessage(params) => encode(&id, method, &params),
+        InputRequest::CreateMessage(params) => encode(&id, method, &messages_of(*params, version)),
         InputRequest::ListRoots(params) => encode(&id, method, &params),
     }
 }
@@ -32,13 +35,23 @@ fn encode(id: &RequestId, method: &str, params: &impl Serialize) -> Result<Vec<u
 }
 
 /// Before 2025-11-25 a form has no mode, and choices with titles are written in two lists.
-fn form_of(mut form: ElicitRequestFormParams, version: ProtocolVersion) -> ElicitRequestFormParams {
+fn form_of(
+    mut form: ElicitRequestFormParams,
+    version: ProtocolVersion,
+) -> Result<ElicitRequestFormParams, ErrorObject> {
     if version >= ProtocolVersion::V2025_11_25 {
-        return form;
+        return Ok(form);
     }
     form.mode = None;
     let mut schema = ElicitSchema::clone(&form.requested_schema);
-    for (_, field) in &mut schema.properties {
+    for (name, field) in &mut schema.properties {
+        if let PrimitiveSchemaDefinition::UntitledMultiSelect(_)
+        | PrimitiveSchemaDefinition::TitledMultiSelect(_) = field
+        {
+            return Err(ErrorObject::invalid_request(format!(
+                "revision {version} cannot ask for several choices at once, as `{name}` does"
+            )));
+        }
         if let PrimitiveSchemaDefinition::TitledSingleSelect(choice) = field {
             let (values, enum_names) =
                 std::mem::take(&mut choice.one_of).into_iter().map(|one| (one.value, one.title)).unzip();
@@ -52,7 +65,31 @@ fn form_of(mut form: ElicitRequestFormParams, version: ProtocolVersion) -> Elici
         }
     }
     form.requested_schema = schema.into();
-    form
+    Ok(form)
+}
+
+/// Before 2025-11-25 a message has one block of content: one with several is several messages.
+fn messages_of(
+    mut params: CreateMessageRequestParams,
+    version: ProtocolVersion,
+) -> CreateMessageRequestParams {
+    if version >= ProtocolVersion::V2025_11_25 {
+        return params;
+    }
+    let messages = std::mem::take(&mut params.messages).into_iter().flat_map(|message| {
+        let SamplingMessage { role, content, meta } = message;
+        let blocks = match content {
+            SamplingContent::One(block) => vec![block],
+            SamplingContent::Many(blocks) => blocks,
+        };
+        blocks.into_iter().map(move |block| SamplingMessage {
+            role,
+            content: SamplingContent::One(block),
+            meta: meta.clone(),
+        })
+    });
+    params.messages = messages.collect();
+    params
 }
 
 /// A visit to a web page has an id of its own in 2025-11-25.
@@ -66,17 +103,31 @@ fn page(question: &InputRequest) -> Result<Value, ErrorObject> {
     Ok(page)
 }
 
-/// What a caller without a session is told when it would have to be asked (L4). A web page can still be named: that is
-/// the one question that 2025-11-25 can put into an error.
-pub(super) fn without_session(question: &InputRequest) -> ErrorObject {
-    if let InputRequest::Elicit(ElicitRequestParams::Url(_)) = question
-        && let Ok(page) = page(question)
-    {
-        let why = "this needs a visit to a web page first: make it and call again, or call with revision 2026-07-28 or \
-                   in a session";
-        return ErrorObject::new(URL_ELICITATION_REQUIRED, why).with_data(json!({ "elicitations": [page] }));
-    }
+/// What a caller without a session is told when it would have to be asked (L4).
+pub(super) fn without_session(_: &InputRequest) -> ErrorObject {
     ErrorObject::invalid_request(
         "this call has a question to ask, and there is no way to ask it: call with revision 2026-07-28, or in a session",
+    )
+}
+
+/// The same for 2025-11-25, in which a web page is the one question that can be put into an error.
+pub(super) fn without_session_but_pages(question: &InputRequest) -> ErrorObject {
+    match question {
+        InputRequest::Elicit(ElicitRequestParams::Url(_)) => match page(question) {
+            Ok(page) => {
+                let why = "this needs a visit to a web page first: make it and call again, or call with revision \
+                           2026-07-28 or in a session";
+                ErrorObject::new(URL_ELICITATION_REQUIRED, why).with_data(json!({ "elicitations": [page] }))
+            }
+            Err(error) => error,
+        },
+        other => without_session(other),
+    }
+}
+
+/// What a client is told that takes no stream, on which it could be asked.
+pub(super) fn without_stream(_: &InputRequest) -> ErrorObject {
+    ErrorObject::invalid_request(
+        "this call has a question to ask, which needs a stream: accept text/event-stream as well",
     )
 }

@@ -25,6 +25,12 @@ use crate::server::{Endpoint, Peer, Subscription, random};
 /// What a client answers to a request of ours.
 pub(super) type Reply = Result<Raw, ErrorObject>;
 
+/// The most messages in one batch.
+pub(super) const BATCH: usize = 100;
+
+/// How long the URI of a resource may be that is to be watched: a session keeps it.
+const LONGEST_URI: usize = 8 * 1024;
+
 /// One client of the old eras.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -98,12 +104,12 @@ impl Session {
     ) -> Handled {
         let outcome = match &*request.method {
             PING => Ok(()),
-            SET_LEVEL => self.set_level(request.params),
-            SUBSCRIBE => self.watch(request.params),
+            SET_LEVEL if self.endpoint.capabilities().logging.is_some() => self.set_level(request.params),
+            SUBSCRIBE if self.endpoint.capabilities().resources.is_some() => self.watch(request.params),
             UNSUBSCRIBE => self.unwatch(request.params),
             INITIALIZE => Err(ErrorObject::invalid_request("this session has been initialized already")),
-            modern @ (Discover::NAME | SubscriptionsListen::NAME) => {
-                Err(ErrorObject::method_not_found(modern))
+            unknown @ (Discover::NAME | SubscriptionsListen::NAME | SET_LEVEL | SUBSCRIBE) => {
+                Err(ErrorObject::method_not_found(unknown))
             }
             _ => {
                 let params = self.terms.modern(request.params, Some(*lock(&self.level)));
@@ -129,6 +135,11 @@ impl Session {
 
     pub(super) fn forget_reply(&self, id: i64) {
         lock(&self.waiting).remove(&id);
+    }
+
+    /// There will be no more replies: whoever waits for one is told so.
+    pub(super) fn hang_up(&self) {
+        lock(&self.waiting).clear();
     }
 
     /// Hands a reply to whoever waits for it.
@@ -169,6 +180,11 @@ impl Session {
             ));
         }
         let uri = uri_of(params)?;
+        if uri.len() > LONGEST_URI {
+            return Err(ErrorObject::invalid_params(format!(
+                "params.uri: at most {LONGEST_URI} bytes to be watched"
+            )));
+        }
         self.subscription()?.watch(&uri)
     }
 

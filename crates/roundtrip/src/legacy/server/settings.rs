@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::server::{Endpoint, Server};
 
+/// As long as anything lasts: longer, and adding it to a clock might overflow.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// How clients of the handshake eras are served: those that speak 2025-11-25 or an earlier revision and begin with
 /// `initialize`. The same handlers serve them, on the same endpoint.
 ///
@@ -74,13 +77,14 @@ impl Handshake {
     /// How long a session over HTTP lasts without a request and without an open stream; calls that still run then end
     /// with it. The default is 30 minutes.
     pub fn idle_for(mut self, duration: Duration) -> Self {
-        self.idle_for = duration;
+        self.idle_for = duration.min(YEAR);
         self
     }
 
-    /// How long a question waits for its answer. The default is ten minutes.
+    /// How long a question waits for its answer. The default is ten minutes. Handlers that take their rounds by hand have
+    /// their state sealed meanwhile: for them [`Server::answer_within`] holds as well.
     pub fn answer_within(mut self, duration: Duration) -> Self {
-        self.answer_within = duration;
+        self.answer_within = duration.min(YEAR);
         self
     }
 

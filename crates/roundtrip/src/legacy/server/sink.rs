@@ -5,8 +5,12 @@
 pub(crate) enum Weight {
     /// Progress and logs.
     Hint,
-    /// Questions and answers.
+    /// Questions.
     Must,
+    /// What takes a question back. It is sent even where the call itself may say nothing more.
+    TakeBack,
+    /// The answer.
+    Answer,
 }
 
 /// Takes whole JSON-RPC messages on their way to the client.

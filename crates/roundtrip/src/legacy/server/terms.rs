@@ -14,6 +14,9 @@ use crate::legacy::handshake::{
 };
 use crate::server::Endpoint;
 
+/// How much a client may say of itself.
+const LARGEST: usize = 16 * 1024;
+
 /// What an old client has said of itself, which a modern one says in every request.
 #[derive(Debug, Clone)]
 pub(super) struct Terms {
@@ -35,6 +38,11 @@ impl Terms {
         params: Option<&RawValue>,
         oldest: ProtocolVersion,
     ) -> Result<(Self, Raw), ErrorObject> {
+        if params.is_some_and(|params| params.get().len() > LARGEST) {
+            return Err(ErrorObject::invalid_params(format!(
+                "params: at most {LARGEST} bytes, which a session keeps"
+            )));
+        }
         let wanted: InitializeRequestParams<'_> = decode_params(params)?;
         let version =
             revision(&wanted.protocol_version).filter(|version| *version >= oldest).unwrap_or(NEWEST);

@@ -4,16 +4,12 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use roundtrip_core::error::BUSY;
+use http::{HeaderMap, StatusCode};
 use roundtrip_core::wire::{
     CancelledNotification, CancelledNotificationParams, ErrorObject, Message, NotificationMethod as _,
-    ProtocolVersion, Request, RequestId, UNSUPPORTED_PROTOCOL_VERSION, decode_params, encode_error,
-    peek_version,
+    ProtocolVersion, Request, RequestId, UNSUPPORTED_PROTOCOL_VERSION, decode_params, peek_version,
 };
-use serde_json::value::RawValue;
 
 use super::super::session::{Handled, Session, answer};
 use super::super::settings::{Handshake, Served};
@@ -21,20 +17,14 @@ use super::super::sink::{Sink, Weight};
 use super::super::terms::Terms;
 use super::connection::Resumable;
 use super::feed::{Abort, Feed, Owner};
-use super::sessions::{HttpSession, Sessions};
+use super::head::{
+    Arrival, LAST_EVENT, SESSION, UNSAID, VERSION, is_modern, place_of, session_id, stated_version,
+};
+use super::reply::{Refusal, Reply, events, failed, needs_session, no_session, not_allowed, refuse};
+use super::sessions::{HttpSession, Present, Sessions};
 use super::stream::{Finish, First, Stream};
 use crate::legacy::handshake::{INITIALIZE, refusal, revision};
-use crate::server::{Endpoint, Listens, Peer, Principal};
-
-/// Names a session, in requests and in the answer that begins it.
-pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-
-/// What a request that says nothing of its revision speaks (transports, "Protocol Version Header").
-const UNSAID: ProtocolVersion = ProtocolVersion::V2025_03_26;
-/// The most messages in one batch.
-const BATCH: usize = 100;
+use crate::server::{Endpoint, Peer};
 
 /// The old side of an HTTP endpoint.
 #[derive(Debug, Clone)]
@@ -44,38 +34,14 @@ pub(crate) struct Door {
     sessions: Arc<Sessions>,
 }
 
-/// What came in.
-#[derive(Debug)]
-pub(crate) struct Arrival<'a> {
-    pub(crate) headers: &'a HeaderMap,
-    /// What the HTTP stack in front attached to the request.
-    pub(crate) extensions: http::Extensions,
-    pub(crate) principal: Option<Principal>,
-    /// Whether the client takes a stream.
-    pub(crate) streams: bool,
-    pub(crate) keep_alive: Duration,
-}
-
-/// What goes out.
-#[derive(Debug)]
-pub(crate) enum Reply {
-    /// A status that says it all.
-    Bare(StatusCode),
-    /// One message.
-    Json(StatusCode, Vec<u8>),
-    /// The answer that begins a session, and its id.
-    Session(Vec<u8>, String),
-    /// Messages as they come.
-    Events(Box<Feed>),
-}
-
-/// A reply that says no.
-type Refusal = Reply;
-
 impl Door {
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
         let settings = Handshake::of(endpoint);
-        Self { endpoint: endpoint.clone(), settings, sessions: Sessions::new(settings) }
+        Self {
+            endpoint: endpoint.clone(),
+            settings,
+            sessions: Sessions::new(settings, endpoint.inner().flows.traffic.most()),
+        }
     }
 
     /// Whether the server's author wants any of this.
@@ -89,8 +55,13 @@ impl Door {
             Some(version) => version.to_str().is_ok_and(|version| revision(version).is_some()),
             None => true,
         };
-        peek_version(request.params).is_none()
-            && (request.method == INITIALIZE || self.is_open() && (headers.contains_key(SESSION) || old()))
+        let ours = request.method == INITIALIZE || self.is_open() && (headers.contains_key(SESSION) || old());
+        ours && peek_version(request.params).is_none() && !is_modern(headers)
+    }
+
+    /// Whether what is not a request names a session, and does not say that it knows better.
+    pub(crate) fn knows(&self, headers: &HeaderMap) -> bool {
+        self.is_open() && headers.contains_key(SESSION) && !is_modern(headers)
     }
 
     /// Takes a message, or a batch of them.
@@ -98,7 +69,7 @@ impl Door {
         let posted = async {
             let version = stated_version(arrival.headers)?;
             if bytes.trim_ascii_start().starts_with(b"[") {
-                return self.batch(&arrival, bytes).await;
+                return self.batch(&arrival, bytes);
             }
             let message = Message::decode(bytes).map_err(|malformed| {
                 refuse(StatusCode::BAD_REQUEST, malformed.id.as_ref(), &malformed.error)
@@ -125,6 +96,7 @@ impl Door {
     /// Opens the stream of what is said outside of any call, or goes on with one that broke off.
     pub(crate) fn get(&self, arrival: &Arrival<'_>) -> Reply {
         let opened = || {
+            stated_version(arrival.headers)?;
             let session = match self.session(arrival, None)? {
                 Some(session) => session,
                 None => return Err(not_allowed("without sessions there is nothing to listen to")),
@@ -145,7 +117,7 @@ impl Door {
             };
             // One that comes back has been told already how to.
             let primed = after.is_none() && can_resume(&session);
-            let owner = Owner::Session(session, changes);
+            let owner = Owner::Session { _present: Present::new(&session), changes };
             Ok(events(Feed::new(stream, after, primed, arrival.keep_alive, owner)))
         };
         opened().unwrap_or_else(|refused: Refusal| refused)
@@ -153,19 +125,23 @@ impl Door {
 
     /// Ends a session.
     pub(crate) fn delete(&self, arrival: &Arrival<'_>) -> Reply {
-        let ended = || match (self.settings.served, session_id(arrival.headers)?) {
-            (Served::Sessions, Some(id)) if self.sessions.end(id, arrival.principal.as_ref()) => {
-                Ok(Reply::Bare(StatusCode::NO_CONTENT))
+        let ended = || {
+            stated_version(arrival.headers)?;
+            if self.settings.served != Served::Sessions {
+                return Err(not_allowed("there are no sessions to end"));
             }
-            (Served::Sessions, Some(_)) => Err(no_session(None)),
-            (Served::Sessions, None) => Err(needs_session(None)),
-            _ => Err(not_allowed("there are no sessions to end")),
+            let id = session_id(arrival.headers)?.unwrap_or_default();
+            if self.sessions.end(id, arrival.principal.as_ref()) {
+                Ok(Reply::Bare(StatusCode::NO_CONTENT))
+            } else {
+                Err(no_session(None))
+            }
         };
         ended().unwrap_or_else(|refused: Refusal| refused)
     }
 
     /// The session a request belongs to; none where there are no sessions.
-    fn session(
+    pub(super) fn session(
         &self,
         arrival: &Arrival<'_>,
         id: Option<&RequestId>,
@@ -179,12 +155,14 @@ impl Door {
     }
 
     fn initialize(&self, arrival: &Arrival<'_>, request: &Request<'_>) -> Result<Reply, Refusal> {
+        // Whoever names a session that has ended is to begin anew, and to name none.
+        if arrival.headers.contains_key(SESSION) && self.session(arrival, Some(&request.id))?.is_some() {
+            let error = ErrorObject::invalid_request("this session has been initialized already");
+            return Err(failed(Some(&request.id), &error));
+        }
         let begun = || {
             if !self.is_open() {
                 return Err(refusal(request.params));
-            }
-            if self.settings.served == Served::Sessions && arrival.headers.contains_key(SESSION) {
-                return Err(ErrorObject::invalid_request("this session has been initialized already"));
             }
             let (terms, agreed) = Terms::agree(&self.endpoint, request.params, UNSAID)?;
             let id = match self.settings.served {
@@ -216,16 +194,18 @@ impl Door {
         let stream = session.stream();
         let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
         let mut call = match session.session.request(request, &peer(arrival, session, &stream), &sink) {
-            Handled::Now(answer) => return Ok(Reply::Json(StatusCode::OK, answer)),
+            Handled::Now(answer) => return Ok(whole(arrival, answer)),
             Handled::Call(call) => call,
         };
-        session.reserve(&request.id).map_err(|error| failed(Some(&request.id), &error))?;
-        let finish = Finish(Arc::clone(&stream));
+        session
+            .reserve(&request.id, stream.number, weight(request))
+            .map_err(|error| failed(Some(&request.id), &error))?;
+        let (finish, present) = (Finish(Arc::clone(&stream)), Present::new(session));
         // Most calls are done at the first poll, and those need no task.
         match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => {
                 session.release(&request.id);
-                stream.send(answer, Weight::Must);
+                stream.send(answer, Weight::Answer);
                 drop(finish);
             }
             Poll::Pending => session.spawn(&request.id, Arc::new(finish), call),
@@ -233,10 +213,11 @@ impl Door {
         match first(&stream, arrival).await {
             Some(First::Answer(answer)) => {
                 session.forget_stream(stream.number);
-                Ok(Reply::Json(StatusCode::OK, answer))
+                Ok(whole(arrival, answer))
             }
             _ => {
-                let owner = Owner::Session(Arc::clone(session), None);
+                session.keep_stream(&stream);
+                let owner = Owner::Session { _present: present, changes: None };
                 Ok(events(Feed::new(stream, Some(0), can_resume(session), arrival.keep_alive, owner)))
             }
         }
@@ -255,21 +236,21 @@ impl Door {
         let peer = Peer {
             principal: arrival.principal.clone(),
             extensions: arrival.extensions.clone(),
-            listens: listens(arrival),
+            listens: arrival.listens(),
             ..Peer::default()
         };
         let call = match session.request(request, &peer, &sink) {
-            Handled::Now(answer) => return Ok(Reply::Json(StatusCode::OK, answer)),
+            Handled::Now(answer) => return Ok(whole(arrival, answer)),
             Handled::Call(call) => call,
         };
         let finish = Finish(Arc::clone(&stream));
         let task = tokio::spawn(async move {
             let answer = call.await;
-            finish.0.send(answer, Weight::Must);
+            finish.0.send(answer, Weight::Answer);
         });
         let abort = Abort(task.abort_handle());
         match first(&stream, arrival).await {
-            Some(First::Answer(answer)) => Ok(Reply::Json(StatusCode::OK, answer)),
+            Some(First::Answer(answer)) => Ok(whole(arrival, answer)),
             _ => Ok(events(Feed::new(
                 stream,
                 Some(0),
@@ -279,53 +260,10 @@ impl Door {
             ))),
         }
     }
-
-    /// Several messages at once, which 2025-03-26 has and no other revision.
-    async fn batch(&self, arrival: &Arrival<'_>, bytes: &[u8]) -> Result<Reply, Refusal> {
-        let wrong =
-            |why: &'static str| refuse(StatusCode::BAD_REQUEST, None, &ErrorObject::invalid_request(why));
-        let session = self.session(arrival, None)?.filter(|session| session.session.terms.version == UNSAID);
-        let Some(session) = session else {
-            return Err(wrong("this revision has no batches: send one message"));
-        };
-        let messages: Vec<&RawValue> =
-            serde_json::from_slice(bytes).map_err(|_| wrong("a batch is a list of messages"))?;
-        if messages.is_empty() || messages.len() > BATCH {
-            return Err(wrong("a batch has at least one message, and at most 100"));
-        }
-        let stream = session.stream();
-        let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
-        let finish = Arc::new(Finish(Arc::clone(&stream)));
-        let mut asked = false;
-        for message in messages {
-            match Message::decode(message.get().as_bytes()) {
-                Ok(Message::Request(request)) => {
-                    asked = true;
-                    match session.session.request(&request, &peer(arrival, &session, &stream), &sink) {
-                        Handled::Now(answer) => stream.send(answer, Weight::Must),
-                        Handled::Call(call) => match session.reserve(&request.id) {
-                            Ok(()) => session.spawn(&request.id, Arc::clone(&finish), call),
-                            Err(error) => {
-                                stream.send(answer(&request.id, Err::<(), _>(error)), Weight::Must);
-                            }
-                        },
-                    }
-                }
-                Ok(other) => tell(&session, other)?,
-                Err(_) => return Err(wrong("every entry of a batch is a message")),
-            }
-        }
-        drop(finish);
-        if !asked {
-            return Ok(Reply::Bare(StatusCode::ACCEPTED));
-        }
-        let owner = Owner::Session(session, None);
-        Ok(events(Feed::new(stream, Some(0), false, arrival.keep_alive, owner)))
-    }
 }
 
 /// Takes what wants no answer.
-fn tell(session: &HttpSession, message: Message<'_>) -> Result<(), Refusal> {
+pub(super) fn tell(session: &HttpSession, message: Message<'_>) -> Result<(), Refusal> {
     match message {
         Message::Notification(notification) if notification.method == CancelledNotification::NAME => {
             if let Ok(params) = decode_params::<CancelledNotificationParams>(notification.params) {
@@ -340,16 +278,28 @@ fn tell(session: &HttpSession, message: Message<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn peer(arrival: &Arrival<'_>, session: &HttpSession, stream: &Arc<Stream>) -> Peer {
-    let mut extensions = arrival.extensions.clone();
-    if can_resume(session) {
-        extensions.insert(Resumable(Arc::clone(stream)));
-    }
-    Peer { principal: arrival.principal.clone(), extensions, listens: listens(arrival), ..Peer::default() }
+/// How much of a session's allowance a call takes.
+pub(super) fn weight(request: &Request<'_>) -> usize {
+    request.params.map_or(0, |params| params.get().len())
 }
 
-fn listens(arrival: &Arrival<'_>) -> Listens {
-    if arrival.streams { Listens::Yes } else { Listens::No }
+/// An answer that is all there is, in the way the client takes it.
+fn whole(arrival: &Arrival<'_>, answer: Vec<u8>) -> Reply {
+    if arrival.json {
+        return Reply::Json(StatusCode::OK, answer);
+    }
+    let stream = Arc::new(Stream::new(1));
+    stream.send(answer, Weight::Answer);
+    stream.finish();
+    events(Feed::new(stream, Some(0), false, arrival.keep_alive, Owner::Nobody))
+}
+
+pub(super) fn peer(arrival: &Arrival<'_>, session: &HttpSession, stream: &Arc<Stream>) -> Peer {
+    let mut extensions = arrival.extensions.clone();
+    if can_resume(session) && arrival.streams {
+        extensions.insert(Resumable(Arc::clone(stream)));
+    }
+    Peer { principal: arrival.principal.clone(), extensions, listens: arrival.listens(), ..Peer::default() }
 }
 
 /// Whether a client knows how to come back: 2025-11-25 tells it how before anything else.
@@ -364,75 +314,4 @@ async fn first(stream: &Stream, arrival: &Arrival<'_>) -> Option<First> {
         return Some(first.await);
     }
     tokio::time::timeout(arrival.keep_alive, first).await.ok()
-}
-
-/// The revision a request says it speaks.
-fn stated_version(headers: &HeaderMap) -> Result<Option<ProtocolVersion>, Refusal> {
-    let Some(stated) = headers.get(VERSION) else { return Ok(None) };
-    match stated.to_str().ok().and_then(revision).filter(|version| *version >= UNSAID) {
-        Some(version) => Ok(Some(version)),
-        None => {
-            let error = ErrorObject::invalid_request(
-                "mcp-protocol-version names no revision that is spoken here: say what `initialize` agreed on",
-            );
-            Err(refuse(StatusCode::BAD_REQUEST, None, &error))
-        }
-    }
-}
-
-/// The id a request names its session by. Two are none.
-fn session_id(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
-    let mut ids = headers.get_all(SESSION).iter();
-    match (ids.next(), ids.next()) {
-        (None, _) => Ok(None),
-        (Some(id), None) => id.to_str().map(Some).map_err(|_| no_session(None)),
-        (Some(_), Some(_)) => Err(no_session(None)),
-    }
-}
-
-/// Where a client left off.
-fn place_of(session: &HttpSession, event: &HeaderValue) -> Result<(Arc<Stream>, Option<u64>), Refusal> {
-    let place = event.to_str().ok().and_then(|event| {
-        let (stream, event) = event.split_once('-')?;
-        Some((session.find_stream(stream.parse().ok()?)?, event.parse().ok()?))
-    });
-    let (stream, event) = place.ok_or_else(|| {
-        let error =
-            ErrorObject::invalid_request("there is no stream of this session to go on with from this event");
-        refuse(StatusCode::BAD_REQUEST, None, &error)
-    })?;
-    Ok((stream, Some(event)))
-}
-
-fn needs_session(id: Option<&RequestId>) -> Refusal {
-    let error = ErrorObject::invalid_request(
-        "mcp-session-id is missing: begin with `initialize`, or speak revision 2026-07-28, which has no sessions",
-    );
-    refuse(StatusCode::BAD_REQUEST, id, &error)
-}
-
-fn no_session(id: Option<&RequestId>) -> Refusal {
-    let error =
-        ErrorObject::invalid_request("there is no such session, or no longer: begin anew with `initialize`");
-    refuse(StatusCode::NOT_FOUND, id, &error)
-}
-
-fn not_allowed(why: &'static str) -> Refusal {
-    refuse(StatusCode::METHOD_NOT_ALLOWED, None, &ErrorObject::invalid_request(why))
-}
-
-/// A request that came to nothing: an exchange of messages all the same, unless there is too much going on.
-fn failed(id: Option<&RequestId>, error: &ErrorObject) -> Refusal {
-    refuse(if error.code == BUSY { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }, id, error)
-}
-
-fn refuse(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Refusal {
-    tracing::debug!(%status, %error, "request refused");
-    let mut message = Vec::with_capacity(128);
-    encode_error(&mut message, id, error);
-    Reply::Json(status, message)
-}
-
-fn events(feed: Feed) -> Reply {
-    Reply::Events(Box::new(feed))
 }

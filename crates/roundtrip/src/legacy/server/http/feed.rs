@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, Sleep};
 
 use super::super::sink::{Sink as _, Weight};
-use super::sessions::HttpSession;
+use super::sessions::Present;
 use super::stream::{Reader, Stream};
 use crate::server::Subscription;
 
@@ -31,7 +31,9 @@ pub(crate) struct Feed {
 /// Whose stream it is.
 pub(super) enum Owner {
     /// A session's: the stream outlives the connection. The session is not idle meanwhile.
-    Session(Arc<HttpSession>, Option<Arc<Subscription>>),
+    Session { _present: Present, changes: Option<Arc<Subscription>> },
+    /// Nobody's: all of it is there.
+    Nobody,
     /// A single call's, which ends with its connection.
     Call { _ends: Abort },
 }
@@ -60,21 +62,32 @@ impl Feed {
         if primed {
             stream.prime(&reader, &mut buffer);
         }
-        if let Owner::Session(session, _) = &owner {
-            session.reader_comes();
-        }
         let keep_alive = Box::pin(tokio::time::sleep(every));
         Self { stream, reader, buffer, ended: false, every, keep_alive, owner }
     }
 
-    /// Takes what is to be told outside of any call.
-    fn listen(&self, cx: &mut Context<'_>) {
-        let Owner::Session(_, Some(changes)) = &self.owner else { return };
-        if changes.poll_closed(cx).is_ready() {
+    /// Takes what is to be told outside of any call; whether there was something. Only the reader may: what wakes it is
+    /// kept in one place.
+    fn listen(&self, cx: &mut Context<'_>) -> bool {
+        let Owner::Session { changes: Some(changes), .. } = &self.owner else { return false };
+        if !self.stream.is_read_by(&self.reader) {
+            return false;
+        }
+        let mut any = changes.poll_closed(cx).is_ready();
+        if any {
             self.stream.finish();
         }
         while let Poll::Ready(change) = changes.poll_next(cx) {
             self.stream.send(change, Weight::Hint);
+            any = true;
+        }
+        any
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        match self.stream.poll_read(cx, &mut self.reader, &mut self.buffer) {
+            Poll::Pending if self.listen(cx) => self.stream.poll_read(cx, &mut self.reader, &mut self.buffer),
+            polled => polled,
         }
     }
 }
@@ -89,8 +102,7 @@ impl http_body::Body for Feed {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
         if !this.ended {
-            this.listen(cx);
-            match this.stream.poll_read(cx, &mut this.reader, &mut this.buffer) {
+            match this.poll_read(cx) {
                 Poll::Ready(more) => this.ended = !more,
                 Poll::Pending if this.buffer.is_empty() => {
                     if this.keep_alive.as_mut().poll(cx).is_pending() {
@@ -106,14 +118,6 @@ impl http_body::Body for Feed {
         }
         this.keep_alive.as_mut().reset(Instant::now() + this.every);
         Poll::Ready(Some(Ok(Frame::data(Bytes::from(std::mem::take(&mut this.buffer))))))
-    }
-}
-
-impl Drop for Feed {
-    fn drop(&mut self) {
-        if let Owner::Session(session, _) = &self.owner {
-            session.reader_goes();
-        }
     }
 }
 

@@ -1,11 +1,16 @@
 //! Streamable HTTP as it was from 2025-03-26 to 2025-11-25: sessions, streams that can be resumed, and a stream of what
 //! is said outside of any call.
 
+mod batch;
 mod connection;
 mod door;
 mod feed;
+mod head;
+mod reply;
 mod sessions;
 mod stream;
 
 pub use connection::Connection;
-pub(crate) use door::{Arrival, Door, Reply, SESSION};
+pub(crate) use door::Door;
+pub(crate) use head::{Arrival, SESSION};
+pub(crate) use reply::Reply;

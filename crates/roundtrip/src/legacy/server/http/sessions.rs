@@ -1,6 +1,7 @@
 //! The sessions there are over HTTP (transports, "Session Management").
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -21,6 +22,10 @@ use crate::server::{Principal, random};
 const RUNNING: usize = 256;
 /// How many finished streams a session keeps for clients that have not read them, and how much of them in all.
 const KEPT: (usize, usize) = (16, 256 * 1024);
+/// The same for those that have not been read to their end. The newest is kept however large it is.
+const UNREAD: (usize, usize) = (64, 4 * 1024 * 1024);
+/// How much the running calls of one session may weigh, by their parameters.
+const WEIGHT: usize = 8 * 1024 * 1024;
 /// How long a session lasts that was begun and never used.
 const UNUSED: Duration = Duration::from_secs(60);
 
@@ -31,6 +36,9 @@ type Call = std::pin::Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 pub(super) struct Sessions {
     settings: Handshake,
     table: Mutex<Table>,
+    /// How many calls run in all sessions, and how many may: the other half is for those without.
+    running: Arc<AtomicUsize>,
+    most_running: usize,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +55,8 @@ pub(super) struct HttpSession {
     principal: Option<Principal>,
     /// What is told outside of any call.
     pub(super) standalone: Arc<Stream>,
+    running_in_all: Arc<AtomicUsize>,
+    most_running: usize,
     held: Mutex<Held>,
 }
 
@@ -57,9 +67,29 @@ struct Held {
     readers: usize,
     last_stream: u64,
     streams: BTreeMap<u64, Arc<Stream>>,
-    /// Calls by their id; those that have not been spawned yet have no task.
-    running: HashMap<RequestId, Option<AbortHandle>>,
+    running: HashMap<RequestId, Running>,
     ended: bool,
+}
+
+/// A call that runs.
+#[derive(Debug)]
+struct Running {
+    /// The number of its stream, which no other call has.
+    stream: u64,
+    weight: usize,
+    /// None before it has been spawned.
+    task: Option<AbortHandle>,
+    _counted: Counted,
+}
+
+/// One of the calls that may run at once, in all sessions.
+#[derive(Debug)]
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -68,8 +98,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Sessions {
-    pub(super) fn new(settings: Handshake) -> Arc<Self> {
-        Arc::new(Self { settings, table: Mutex::default() })
+    pub(super) fn new(settings: Handshake, concurrent_calls: usize) -> Arc<Self> {
+        let most_running = concurrent_calls.div_ceil(2);
+        Arc::new(Self { settings, table: Mutex::default(), running: Arc::default(), most_running })
     }
 
     /// Begins a session, and gives its id.
@@ -88,8 +119,17 @@ impl Sessions {
             running: HashMap::new(),
             ended: false,
         };
-        let session =
-            HttpSession { session, principal, standalone: Arc::new(Stream::new(0)), held: Mutex::new(held) };
+        let session = HttpSession {
+            session,
+            principal,
+            standalone: Arc::new(Stream::new(0)),
+            running_in_all: Arc::clone(&self.running),
+            most_running: self.most_running,
+            held: Mutex::new(held),
+        };
+        if lock(&self.table).open.len() >= self.settings.max_sessions {
+            self.expire();
+        }
         let mut table = lock(&self.table);
         if table.open.len() >= self.settings.max_sessions {
             return Err(ErrorObject::new(BUSY, "too many sessions: end one, or try again later"));
@@ -149,7 +189,8 @@ impl Sessions {
 async fn reap(sessions: Weak<Sessions>) {
     loop {
         let Some(next) = sessions.upgrade().and_then(|sessions| sessions.expire()) else { return };
-        sleep_until(next).await;
+        // Sessions that begin meanwhile may be the first to end.
+        sleep_until(next.min(Instant::now() + UNUSED)).await;
     }
 }
 
@@ -182,7 +223,7 @@ impl HttpSession {
     }
 
     /// A place for a call, before anything of it runs.
-    pub(super) fn reserve(&self, id: &RequestId) -> Result<(), ErrorObject> {
+    pub(super) fn reserve(&self, id: &RequestId, stream: u64, weight: usize) -> Result<(), ErrorObject> {
         let mut held = lock(&self.held);
         if held.ended {
             return Err(ErrorObject::invalid_request("the session has ended"));
@@ -190,13 +231,21 @@ impl HttpSession {
         if held.running.contains_key(id) {
             return Err(ErrorObject::invalid_request("a request of this id is still running"));
         }
-        if held.running.len() >= RUNNING {
+        let weighs: usize = held.running.values().map(|running| running.weight).sum();
+        if held.running.len() >= RUNNING || weighs + weight > WEIGHT {
             return Err(ErrorObject::new(
                 BUSY,
                 "too many calls at once in this session: wait for one to end",
             ));
         }
-        held.running.insert(id.clone(), None);
+        let counted = Counted(Arc::clone(&self.running_in_all));
+        if self.running_in_all.fetch_add(1, Ordering::Relaxed) >= self.most_running {
+            return Err(ErrorObject::new(
+                BUSY,
+                "the server is busy: too many calls at once; try again later",
+            ));
+        }
+        held.running.insert(id.clone(), Running { stream, weight, task: None, _counted: counted });
         Ok(())
     }
 
@@ -209,22 +258,30 @@ impl HttpSession {
     /// already.
     pub(super) fn spawn(self: &Arc<Self>, id: &RequestId, finish: Arc<Finish>, call: Call) {
         let mut held = lock(&self.held);
-        if !held.running.contains_key(id) {
-            return;
-        }
-        held.streams.insert(finish.0.number, Arc::clone(&finish.0));
-        let (session, own) = (Arc::clone(self), id.clone());
+        let number = finish.0.number;
+        let Some(place) = held.running.get_mut(id).filter(|running| running.stream == number) else { return };
+        let (session, own, stream) = (Arc::clone(self), id.clone(), Arc::clone(&finish.0));
         let task = tokio::spawn(async move {
             let answer = call.await;
             // Under the lock: nothing is sent for a call that has just been cancelled.
             let mut held = lock(&session.held);
-            if held.running.remove(&own).is_some() {
-                finish.0.send(answer, Weight::Must);
+            // The id may have been used anew since.
+            if held.running.get(&own).is_some_and(|running| running.stream == number) {
+                held.running.remove(&own);
+                finish.0.send(answer, Weight::Answer);
             }
             drop(finish);
             held.prune();
         });
-        held.running.insert(id.clone(), Some(task.abort_handle()));
+        place.task = Some(task.abort_handle());
+        held.streams.insert(number, stream);
+    }
+
+    /// Keeps a stream that has come to its end already, for a client to come back to.
+    pub(super) fn keep_stream(&self, stream: &Arc<Stream>) {
+        let mut held = lock(&self.held);
+        held.streams.insert(stream.number, Arc::clone(stream));
+        held.prune();
     }
 
     /// Forgets a stream that has been answered in full.
@@ -232,10 +289,12 @@ impl HttpSession {
         lock(&self.held).streams.remove(&number);
     }
 
-    /// Cancels a call, of which nothing is heard any more.
+    /// Cancels a call, of which nothing is heard any more: there is nothing to come back for.
     pub(super) fn cancel(&self, id: &RequestId) {
-        if let Some(Some(task)) = lock(&self.held).running.remove(id) {
-            task.abort();
+        let mut held = lock(&self.held);
+        if let Some(running) = held.running.remove(id) {
+            held.streams.remove(&running.stream);
+            running.task.iter().for_each(AbortHandle::abort);
         }
     }
 
@@ -244,18 +303,27 @@ impl HttpSession {
         let mut held = lock(&self.held);
         held.ended = true;
         // Their streams end with them.
-        held.running.drain().filter_map(|(_, task)| task).for_each(|task| task.abort());
+        held.running.drain().filter_map(|(_, running)| running.task).for_each(|task| task.abort());
         held.streams.clear();
         drop(held);
         self.standalone.finish();
     }
+}
 
-    pub(super) fn reader_comes(&self) {
-        lock(&self.held).readers += 1;
+/// Somebody is there: a session does not expire meanwhile.
+#[derive(Debug)]
+pub(super) struct Present(Arc<HttpSession>);
+
+impl Present {
+    pub(super) fn new(session: &Arc<HttpSession>) -> Self {
+        lock(&session.held).readers += 1;
+        Self(Arc::clone(session))
     }
+}
 
-    pub(super) fn reader_goes(&self) {
-        let mut held = lock(&self.held);
+impl Drop for Present {
+    fn drop(&mut self) {
+        let mut held = lock(&self.0.held);
         held.readers -= 1;
         held.seen = Instant::now();
     }
@@ -267,10 +335,11 @@ impl Held {
         let (mut count, mut bytes) = (0, 0);
         let mut gone = Vec::new();
         for (number, stream) in self.streams.iter().rev() {
-            if let Some(kept) = stream.kept() {
+            if let Some((kept, read)) = stream.kept() {
                 count += 1;
                 bytes += kept;
-                if count > KEPT.0 || bytes > KEPT.1 {
+                let most = if read { KEPT } else { UNREAD };
+                if count > 1 && (count > most.0 || bytes > most.1) {
                     gone.push(*number);
                 }
             }

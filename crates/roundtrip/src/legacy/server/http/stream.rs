@@ -29,6 +29,8 @@ struct State {
     bytes: usize,
     hints: usize,
     finished: bool,
+    /// It has been read to its end.
+    read: bool,
     /// Who reads: the last one to come. Earlier ones are done.
     reader: u64,
     /// The reader is to go, and to come back later.
@@ -81,15 +83,27 @@ impl Stream {
         self.state().let_go = false;
     }
 
-    /// How many bytes are kept here, once nothing more comes.
-    pub(super) fn kept(&self) -> Option<usize> {
+    /// How many bytes are kept here, once nothing more comes, and whether they have been read.
+    pub(super) fn kept(&self) -> Option<(usize, bool)> {
         let state = self.state();
-        state.finished.then_some(state.bytes)
+        state.finished.then_some((state.bytes, state.read))
+    }
+
+    /// Whether there is anything to come after an event.
+    pub(super) fn goes_on_after(&self, event: u64) -> bool {
+        let state = self.state();
+        !state.finished || state.last > event
+    }
+
+    /// Whether somebody else has come to read since.
+    pub(super) fn is_read_by(&self, reader: &Reader) -> bool {
+        self.state().reader == reader.number
     }
 
     pub(super) fn poll_first(&self, cx: &mut Context<'_>) -> Poll<First> {
         let mut state = self.state();
-        if state.finished && state.events.len() == 1 && !state.let_go {
+        let alone = state.events.len() == 1 && state.events[0].weight == Weight::Answer;
+        if state.finished && alone && !state.let_go {
             let answer = state.events.pop_front().map(|event| event.message);
             return Poll::Ready(answer.map_or(First::Events, First::Answer));
         }
@@ -117,7 +131,10 @@ impl Stream {
     ) -> Poll<bool> {
         let mut state = self.state();
         if state.reader != reader.number {
-            return Poll::Ready(false);
+            // Whoever listens to a session on two connections is told on one of them; the other stays open, or the client
+            // would come back at once and take the place of the first. Its sign of life wakes it up often enough.
+            let stays = self.number == 0 && !state.finished;
+            return if stays { Poll::Pending } else { Poll::Ready(false) };
         }
         let before = out.len();
         for event in state.events.iter().filter(|event| event.number > reader.seen) {
@@ -127,6 +144,7 @@ impl Stream {
             out.extend_from_slice(b"\n\n");
         }
         reader.seen = reader.seen.max(state.last);
+        state.read |= state.finished;
         if out.len() > before {
             return Poll::Ready(true);
         }
