@@ -3,12 +3,14 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::mem::take;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use roundtrip_core::error::Error;
 use roundtrip_core::exchange::{Answer, Exchange, Limits, Params, Pending, Step};
-use roundtrip_core::wire::{CallTool, Method};
+use roundtrip_core::wire::{CallTool, Method, Raw};
+use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
 use super::builder::Client;
@@ -70,15 +72,20 @@ pub(crate) async fn call<M: Method>(
     let deadline = rounds.deadline;
     let flow = async {
         let mut exchange = rounds.begin(request, options);
+        let mut begun: Option<Begun<'_>> = None;
         loop {
-            let pending = match leg(client, exchange, options).await? {
+            let (step, result) = leg(client, exchange, options).await?;
+            begun.take().into_iter().for_each(Begun::went_on);
+            let pending = match step {
                 Step::Done(result) => return Ok(result),
                 Step::Ask(pending) => {
+                    begun = Some(Begun::new(client, result));
                     rounds.see(&pending)?;
                     // No timeout here: how long people think is not the request's time (C8).
-                    ask(client, pending).await?
+                    ask(client, pending, M::NAME).await?
                 }
                 Step::Pause(pause, pending) => {
+                    begun = Some(Begun::new(client, result));
                     rounds.see(&pending)?;
                     sleep(pause).await;
                     pending
@@ -93,12 +100,43 @@ pub(crate) async fn call<M: Method>(
     }
 }
 
-/// One request of a flow, and what comes of it.
+/// A round that waits for its answers. Where nobody goes on with it, the transport is told.
+pub(crate) struct Begun<'a> {
+    client: &'a Client,
+    /// What was answered; its state is read only where it is needed.
+    result: Option<Arc<Raw>>,
+}
+
+impl<'a> Begun<'a> {
+    pub(crate) fn new(client: &'a Client, result: Arc<Raw>) -> Self {
+        Self { client, result: Some(result) }
+    }
+
+    /// Somebody goes on with it, or will.
+    pub(crate) fn went_on(mut self) {
+        self.result = None;
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Peek {
+            request_state: String,
+        }
+        if let Some(Peek { request_state }) = self.result.take().and_then(|result| result.to().ok()) {
+            self.client.transport().abandon(&request_state);
+        }
+    }
+}
+
+/// One request of a flow, what it makes of the flow, and what it was answered.
 pub(crate) async fn leg<M: Method>(
     client: &Client,
     exchange: Exchange<M>,
     options: &mut Options,
-) -> Result<Step<M>, Error> {
+) -> Result<(Step<M>, Arc<Raw>), Error> {
     options.request_key = exchange.request_key().map(|key| raw(&key, "an idempotency key")).transpose()?;
     let request = Request::borrowing(M::NAME, exchange.params());
     let (target, begun) = (request.target(), Instant::now());
@@ -107,19 +145,23 @@ pub(crate) async fn leg<M: Method>(
     if M::NAME == CallTool::NAME && matches!(step, Step::Done(_)) {
         client.tools().check(&target.unwrap_or_default(), &result)?;
     }
-    Ok(step)
+    Ok((step, result))
 }
 
 /// Puts every question of a round to whoever is there for it, side by side (C1).
-async fn ask<M: Method>(client: &Client, mut pending: Pending<M>) -> Result<Pending<M>, Error> {
+pub(crate) async fn ask<M: Method>(
+    client: &Client,
+    mut pending: Pending<M>,
+    method: &'static str,
+) -> Result<Pending<M>, Error> {
     let (handlers, declared) = (client.handlers(), client.declared(false));
     for question in pending.questions() {
-        handlers.check(M::NAME, question, &declared)?;
+        handlers.check(method, question, &declared)?;
     }
     let target = pending.target();
     let origin = |key: &str| Origin {
         server: pending.server().cloned(),
-        method: M::NAME,
+        method,
         target: target.clone(),
         key: key.to_owned(),
         round: pending.round(),

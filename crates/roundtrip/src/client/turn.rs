@@ -12,7 +12,7 @@ use super::call::rounds_options;
 use super::exchange::within;
 use super::options::{Options, options};
 use super::request::Request;
-use super::rounds::{Rounds, leg};
+use super::rounds::{Begun, Rounds, leg};
 use super::transport::BoxFuture;
 
 /// What one request came to.
@@ -92,10 +92,13 @@ async fn turn<M: Method>(
     options: &mut Options,
     rounds: &mut Rounds<M>,
 ) -> Result<Turn<M>, Error> {
-    match leg(client, exchange, options).await? {
+    let (step, result) = leg(client, exchange, options).await?;
+    match step {
         Step::Done(result) => Ok(Turn::Done(result)),
         Step::Ask(pending) | Step::Pause(_, pending) => {
+            let begun = Begun::new(client, result);
             rounds.see(&pending)?;
+            begun.went_on();
             Ok(Turn::Asked(pending))
         }
     }
