@@ -71,9 +71,13 @@ impl Drop for Scratch {
     }
 }
 
+/// Answers the question about its era, so that the rest of a script is about something else.
+const MODERN: &str = r#"read -r probe; echo '{"jsonrpc":"2.0","id":"discover","result":{"resultType":"complete",
+"supportedVersions":["2026-07-28"],"capabilities":{}}}' | tr -d '\n'; echo; "#;
+
 fn script(text: &str, file: &Path) -> Client {
     let mut command = Command::new("sh");
-    command.args(["-c", text]).env("FILE", file);
+    command.args(["-c", &format!("{MODERN}{text}")]).env("FILE", file);
     Client::stdio(command)
 }
 
