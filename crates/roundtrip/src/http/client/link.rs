@@ -1,5 +1,7 @@
 //! The wire itself: what is posted, got and deleted, in either era.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -142,6 +144,7 @@ fn session_of(response: &Response) -> Option<HeaderValue> {
 impl Link for Http {
     type At = At;
     const PROBES: bool = false;
+    const SILENCE: Duration = Duration::from_secs(10);
     const MANY: bool = true;
 
     fn life(&self) -> Option<u64> {
@@ -172,13 +175,7 @@ impl Link for Http {
         at.version = Some(version);
     }
 
-    fn request(
-        &self,
-        at: &At,
-        _: RequestId,
-        message: Bytes,
-        _: bool,
-    ) -> BoxFuture<Result<Incoming, Failure>> {
+    fn request(&self, at: &At, _: RequestId, message: Bytes) -> BoxFuture<Result<Incoming, Failure>> {
         let (this, at) = (self.clone(), at.clone());
         Box::pin(async move {
             let response = this.post(&at, message).await?;

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use super::admit::{Asked, admit};
 use super::link::{Failure, Link};
 use super::outside;
+use super::questions::Questions;
 use super::request::Hello;
 use super::session::{Session, ended};
 use crate::client::{Error, Incoming, Sent, nameless_error};
@@ -37,8 +38,8 @@ pub(super) struct OpenCall<L: Link> {
     id: RequestId,
     /// Who made it.
     hello: Hello,
-    /// Whether its answer may be questions.
-    asks: bool,
+    /// What is asked beside it; none where its answer may not be questions.
+    questions: Option<Questions<L>>,
     incoming: Incoming,
     /// The rest of a batch.
     unread: VecDeque<Bytes>,
@@ -78,7 +79,7 @@ impl<L: Link> OpenCall<L> {
         session: &Arc<Session<L>>,
         id: RequestId,
         hello: Hello,
-        asks: bool,
+        questions: Option<Questions<L>>,
         incoming: Incoming,
     ) -> Self {
         let session = Arc::clone(session);
@@ -86,7 +87,7 @@ impl<L: Link> OpenCall<L> {
             session,
             id,
             hello,
-            asks,
+            questions,
             incoming,
             unread: VecDeque::new(),
             asked: 0,
@@ -106,7 +107,7 @@ impl<L: Link> OpenCall<L> {
 
     /// Whether its answer may be questions.
     pub(super) fn may_ask(&self) -> bool {
-        self.asks
+        self.questions.is_some()
     }
 
     pub(super) fn hello(&self) -> &Hello {
@@ -151,7 +152,12 @@ impl<L: Link> OpenCall<L> {
         if let Some(message) = self.unread.pop_front() {
             return Some(Ok(message));
         }
-        poll_fn(|cx| self.incoming.as_mut().poll_next(cx)).await
+        let incoming = poll_fn(|cx| self.incoming.as_mut().poll_next(cx));
+        let Some(questions) = &mut self.questions else { return incoming.await };
+        tokio::select! {
+            message = incoming => message,
+            Some(question) = questions.next() => Some(Ok(question)),
+        }
     }
 
     /// There is nobody left to tell that it is cancelled.
@@ -190,7 +196,7 @@ impl<L: Link> OpenCall<L> {
             return Ok(());
         }
         let question = match admit(request, &self.session.askable(&self.hello)) {
-            Asked::Question(question) if self.asks => question,
+            Asked::Question(question) if self.may_ask() => question,
             other => {
                 return outside::answer(&self.session, &self.hello.asker, &request.id, other)
                     .await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use roundtrip_core::wire::{Discover, Era, Method as _, SubscriptionsListen};
+use roundtrip_core::wire::Era;
 use tokio::sync::OwnedMutexGuard;
 
 use super::held::Held;
@@ -84,11 +84,8 @@ impl<L: Link> Inner<L> {
         };
         match era {
             Some(Era::Handshake) => Box::pin(self.old(outgoing)).await,
-            None if L::PROBES => Box::pin(self.first(outgoing)).await,
+            None if L::PROBES || outgoing.pinned.is_none() => Box::pin(self.first(outgoing)).await,
             known => match self.link.modern(&outgoing).await {
-                Ok(incoming) if known.is_none() && is_modern(&outgoing) => {
-                    Box::pin(self.look(outgoing, incoming)).await
-                }
                 Err(Failure::Refused(refusal))
                     if refusal.is_doubt() && (known.is_none() || refusal.error.is_none()) =>
                 {
@@ -99,14 +96,16 @@ impl<L: Link> Inner<L> {
         }
     }
 
-    /// The first request of all, where nothing may be sent before the era is known.
+    /// The first request of all. Some old servers take modern requests for their own, so it is not sent before the era
+    /// is known.
     async fn first(self: Arc<Self>, outgoing: Outgoing) -> Result<Incoming, Error> {
-        match self.find(&Request::read(&outgoing)?.hello).await? {
+        match self.find(&Request::read(&outgoing)?.hello).await.map_err(unsent)? {
             Found::Modern => plainly(self.link.modern(&outgoing).await),
             Found::Old(_) => self.old(outgoing).await,
-            Found::Neither(error) => Err(Error::PeerIncompatible(format!(
+            Found::Neither(Error::Rejected(error)) => Err(Error::PeerIncompatible(format!(
                 "it answers neither `server/discover` nor `initialize`; to the latter it says: {error}"
             ))),
+            Found::Neither(error) => Err(error),
         }
     }
 
@@ -118,19 +117,6 @@ impl<L: Link> Inner<L> {
             Err(error @ Error::PeerIncompatible(_)) => Err(error),
             // It is no question of eras, or one that cannot be answered now.
             Ok(Found::Modern | Found::Neither(_)) | Err(_) => refusal.otherwise,
-        }
-    }
-
-    /// An answer to what only modern servers know. One that does not know it may still have taken the request.
-    async fn look(self: Arc<Self>, outgoing: Outgoing, incoming: Incoming) -> Result<Incoming, Error> {
-        let (unknown, incoming) = translate::method_unknown(incoming).await;
-        if !unknown {
-            return Ok(incoming);
-        }
-        match self.find(&Request::read(&outgoing)?.hello).await {
-            Ok(Found::Old(_)) => self.old(outgoing).await,
-            Err(error @ Error::PeerIncompatible(_)) => Err(error),
-            Ok(Found::Modern | Found::Neither(_)) | Err(_) => Ok(incoming),
         }
     }
 
@@ -234,9 +220,12 @@ impl<L: Link> Inner<L> {
     }
 }
 
-/// Whether only modern servers know the method.
-fn is_modern(outgoing: &Outgoing) -> bool {
-    [Discover::NAME, SubscriptionsListen::NAME].contains(&outgoing.method)
+/// Whatever became of the question about the era, the request itself has not been sent.
+fn unsent(error: Error) -> Error {
+    match error {
+        Error::Unreachable { message, source, .. } => Error::Unreachable { message, sent: Sent::No, source },
+        other => other,
+    }
 }
 
 /// What a client that knows of one era alone makes of it.

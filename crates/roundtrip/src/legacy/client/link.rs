@@ -1,5 +1,7 @@
 //! What the door needs of an edge.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use roundtrip_core::wire::{
     ErrorObject, HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY, ProtocolVersion, RequestId,
@@ -13,9 +15,11 @@ pub(crate) trait Link: Clone + Send + Sync + Unpin + 'static {
     /// Where a session is: what all its messages have in common.
     type At: Clone + Send + Sync + Unpin + 'static;
 
-    /// Whether the era has to be known before anything else is sent (stdio, "Backward Compatibility"). Otherwise a
-    /// modern request is attempted, and what comes of it looked at.
+    /// Whether the era has to be known even by those who would speak one alone (stdio, "Backward Compatibility").
+    /// Otherwise their requests are sent as they are, and refusals looked at.
     const PROBES: bool;
+    /// How long a server may be silent about its era before it is asked in the old way too.
+    const SILENCE: Duration;
     /// Whether there may be several sessions side by side.
     const MANY: bool;
 
@@ -32,15 +36,8 @@ pub(crate) trait Link: Clone + Send + Sync + Unpin + 'static {
     /// Puts down which revision was agreed on.
     fn agree(&self, at: &mut Self::At, version: ProtocolVersion);
 
-    /// Sends a request; what comes of it, requests of the server's own included. `asks` says whether such requests may
-    /// be taken for questions of this very call, where the wire has no other way to tell.
-    fn request(
-        &self,
-        at: &Self::At,
-        id: RequestId,
-        message: Bytes,
-        asks: bool,
-    ) -> BoxFuture<Result<Incoming, Failure>>;
+    /// Sends a request; what comes of it, requests of the server's own included where the wire says whose they are.
+    fn request(&self, at: &Self::At, id: RequestId, message: Bytes) -> BoxFuture<Result<Incoming, Failure>>;
 
     /// Sends a response or a notification, of which nothing comes.
     fn tell(&self, at: &Self::At, message: Bytes) -> BoxFuture<Result<(), Failure>>;

@@ -3,21 +3,24 @@
 use std::collections::hash_map::Entry;
 use std::future::poll_fn;
 use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
-    ErrorObject, Message, NotificationMeta, NotificationMethod as _, PromptListChangedNotification,
-    RequestId, ResourceListChangedNotification, ResourceUpdatedNotification, SubscriptionFilter,
-    SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
+    ClientCapabilities, ErrorObject, Message, NotificationMeta, NotificationMethod as _,
+    PromptListChangedNotification, RequestId, ResourceListChangedNotification, ResourceUpdatedNotification,
+    SubscriptionFilter, SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
     ToolListChangedNotification, encode_notification, meta,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 
 use super::admit::{Asked, admit};
 use super::link::{Failure, Link};
 use super::outside;
+use super::questions::belongs_to_a_call;
 use super::request::{Request, encoded};
 use super::session::{Session, in_background, named};
 use crate::client::{Error, Incoming, Sent, unfold};
@@ -27,6 +30,8 @@ use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 const CAPACITY: usize = 256;
 /// How many questions outside of any call are answered at a time.
 const ANSWERING: usize = 16;
+/// How long is waited for a stream that is opened just in case.
+const OPENING: Duration = Duration::from_secs(2);
 /// How many resources one listener may watch.
 const WATCHED: usize = 1024;
 
@@ -48,13 +53,32 @@ impl Drop for Ear {
 #[derive(Default)]
 pub(super) struct Ears {
     current: Weak<Ear>,
-    /// A pipe is listened to whether or not anybody waits for changes: questions come on it.
+    /// Where questions may come, they are listened for whether or not anybody waits for changes.
     kept: Option<Arc<Ear>>,
 }
 
 impl<L: Link> Session<L> {
-    /// Listens for as long as the session lasts.
+    /// Listens for as long as the session lasts: to a pipe because it has to be read, to anything else where there is
+    /// somebody who may be asked something. Many servers ask beside the call that makes them ask.
     pub(super) async fn keep_listening(self: &Arc<Self>) -> Result<(), Failure> {
+        if !L::MANY {
+            return self.keep_ear().await;
+        }
+        let ClientCapabilities { roots, sampling, elicitation, .. } = &self.declared;
+        if roots.is_some() || sampling.is_some() || elicitation.is_some() {
+            let session = Arc::clone(self);
+            let opening = tokio::spawn(async move {
+                if session.keep_ear().await.is_err() {
+                    tracing::debug!("the server has nothing to say beside calls");
+                }
+            });
+            // A server that takes its time over this is not waited for.
+            let _ = timeout(OPENING, opening).await;
+        }
+        Ok(())
+    }
+
+    async fn keep_ear(self: &Arc<Self>) -> Result<(), Failure> {
         let (ear, _) = self.hear().await?;
         self.ears.lock().await.kept = Some(ear);
         Ok(())
@@ -99,6 +123,7 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
                 let Some(session) = session.upgrade() else { return };
                 let (hello, id) = (session.caller(), request.id.clone());
                 match admit(&request, &session.askable(&hello)) {
+                    Asked::Question(_) if belongs_to_a_call(&session, &message) => {}
                     asked @ Asked::Question(_) if answering.len() < ANSWERING => {
                         answering.spawn(async move {
                             drop(outside::answer(&session, &hello.asker, &id, asked).await);

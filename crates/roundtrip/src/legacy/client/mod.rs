@@ -14,6 +14,7 @@ mod link;
 mod listen;
 mod outside;
 mod pin;
+mod questions;
 mod request;
 mod session;
 mod settle;

@@ -13,11 +13,13 @@ use roundtrip_core::wire::{
 };
 use serde::Serialize;
 use serde_json::json;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::call::{Event, OpenCall};
 use super::link::{Failure, Link};
 use super::listen::Ears;
+use super::questions::Questions;
 use super::request::{Hello, Request, encoded};
 use crate::client::{Error, Sent};
 use crate::legacy::handshake::{InitializeResult, SET_LEVEL, within_revision};
@@ -45,6 +47,8 @@ pub(super) struct Session<L: Link> {
     pub(super) ears: tokio::sync::Mutex<Ears>,
     /// How many listen for the changes of a resource.
     pub(super) watched: Mutex<HashMap<String, usize>>,
+    /// The calls that may be asked something, and where their questions go.
+    pub(super) asked: Mutex<HashMap<RequestId, mpsc::Sender<Bytes>>>,
     ended: AtomicBool,
 }
 
@@ -68,6 +72,7 @@ impl<L: Link> Session<L> {
             asides: AtomicU64::new(0),
             ears: tokio::sync::Mutex::default(),
             watched: Mutex::default(),
+            asked: Mutex::default(),
             ended: AtomicBool::new(false),
         }
     }
@@ -100,9 +105,10 @@ impl<L: Link> Session<L> {
     pub(super) async fn call(self: &Arc<Self>, request: &Request) -> Result<OpenCall<L>, Failure> {
         self.called_by(&request.hello);
         self.set_level(request.log_level).await?;
-        let asks = request.may_ask();
-        let incoming = self.link.request(&self.at, request.id.clone(), request.old()?, asks).await?;
-        Ok(OpenCall::new(self, request.id.clone(), request.hello.clone(), asks, incoming))
+        // A question may come before anything else does.
+        let questions = request.may_ask().then(|| Questions::of(self, &request.id));
+        let incoming = self.link.request(&self.at, request.id.clone(), request.old()?).await?;
+        Ok(OpenCall::new(self, request.id.clone(), request.hello.clone(), questions, incoming))
     }
 
     /// Log messages are opted into call by call in the modern era, and for the whole session in the old ones.
@@ -130,8 +136,8 @@ impl<L: Link> Session<L> {
         let message = encoded(encode_request(&id, method, &params))?.into();
         let hello = self.caller();
         let work = async {
-            let incoming = self.link.request(&self.at, id.clone(), message, false).await?;
-            let mut call = OpenCall::new(self, id, hello, false, incoming);
+            let incoming = self.link.request(&self.at, id.clone(), message).await?;
+            let mut call = OpenCall::new(self, id, hello, None, incoming);
             loop {
                 match call.event().await? {
                     Event::Answer(answer) => return answer.map_err(|error| Error::Rejected(error).into()),

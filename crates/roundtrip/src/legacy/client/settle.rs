@@ -21,9 +21,7 @@ use crate::legacy::handshake::{
     INITIALIZE, INITIALIZED, InitializeRequestParams, InitializeResult, NEWEST, revision,
 };
 
-/// How long a server may be silent before it is asked in the old way too.
-const SILENCE: Duration = Duration::from_secs(3);
-/// How long it may then take over that.
+/// How long a server may take over the handshake.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How many messages may come before an answer.
 const MESSAGES: usize = 1000;
@@ -57,7 +55,7 @@ pub(super) async fn settle<L: Link>(link: &L, hello: &Hello) -> Result<Found<L>,
         Err(Failure::Error(error)) => return Err(error),
     };
     let mut probed = Box::pin(probe(discover));
-    match timeout(SILENCE, &mut probed).await {
+    match timeout(L::SILENCE, &mut probed).await {
         Ok(Probed::Modern) => Ok(Found::Modern),
         Ok(Probed::Old) => begin(link, hello).await,
         // It may be an old server that passes over what it does not know, or any server that takes its time.
@@ -172,8 +170,7 @@ async fn handshake<L: Link>(link: &L, hello: &Hello) -> Result<Arc<Session<L>>, 
     let session = Arc::new(Session::new(link.clone(), at, version, hello.clone(), result));
     let ready = encoded(encode_notification(INITIALIZED, &json!({})))?;
     let told = match session.tell(ready.into()).await {
-        // What is heard on a pipe has to be read, whoever waits for it.
-        Ok(()) if !L::MANY => session.keep_listening().await,
+        Ok(()) => session.keep_listening().await,
         told => told,
     };
     match told {

@@ -1,13 +1,12 @@
 //! What comes of a call at an old server, in the modern words.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
     ClientCapabilities, Discover, DiscoverResult, ErrorObject, InputRequests, InputRequiredResult,
-    InputResponses, METHOD_NOT_FOUND, Message, Method as _, ProtocolVersion, RequestId, ResultMeta,
-    SubscriptionsListen, encode_error, encode_result,
+    InputResponses, Method as _, ProtocolVersion, RequestId, ResultMeta, SubscriptionsListen, encode_error,
+    encode_result,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -143,24 +142,6 @@ fn result_of<R: Serialize + ?Sized>(id: &RequestId, result: &R) -> Result<Bytes,
 /// One message and no more.
 fn alone(message: Bytes) -> Incoming {
     unfold(message, |message| async move { Some((Ok(message), None)) })
-}
-
-/// Looks whether the first thing to come is that the method is unknown, and puts it back.
-pub(super) async fn method_unknown(mut incoming: Incoming) -> (bool, Incoming) {
-    let first = poll_fn(|cx| incoming.as_mut().poll_next(cx)).await;
-    let Some(first) = first else { return (false, incoming) };
-    let unknown = first.as_ref().is_ok_and(|bytes| {
-        matches!(Message::decode(bytes), Ok(Message::Response(response))
-            if response.outcome.as_ref().is_err_and(|error| error.code == METHOD_NOT_FOUND))
-    });
-    let rest = unfold((Some(first), incoming), |(first, mut incoming)| async move {
-        let next = match first {
-            Some(first) => Some(first),
-            None => poll_fn(|cx| incoming.as_mut().poll_next(cx)).await,
-        };
-        next.map(|next| (next, Some((None, incoming))))
-    });
-    (unknown, rest)
 }
 
 /// What both declare.

@@ -35,8 +35,6 @@ struct Places {
 pub(super) enum Place {
     /// An answer.
     Call,
-    /// An answer, and requests of the child's own on the way to it.
-    Asks,
     /// Changes, until one side has enough.
     Stream,
     /// An answer that nobody gives up on.
@@ -106,7 +104,7 @@ impl Inbox {
                 None => self.to_all(line),
             },
             Ok(Message::Notification(notification)) => self.notify(&notification, line),
-            Ok(Message::Request(request)) => self.asked(&request.method, line),
+            Ok(Message::Request(_)) => self.asked(line),
             Err(malformed) => match malformed.id {
                 Some(id) => self.answer(&id, line),
                 None if nameless_error(line).is_some() => self.to_all(line),
@@ -125,19 +123,13 @@ impl Inbox {
         }
     }
 
-    /// A request of the child's own belongs to the one request that can be asked something. Where there is none, or
-    /// more than one, and where it only wants to know whether we are there, it belongs to nobody.
-    fn asked(&self, method: &str, line: &[u8]) {
-        let places = self.places();
-        let Some(general) = &places.general else {
-            drop(places);
+    /// A request of the child's own does not say what it belongs to.
+    fn asked(&self, line: &[u8]) {
+        let general = self.places().general.clone();
+        match general {
+            Some(general) => general.notify(line),
             // No request is to blame for this more than any other, and none may hang over it.
-            return self.to_all(line);
-        };
-        let mut owners = places.open.values().filter(|mailbox| mailbox.place == Place::Asks);
-        match (owners.next(), owners.next()) {
-            (Some(owner), None) if method != "ping" => owner.notify(line),
-            _ => general.notify(line),
+            None => self.to_all(line),
         }
     }
 

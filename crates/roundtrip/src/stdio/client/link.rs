@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -92,6 +93,7 @@ fn line(message: &[u8]) -> Bytes {
 impl Link for Pipe {
     type At = At;
     const PROBES: bool = true;
+    const SILENCE: Duration = Duration::from_secs(3);
     const MANY: bool = false;
 
     fn life(&self) -> Option<u64> {
@@ -116,14 +118,8 @@ impl Link for Pipe {
 
     fn agree(&self, _: &mut At, _: ProtocolVersion) {}
 
-    fn request(
-        &self,
-        at: &At,
-        id: RequestId,
-        message: Bytes,
-        asks: bool,
-    ) -> BoxFuture<Result<Incoming, Failure>> {
-        let answers = at.open(&id, if asks { Place::Asks } else { Place::Call });
+    fn request(&self, at: &At, id: RequestId, message: Bytes) -> BoxFuture<Result<Incoming, Failure>> {
+        let answers = at.open(&id, Place::Call);
         Box::pin(async move {
             match answers {
                 Some(answers) => Ok(answers.send(&message).await),
