@@ -65,6 +65,21 @@ pub(crate) async fn peer<F>(answer: F) -> (Client, mpsc::UnboundedReceiver<Seen>
 where
     F: Fn(usize, &Seen) -> Vec<u8> + Send + 'static,
 {
+    start(answer, true).await
+}
+
+/// A peer that is asked about its era like everything else.
+pub(crate) async fn peer_of_any_era<F>(answer: F) -> (Client, mpsc::UnboundedReceiver<Seen>)
+where
+    F: Fn(usize, &Seen) -> Vec<u8> + Send + 'static,
+{
+    start(answer, false).await
+}
+
+async fn start<F>(answer: F, is_modern: bool) -> (Client, mpsc::UnboundedReceiver<Seen>)
+where
+    F: Fn(usize, &Seen) -> Vec<u8> + Send + 'static,
+{
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     let (send, seen) = mpsc::unbounded_channel();
@@ -73,7 +88,7 @@ where
         loop {
             let Ok((mut stream, _)) = listener.accept().await else { return };
             let request = read(&mut stream).await;
-            if request.body["id"] == "discover" {
+            if is_modern && request.body["id"] == "discover" {
                 let _ = stream.write_all(&modern(&request)).await;
                 continue;
             }

@@ -58,8 +58,9 @@ impl<L: Link> Held<L> {
         let handle = format!("{PREFIX}{:032x}", u128::from_ne_bytes(random));
         let expiry = tokio::runtime::Handle::try_current().ok().map(|runtime| {
             let (held, handle) = (Arc::downgrade(self), handle.clone());
+            let time = tokio::time::sleep(EXPIRY);
             let expire = async move {
-                tokio::time::sleep(EXPIRY).await;
+                time.await;
                 if let Some(held) = held.upgrade() {
                     held.let_go(&handle);
                 }
