@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 use crate::legacy::handshake::PING;
 
 /// What a request of the server's own is.
-#[expect(clippy::large_enum_variant, reason = "it lives for a moment, and most are questions")]
 pub(super) enum Asked {
     /// Are you there?
     Ping,
@@ -30,6 +29,11 @@ pub(super) fn admit(request: &Request<'_>, declared: &ClientCapabilities) -> Ask
     }
 }
 
+/// Whether a method of a server asks something of the client.
+pub(super) fn is_question(method: &str) -> bool {
+    ["elicitation/create", "sampling/createMessage", "roots/list"].contains(&method)
+}
+
 fn read(request: &Request<'_>) -> Result<InputRequest, ErrorObject> {
     #[derive(Serialize)]
     struct Shape<'a> {
@@ -37,7 +41,7 @@ fn read(request: &Request<'_>) -> Result<InputRequest, ErrorObject> {
         #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<&'a RawValue>,
     }
-    if !["elicitation/create", "sampling/createMessage", "roots/list"].contains(&&*request.method) {
+    if !is_question(&request.method) {
         return Err(ErrorObject::method_not_found(&request.method));
     }
     let shape = Shape { method: &request.method, params: request.params };

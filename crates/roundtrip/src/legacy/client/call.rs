@@ -130,10 +130,10 @@ impl<L: Link> OpenCall<L> {
                 Some(Ok(message)) => message,
                 // What broke is found again when somebody reads on.
                 _ if !self.open.is_empty() => return Ok(self.ask()),
-                Some(Err(error)) => return Err(self.ended(error)),
+                Some(Err(error)) => return Err(error),
                 None => {
                     let why = "the server ended the exchange without an answer";
-                    return Err(self.ended(Error::unreachable(why, Sent::Maybe)));
+                    return Err(Error::unreachable(why, Sent::Maybe));
                 }
             };
             match self.read(&message).await? {
@@ -158,12 +158,6 @@ impl<L: Link> OpenCall<L> {
             message = incoming => message,
             Some(question) = questions.next() => Some(Ok(question)),
         }
-    }
-
-    /// There is nobody left to tell that it is cancelled.
-    fn ended(&mut self, error: Error) -> Error {
-        self.over = matches!(error, Error::Unreachable { .. });
-        error
     }
 
     async fn read(&mut self, bytes: &Bytes) -> Result<Read, Error> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use roundtrip_core::wire::Era;
+use roundtrip_core::wire::{Era, ProtocolVersion};
 use tokio::sync::OwnedMutexGuard;
 
 use super::held::Held;
@@ -78,7 +78,7 @@ impl<L: Link> Inner<L> {
     }
 
     async fn send(self: Arc<Self>, outgoing: Outgoing) -> Result<Incoming, Error> {
-        let era = match outgoing.pinned.map(|version| version.era()) {
+        let era = match outgoing.pinned.map(ProtocolVersion::era) {
             Some(Era::Handshake) => Some(Era::Handshake),
             _ => self.era(),
         };
@@ -212,7 +212,7 @@ impl<L: Link> Inner<L> {
     }
 
     async fn forget(&self, gone: &Arc<Session<L>>) {
-        gone.is_gone();
+        gone.lost();
         let mut place = self.session.lock().await;
         if place.as_ref().is_some_and(|session| Arc::ptr_eq(session, gone)) {
             *place = None;

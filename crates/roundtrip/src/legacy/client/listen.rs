@@ -17,7 +17,7 @@ use tokio::sync::broadcast;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::admit::{Asked, admit};
+use super::admit::{Asked, admit, is_question};
 use super::link::{Failure, Link};
 use super::outside;
 use super::questions::belongs_to_a_call;
@@ -121,9 +121,11 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
         match Message::decode(&message) {
             Ok(Message::Request(request)) => {
                 let Some(session) = session.upgrade() else { return };
+                if is_question(&request.method) && belongs_to_a_call(&session, &message) {
+                    continue;
+                }
                 let (hello, id) = (session.caller(), request.id.clone());
                 match admit(&request, &session.askable(&hello)) {
-                    Asked::Question(_) if belongs_to_a_call(&session, &message) => {}
                     asked @ Asked::Question(_) if answering.len() < ANSWERING => {
                         answering.spawn(async move {
                             drop(outside::answer(&session, &hello.asker, &id, asked).await);

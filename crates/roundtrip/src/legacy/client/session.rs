@@ -175,7 +175,7 @@ impl<L: Link> Session<L> {
     }
 
     /// It is over already: there is nothing left to end.
-    pub(super) fn is_gone(&self) {
+    pub(super) fn lost(&self) {
         self.ended.store(true, Ordering::Relaxed);
     }
 }

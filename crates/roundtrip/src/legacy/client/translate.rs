@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
-    ClientCapabilities, Discover, DiscoverResult, ErrorObject, InputRequests, InputRequiredResult,
-    InputResponses, Method as _, ProtocolVersion, RequestId, ResultMeta, SubscriptionsListen, encode_error,
-    encode_result,
+    ClientCapabilities, Discover, DiscoverResult, ErrorObject, INVALID_PARAMS, InputRequests,
+    InputRequiredResult, InputResponses, Method as _, ProtocolVersion, RequestId, ResultMeta,
+    SubscriptionsListen, encode_error, encode_result,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -18,7 +18,7 @@ use super::listen::listen;
 use super::request::{Request, encoded};
 use super::session::Session;
 use crate::client::{Error, Incoming, unfold};
-use crate::legacy::handshake::URL_ELICITATION_REQUIRED;
+use crate::legacy::handshake::{RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED};
 
 /// Makes a request in a session.
 pub(super) async fn serve<L: Link>(
@@ -89,10 +89,16 @@ fn answered<L: Link>(
                 return asks(id, pages, AGAIN.to_owned(), named(call.session()));
             }
             let mut message = Vec::new();
-            encode_error(&mut message, Some(id), error);
+            encode_error(&mut message, Some(id), &modern(error));
             Ok(message.into())
         }
     }
+}
+
+/// What the modern era has another code for.
+fn modern(error: &ErrorObject) -> ErrorObject {
+    let code = if error.code == RESOURCE_NOT_FOUND { INVALID_PARAMS } else { error.code };
+    ErrorObject { code, ..error.clone() }
 }
 
 /// The pages an error wants visited, where that is what it says and the caller can do it.

@@ -174,7 +174,7 @@ impl Inbox {
             None => match &places.general {
                 Some(general) => general.notify(line),
                 None => {
-                    tracing::debug!(method = &*notification.method, "a notification that belongs nowhere")
+                    tracing::debug!(method = &*notification.method, "a notification that belongs nowhere");
                 }
             },
         }
