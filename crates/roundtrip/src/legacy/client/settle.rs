@@ -62,11 +62,19 @@ pub(super) async fn settle<L: Link>(link: &L, hello: &Hello) -> Result<Found<L>,
         Err(_) => {
             let mut old = Box::pin(begin(link, hello));
             tokio::select! {
+                biased;
                 probed = &mut probed => match probed {
                     Probed::Modern => Ok(Found::Modern),
                     Probed::Old => old.await,
                 },
-                old = &mut old => old,
+                old = &mut old => match old {
+                    // It does not know the old question, and may still be at the modern one.
+                    Ok(Found::Neither(error)) => match timeout(PATIENCE, probed).await {
+                        Ok(Probed::Modern) => Ok(Found::Modern),
+                        Ok(Probed::Old) | Err(_) => Ok(Found::Neither(error)),
+                    },
+                    old => old,
+                },
             }
         }
     }
