@@ -72,26 +72,23 @@ pub(crate) async fn call<M: Method>(
     let deadline = rounds.deadline;
     let flow = async {
         let mut exchange = rounds.begin(request, options);
-        let mut begun: Option<Begun<'_>> = None;
         loop {
-            let (step, result) = leg(client, exchange, options).await?;
-            begun.take().into_iter().for_each(Begun::went_on);
+            let (step, begun) = leg(client, exchange, options).await?;
             let pending = match step {
                 Step::Done(result) => return Ok(result),
                 Step::Ask(pending) => {
-                    begun = Some(Begun::new(client, result));
                     rounds.see(&pending)?;
                     // No timeout here: how long people think is not the request's time (C8).
                     ask(client, pending, M::NAME).await?
                 }
                 Step::Pause(pause, pending) => {
-                    begun = Some(Begun::new(client, result));
                     rounds.see(&pending)?;
                     sleep(pause).await;
                     pending
                 }
             };
             exchange = pending.resume()?;
+            begun.goes_on();
         }
     };
     match deadline {
@@ -107,13 +104,9 @@ pub(crate) struct Begun<'a> {
     result: Option<Arc<Raw>>,
 }
 
-impl<'a> Begun<'a> {
-    pub(crate) fn new(client: &'a Client, result: Arc<Raw>) -> Self {
-        Self { client, result: Some(result) }
-    }
-
+impl Begun<'_> {
     /// Somebody goes on with it, or will.
-    pub(crate) fn went_on(mut self) {
+    pub(crate) fn goes_on(mut self) {
         self.result = None;
     }
 }
@@ -131,21 +124,26 @@ impl Drop for Begun<'_> {
     }
 }
 
-/// One request of a flow, what it makes of the flow, and what it was answered.
-pub(crate) async fn leg<M: Method>(
-    client: &Client,
+/// One request of a flow, and what it makes of the flow.
+pub(crate) async fn leg<'a, M: Method>(
+    client: &'a Client,
     exchange: Exchange<M>,
     options: &mut Options,
-) -> Result<(Step<M>, Arc<Raw>), Error> {
+) -> Result<(Step<M>, Begun<'a>), Error> {
     options.request_key = exchange.request_key().map(|key| raw(&key, "an idempotency key")).transpose()?;
     let request = Request::borrowing(M::NAME, exchange.params());
     let (target, begun) = (request.target(), Instant::now());
     let result = fetch(client, &request, options).await?;
+    // A flow that has gone as far as it may ends here, with a round that nobody goes on with.
+    let mut round = Begun { client, result: Some(Arc::clone(&result)) };
     let step = exchange.reply((*result).as_ref(), begun.elapsed())?;
-    if M::NAME == CallTool::NAME && matches!(step, Step::Done(_)) {
-        client.tools().check(&target.unwrap_or_default(), &result)?;
+    if matches!(step, Step::Done(_)) {
+        round.result = None;
+        if M::NAME == CallTool::NAME {
+            client.tools().check(&target.unwrap_or_default(), &result)?;
+        }
     }
-    Ok((step, result))
+    Ok((step, round))
 }
 
 /// Puts every question of a round to whoever is there for it, side by side (C1).

@@ -12,7 +12,7 @@ use super::call::rounds_options;
 use super::exchange::within;
 use super::options::{Options, options};
 use super::request::Request;
-use super::rounds::{Begun, Rounds, leg};
+use super::rounds::{Rounds, leg};
 use super::transport::BoxFuture;
 
 /// What one request came to.
@@ -92,13 +92,12 @@ async fn turn<M: Method>(
     options: &mut Options,
     rounds: &mut Rounds<M>,
 ) -> Result<Turn<M>, Error> {
-    let (step, result) = leg(client, exchange, options).await?;
+    let (step, begun) = leg(client, exchange, options).await?;
     match step {
         Step::Done(result) => Ok(Turn::Done(result)),
         Step::Ask(pending) | Step::Pause(_, pending) => {
-            let begun = Begun::new(client, result);
             rounds.see(&pending)?;
-            begun.went_on();
+            begun.goes_on();
             Ok(Turn::Asked(pending))
         }
     }

@@ -145,7 +145,7 @@ impl Link for Http {
     type At = At;
     const PROBES: bool = false;
     const SILENCE: Duration = Duration::from_secs(10);
-    const MANY: bool = true;
+    const SHARED: bool = false;
 
     fn life(&self) -> Option<u64> {
         Some(1)
@@ -200,17 +200,19 @@ impl Link for Http {
     }
 
     /// Hanging up is not cancelling in a session: the server has to be told.
-    fn cancel(&self, at: &At, id: &RequestId) {
+    fn cancel(&self, at: &At, id: &RequestId) -> BoxFuture<()> {
         let params = CancelledNotificationParams {
             meta: NotificationMeta::default(),
             request_id: id.clone(),
             reason: None,
         };
-        let Ok(message) = encode_notification(CancelledNotification::NAME, &params) else { return };
+        let message = encode_notification(CancelledNotification::NAME, &params);
         let (this, at) = (self.clone(), at.clone());
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { drop(this.post(&at, message.into()).await) });
-        }
+        Box::pin(async move {
+            if let Ok(message) = message {
+                drop(this.post(&at, message.into()).await);
+            }
+        })
     }
 
     fn end(&self, at: &At) -> BoxFuture<()> {

@@ -19,8 +19,8 @@ use super::link::{Failure, Link};
 use super::outside;
 use super::questions::Questions;
 use super::request::Hello;
-use super::session::{Session, ended};
-use crate::client::{Error, Incoming, Sent, nameless_error};
+use super::session::{Session, ended, in_background};
+use crate::client::{Error, Incoming, Sent, nameless_error, unfold};
 
 /// How many questions one round may ask; those beyond are refused.
 const QUESTIONS: usize = 32;
@@ -204,11 +204,19 @@ impl<L: Link> OpenCall<L> {
     }
 
     fn ask(&self) -> Event {
+        self.waits(true);
         Event::Asks(self.open.iter().map(|open| (open.key.clone(), open.question.clone())).collect())
+    }
+
+    fn waits(&self, waits: bool) {
+        if let Some(questions) = &self.questions {
+            questions.waits(waits);
+        }
     }
 
     /// Gives the server the answers it waits for.
     pub(super) async fn answer(&mut self, mut answers: InputResponses) -> Result<(), Error> {
+        self.waits(false);
         for open in std::mem::take(&mut self.open) {
             let answer = answers.remove(&open.key);
             let refused = ErrorObject::new(GIVEN_UP, "this question was left without an answer");
@@ -233,12 +241,23 @@ impl<L: Link> Drop for OpenCall<L> {
         if self.over {
             return;
         }
-        let error = ErrorObject::new(GIVEN_UP, "the call was given up");
-        for open in &self.open {
-            self.session.respond_later(&open.id, &error);
-        }
-        self.session.link.cancel(&self.session.at, &self.id);
+        let (session, id) = (Arc::clone(&self.session), self.id.clone());
+        let asked: Vec<RequestId> = self.open.drain(..).map(|open| open.id).collect();
+        // The stream is closed once the server knows why: some do not take it well otherwise.
+        let incoming = std::mem::replace(&mut self.incoming, nothing());
+        in_background(async move {
+            session.link.cancel(&session.at, &id).await;
+            drop(incoming);
+            let error = ErrorObject::new(GIVEN_UP, "the call was given up");
+            for id in asked {
+                drop(session.respond(&id, Err(&error)).await);
+            }
+        });
     }
+}
+
+fn nothing() -> Incoming {
+    unfold((), |()| async { None })
 }
 
 /// A reply that could not be sent ends the call only where the session is gone.

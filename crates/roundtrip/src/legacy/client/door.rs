@@ -151,6 +151,8 @@ impl<L: Link> Inner<L> {
                         break;
                     }
                 }
+                // Some give such errors an id of their own.
+                Err(Failure::Refused(refusal)) => return Err(refusal.into_error()),
                 served => return plainly(served),
             }
         }
@@ -190,9 +192,6 @@ impl<L: Link> Inner<L> {
             let other_era = hello.pinned.is_some_and(|pinned| pinned.era() == Era::Modern);
             if other_era || session.suits(&hello) {
                 return Ok(Arc::clone(session));
-            }
-            if !L::MANY {
-                return Err(translate::not_here(session.version).into());
             }
             translate::widen(&mut hello.capabilities, &session.declared);
         }

@@ -20,8 +20,8 @@ pub(crate) trait Link: Clone + Send + Sync + Unpin + 'static {
     const PROBES: bool;
     /// How long a server may be silent about its era before it is asked in the old way too.
     const SILENCE: Duration;
-    /// Whether there may be several sessions side by side.
-    const MANY: bool;
+    /// Whether what belongs to no call has to be read, whoever waits for it.
+    const SHARED: bool;
 
     /// Which life of the server this is: what was found out in another one no longer counts. None where there is no
     /// server yet.
@@ -46,7 +46,7 @@ pub(crate) trait Link: Clone + Send + Sync + Unpin + 'static {
     fn listen(&self, at: &Self::At) -> BoxFuture<Result<Incoming, Failure>>;
 
     /// Tells the server that nobody waits for a request any more, where dropping what comes of it does not.
-    fn cancel(&self, at: &Self::At, id: &RequestId);
+    fn cancel(&self, at: &Self::At, id: &RequestId) -> BoxFuture<()>;
 
     /// Ends a session.
     fn end(&self, at: &Self::At) -> BoxFuture<()>;

@@ -29,7 +29,7 @@ use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 /// How many changes may wait for a listener. One that falls so far behind ends: a change must not be lost unnoticed.
 const CAPACITY: usize = 256;
 /// How many questions outside of any call are answered at a time.
-const ANSWERING: usize = 16;
+const ANSWERING: usize = 128;
 /// How long is waited for a stream that is opened just in case.
 const OPENING: Duration = Duration::from_secs(2);
 /// How many resources one listener may watch.
@@ -61,7 +61,7 @@ impl<L: Link> Session<L> {
     /// Listens for as long as the session lasts: to a pipe because it has to be read, to anything else where there is
     /// somebody who may be asked something. Many servers ask beside the call that makes them ask.
     pub(super) async fn keep_listening(self: &Arc<Self>) -> Result<(), Failure> {
-        if !L::MANY {
+        if L::SHARED {
             return self.keep_ear().await;
         }
         let ClientCapabilities { roots, sampling, elicitation, .. } = &self.declared;

@@ -13,7 +13,15 @@ use super::session::Session;
 /// How many of them may wait for a call to take them up.
 const CAPACITY: usize = 64;
 
-type Asked = HashMap<RequestId, mpsc::Sender<Bytes>>;
+/// The calls of a session that may be asked something.
+pub(super) type Asked = HashMap<RequestId, Call>;
+
+/// One of them.
+pub(super) struct Call {
+    sender: mpsc::Sender<Bytes>,
+    /// Whether it waits for answers, and not for the server.
+    waits: bool,
+}
 
 fn asked<L: Link>(session: &Session<L>) -> MutexGuard<'_, Asked> {
     session.asked.lock().unwrap_or_else(PoisonError::into_inner)
@@ -29,8 +37,15 @@ pub(super) struct Questions<L: Link> {
 impl<L: Link> Questions<L> {
     pub(super) fn of(session: &Arc<Session<L>>, id: &RequestId) -> Self {
         let (sender, receiver) = mpsc::channel(CAPACITY);
-        asked(session).insert(id.clone(), sender);
+        asked(session).insert(id.clone(), Call { sender, waits: false });
         Self { session: Arc::clone(session), id: id.clone(), receiver }
+    }
+
+    /// Says whether the call waits for answers.
+    pub(super) fn waits(&self, waits: bool) {
+        if let Some(call) = asked(&self.session).get_mut(&self.id) {
+            call.waits = waits;
+        }
     }
 
     /// The next one, for as long as the call is open.
@@ -45,13 +60,15 @@ impl<L: Link> Drop for Questions<L> {
     }
 }
 
-/// Gives a request of the server's own to the one call it can be for. Where there is none, or more than one, or the call
-/// has too many already, it is for nobody.
+/// Gives a request of the server's own to the one call it can be for: the only one that waits for the server, or the only
+/// one there is. Otherwise, and where that call has too many already, it is for nobody.
 pub(super) fn belongs_to_a_call<L: Link>(session: &Session<L>, request: &Bytes) -> bool {
     let asked = asked(session);
-    let mut calls = asked.values();
-    match (calls.next(), calls.next()) {
-        (Some(call), None) => call.try_send(request.clone()).is_ok(),
-        _ => false,
-    }
+    let mut active = asked.values().filter(|call| !call.waits);
+    let only = match (active.next(), active.next()) {
+        (Some(call), None) => Some(call),
+        (None, _) if asked.len() == 1 => asked.values().next(),
+        _ => None,
+    };
+    only.is_some_and(|call| call.sender.try_send(request.clone()).is_ok())
 }

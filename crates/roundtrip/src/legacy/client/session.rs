@@ -13,13 +13,12 @@ use roundtrip_core::wire::{
 };
 use serde::Serialize;
 use serde_json::json;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::call::{Event, OpenCall};
 use super::link::{Failure, Link};
 use super::listen::Ears;
-use super::questions::Questions;
+use super::questions::{Asked, Questions};
 use super::request::{Hello, Request, encoded};
 use crate::client::{Error, Sent};
 use crate::legacy::handshake::{InitializeResult, SET_LEVEL, within_revision};
@@ -47,8 +46,7 @@ pub(super) struct Session<L: Link> {
     pub(super) ears: tokio::sync::Mutex<Ears>,
     /// How many listen for the changes of a resource.
     pub(super) watched: Mutex<HashMap<String, usize>>,
-    /// The calls that may be asked something, and where their questions go.
-    pub(super) asked: Mutex<HashMap<RequestId, mpsc::Sender<Bytes>>>,
+    pub(super) asked: Mutex<Asked>,
     ended: AtomicBool,
 }
 
@@ -79,8 +77,7 @@ impl<L: Link> Session<L> {
 
     /// Whether a request can be made in this session: at its revision, and with all that it declares.
     pub(super) fn suits(&self, hello: &Hello) -> bool {
-        hello.pinned.is_none_or(|pinned| pinned == self.version)
-            && (!L::MANY || self.declared.covers(&within_revision(hello.capabilities.clone(), self.version)))
+        hello.pinned.is_none_or(|pinned| pinned == self.version) && self.declared.covers(&self.askable(hello))
     }
 
     fn caller_place(&self) -> MutexGuard<'_, Hello> {
@@ -159,12 +156,6 @@ impl<L: Link> Session<L> {
         answer: Result<&Raw, &ErrorObject>,
     ) -> Result<(), Failure> {
         self.tell(response(id, answer)).await
-    }
-
-    /// The same from where nobody can wait.
-    pub(super) fn respond_later(&self, id: &RequestId, error: &ErrorObject) {
-        let (link, at, message) = (self.link.clone(), self.at.clone(), response(id, Err(error)));
-        in_background(async move { drop(link.tell(&at, message).await) });
     }
 
     /// Ends the session, once.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use roundtrip_core::wire::{
     ClientCapabilities, Discover, DiscoverResult, ErrorObject, INVALID_PARAMS, InputRequests,
-    InputRequiredResult, InputResponses, Method as _, ProtocolVersion, RequestId, ResultMeta,
-    SubscriptionsListen, encode_error, encode_result,
+    InputRequiredResult, InputResponses, Method as _, RequestId, ResultMeta, SubscriptionsListen,
+    encode_error, encode_result,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -173,11 +173,4 @@ pub(super) fn widen(capabilities: &mut ClientCapabilities, declared: &ClientCapa
         }
         (ours, theirs) => ours.or(theirs),
     };
-}
-
-/// A pin that came too late.
-pub(super) fn not_here(version: ProtocolVersion) -> Error {
-    Error::PeerIncompatible(format!(
-        "the server process speaks {version} with this client already: pin the revision before the first call"
-    ))
 }

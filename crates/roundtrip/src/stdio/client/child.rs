@@ -77,7 +77,7 @@ impl Launcher {
         };
         let places = Arc::new(Semaphore::new(QUEUE));
         let supervisor = tokio::spawn(supervisor.run(stopped));
-        Ok(Child { life, inbox, queue, places, _stop: stop, supervisor })
+        Ok(Child { life, has_session: false, inbox, queue, places, _stop: stop, supervisor })
     }
 }
 
@@ -85,6 +85,8 @@ impl Launcher {
 pub(super) struct Child {
     /// Which child this is.
     pub(super) life: u64,
+    /// Whether a session has begun with it.
+    pub(super) has_session: bool,
     pub(super) inbox: Arc<Inbox>,
     /// The only strong one: when it goes, the child's standard input is closed.
     queue: mpsc::UnboundedSender<Queued>,

@@ -24,12 +24,14 @@ pub(super) struct Pipe(Arc<Mutex<State>>);
 struct State {
     launcher: Launcher,
     child: Option<Child>,
+    /// Children that have a session which is not the latest. They end with it.
+    retired: Vec<Child>,
     closed: bool,
 }
 
 impl Pipe {
     pub(super) fn new(launcher: Launcher) -> Self {
-        Self(Arc::new(Mutex::new(State { launcher, child: None, closed: false })))
+        Self(Arc::new(Mutex::new(State { launcher, child: None, retired: Vec::new(), closed: false })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -38,18 +40,25 @@ impl Pipe {
 
     /// Ends the child, and waits until it has ended.
     pub(super) async fn close(&self) {
-        let child = {
+        let children: Vec<Child> = {
             let mut state = self.state();
             state.closed = true;
-            state.child.take()
+            let child = state.child.take();
+            child.into_iter().chain(state.retired.drain(..)).collect()
         };
-        if let Some(child) = child {
+        for child in children {
             child.close().await;
         }
     }
 }
 
 impl State {
+    /// A child that has no session yet: it can have one alone.
+    fn untouched(&mut self) {
+        let retired = self.child.take_if(|child| child.has_session && child.inbox.is_open());
+        self.retired.extend(retired);
+    }
+
     /// A place for the answer to a request, at a child that lives.
     fn open(&mut self, id: &RequestId, place: Place) -> Result<(At, Answers), Error> {
         if self.closed {
@@ -70,13 +79,14 @@ impl State {
 /// One life of the child. It does not keep the child alive.
 #[derive(Clone)]
 pub(super) struct At {
+    life: u64,
     inbox: Arc<Inbox>,
     writer: Writer,
 }
 
 impl At {
     fn of(child: &Child) -> Self {
-        Self { inbox: Arc::clone(&child.inbox), writer: child.writer() }
+        Self { life: child.life, inbox: Arc::clone(&child.inbox), writer: child.writer() }
     }
 
     /// None where the child has died.
@@ -94,7 +104,7 @@ impl Link for Pipe {
     type At = At;
     const PROBES: bool = true;
     const SILENCE: Duration = Duration::from_secs(3);
-    const MANY: bool = false;
+    const SHARED: bool = true;
 
     fn life(&self) -> Option<u64> {
         let state = self.state();
@@ -111,12 +121,20 @@ impl Link for Pipe {
     fn begin(&self, id: RequestId, message: Bytes) -> BoxFuture<Result<(At, Incoming), Failure>> {
         let this = self.clone();
         Box::pin(async move {
-            let (at, answers) = this.state().open(&id, Place::Aside)?;
+            let (at, answers) = {
+                let mut state = this.state();
+                state.untouched();
+                state.open(&id, Place::Aside)?
+            };
             Ok((at, answers.send(&message).await))
         })
     }
 
-    fn agree(&self, _: &mut At, _: ProtocolVersion) {}
+    fn agree(&self, at: &mut At, _: ProtocolVersion) {
+        if let Some(child) = self.state().child.as_mut().filter(|child| child.life == at.life) {
+            child.has_session = true;
+        }
+    }
 
     fn request(&self, at: &At, id: RequestId, message: Bytes) -> BoxFuture<Result<Incoming, Failure>> {
         let answers = at.open(&id, Place::Call);
@@ -144,9 +162,13 @@ impl Link for Pipe {
     }
 
     /// Dropping what comes of a request tells the server already.
-    fn cancel(&self, _: &At, _: &RequestId) {}
+    fn cancel(&self, _: &At, _: &RequestId) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
 
-    fn end(&self, _: &At) -> BoxFuture<()> {
+    /// A child that has another after it is no longer needed; the latest one is kept for requests to come.
+    fn end(&self, at: &At) -> BoxFuture<()> {
+        self.state().retired.retain(|child| child.life != at.life);
         Box::pin(std::future::ready(()))
     }
 }

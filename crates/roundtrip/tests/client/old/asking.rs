@@ -206,7 +206,8 @@ async fn a_flood_of_questions_is_bounded_and_an_id_counts_once() {
     .await;
     let asked = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&asked);
-    let call = client.on_form(ada).call_tool("ask", ()).max_rounds(2).on_round(move |round| {
+    let client = client.on_form(ada);
+    let call = client.call_tool("ask", ()).max_rounds(2).on_round(move |round| {
         noted.lock().expect("asked").push(round.questions().count());
         Ok::<(), Error>(())
     });
@@ -215,6 +216,7 @@ async fn a_flood_of_questions_is_bounded_and_an_id_counts_once() {
     let asked = asked.lock().expect("asked").clone();
     assert!(asked.len() == 2 && asked.iter().all(|count| *count <= 32), "{asked:?}");
     old.wait(|seen| seen.method() == "notifications/cancelled").await;
+    drop(client);
 }
 
 /// L7: where the handler fails, the call ends with its error, and the server learns that both are over.

@@ -64,6 +64,7 @@ fn plays_its_part_when_started_as_a_child() {
                     reply(content(&answer["result"]["content"]["name"].to_string()));
                 }
                 "hang" => {}
+                "leave" => say(&form("left", "Anybody?")),
                 // Asks while another call is under way, so that nobody can tell whose question it is.
                 "ask both" => {
                     say(&form("q", "Who?"));
@@ -159,6 +160,38 @@ async fn a_child_asks_in_the_midst_of_a_call() {
     let turn = client.resume(pending).await.expect("a turn");
     assert!(matches!(turn, Turn::Done(result) if text(&result) == "\"Bob\""));
     client.close().await;
+}
+
+/// L7: a call that somebody has left open does not take the questions of the next one.
+#[tokio::test]
+async fn a_question_is_for_the_call_that_waits_for_the_server() {
+    let client = ada(child("plain"));
+    let left = client.call_tool("leave", ()).once().await.expect("a turn");
+    assert!(matches!(left, Turn::Asked(_)));
+    let rounds = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&rounds);
+    let call = client.call_tool("ask", ()).on_round(move |_| {
+        *counted.lock().expect("rounds") += 1;
+        Ok::<(), Error>(())
+    });
+    assert_eq!(text(&call.await.expect("a result")), "\"Ada\"");
+    assert_eq!(*rounds.lock().expect("rounds"), 1);
+    client.close().await;
+}
+
+/// L6: a process can be told once what its client can do: one that can do more gets a process of its own, and calls under
+/// way stay where they are.
+#[tokio::test]
+async fn a_client_that_can_do_more_gets_another_process() {
+    let plain = child("plain");
+    plain.list_tools().await.expect("tools");
+    let hanging = tokio::spawn(plain.call_tool("hang", ()).into_future());
+    tokio::task::yield_now().await;
+    assert_eq!(text(&ada(plain.clone()).call_tool("ask", ()).await.expect("a result")), "\"Ada\"");
+    assert_eq!(text(&plain.call_tool("a", ()).await.expect("a result")), "done");
+    assert!(!hanging.is_finished());
+    plain.close().await;
+    assert!(hanging.await.expect("no panic").is_err());
 }
 
 /// L7: where several calls are under way nobody knows whose question it is: the handlers answer it where it comes.
