@@ -115,7 +115,8 @@ impl Client {
         self.set(|settings| settings.cache = results)
     }
 
-    /// Ends the connection in good order: a child process is asked to end, and made to. Calls under way fail.
+    /// Ends the connection in good order: a child process is asked to end, and made to; a session with a server that has
+    /// sessions is ended. Calls under way fail, and calls that wait for answers are cancelled.
     pub async fn close(&self) {
         self.0.transport.close().await;
     }
