@@ -199,7 +199,10 @@ impl<L: Link> Inner<L> {
         let beginning = tokio::spawn(async move {
             let session = initialize(&this.link, &hello).await?;
             *place = Some(Arc::clone(&session));
-            this.learn(Some(Era::Handshake));
+            // Whoever is told to speak the old way learns nothing of the other one.
+            if hello.pinned.is_none() {
+                this.learn(Some(Era::Handshake));
+            }
             Ok(session)
         });
         let broken = |_| Err(Error::unreachable("the handshake was broken off", Sent::No).into());

@@ -209,6 +209,30 @@ async fn a_pinned_client_speaks_one_revision_alone() {
     assert!(why.contains("it speaks 2025-11-25") && why.contains("2025-03-26 alone"), "{why}");
 }
 
+/// L6: a server of both eras is spoken to in either by clients that are told to, and in the modern one by those that are
+/// not.
+#[tokio::test]
+async fn a_pin_says_nothing_to_those_who_have_none() {
+    let (client, old) = Old::start(|_, seen| match (seen.method(), seen.header("mcp-session-id")) {
+        ("server/discover", _) => {
+            let versions = ["2026-07-28", "2025-11-25"];
+            let found =
+                json!({ "resultType": "complete", "supportedVersions": versions, "capabilities": {} });
+            Some(json_reply(200, &seen.result(&found)))
+        }
+        ("tools/call", None) => Some(json_reply(200, &seen.says("modern"))),
+        _ => None,
+    })
+    .await;
+    let pinned = client.clone().protocol(ProtocolVersion::V2025_11_25);
+    let modern = client.clone().protocol(ProtocolVersion::LATEST);
+    for (client, expected) in [(&pinned, "done"), (&modern, "modern"), (&client, "modern"), (&pinned, "done")]
+    {
+        assert_eq!(text(&client.call_tool("a", ()).await.expect("a result")), expected);
+    }
+    assert_eq!(old.posted().iter().filter(|method| *method == "initialize").count(), 1);
+}
+
 /// L6: pinned to the modern era, an old server is an error that says what it speaks; nothing is run there.
 #[tokio::test]
 async fn a_client_pinned_to_the_modern_era_says_what_an_old_server_speaks() {
