@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
-    ErrorObject, InputRequest, InputRequests, InputResponses, Message, NotificationMethod as _,
-    ProgressNotification, ProtocolVersion, Raw, Request, RequestId,
+    ElicitRequestParams, ErrorObject, InputRequest, InputRequests, InputResponses, Message,
+    NotificationMethod as _, ProgressNotification, ProtocolVersion, Raw, Request, RequestId,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -337,6 +337,8 @@ pub(super) fn pages(error: &ErrorObject) -> Option<InputRequests> {
     for (index, page) in pages.iter().enumerate() {
         let shape = json!({ "method": "elicitation/create", "params": page });
         let question: InputRequest = serde_json::from_value(shape).ok()?;
+        // Nothing but pages may be asked for like this.
+        let InputRequest::Elicit(ElicitRequestParams::Url(_)) = question else { return None };
         questions.insert(format!("elicitation-{}", index + 1), question);
     }
     Some(questions)

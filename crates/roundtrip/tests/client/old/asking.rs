@@ -288,13 +288,18 @@ async fn the_time_people_think_is_not_the_requests() {
 #[tokio::test]
 async fn a_page_to_be_visited_first_is_a_question() {
     let required = |seen: &Seen| {
+        if seen.tool() == "sly" {
+            let data = json!({ "elicitations": [form(1, "a form where only pages may be")["params"]] });
+            let error = json!({ "code": -32042, "message": "first this", "data": data });
+            return json_reply(200, &json!({ "jsonrpc": "2.0", "id": seen.body["id"], "error": error }));
+        }
         let page = json!({ "mode": "url", "elicitationId": "e-1", "url": "https://x.example/in", "message": "log in" });
         let error = json!({ "code": -32042, "message": "first this", "data": { "elicitations": [page] } });
         json_reply(200, &json!({ "jsonrpc": "2.0", "id": seen.body["id"], "error": error }))
     };
     let (client, old) = Old::start(move |old, seen| {
         let first = old.seen().iter().filter(|seen| seen.method() == "tools/call").count() == 1;
-        (seen.method() == "tools/call" && (first || seen.tool() == "stubborn")).then(|| required(seen))
+        (seen.method() == "tools/call" && (first || seen.tool() != "a")).then(|| required(seen))
     })
     .await;
     let agrees = client.clone().on_url(async |page: UrlRequest| {
@@ -306,6 +311,8 @@ async fn a_page_to_be_visited_first_is_a_question() {
 
     let refuses = client.clone().on_url(async |page: UrlRequest| page.decline());
     let error = refuses.call_tool("stubborn", ()).await.expect_err("the user refuses");
+    assert!(matches!(&error, Error::Rejected(error) if error.code == -32042), "{error:?}");
+    let error = agrees.on_form(ada).call_tool("sly", ()).await.expect_err("not a page");
     assert!(matches!(&error, Error::Rejected(error) if error.code == -32042), "{error:?}");
     let plain: Client = client;
     let error = plain.call_tool("stubborn", ()).await.expect_err("nobody to ask");

@@ -267,6 +267,25 @@ async fn a_handshake_answered_with_garbage_is_named() {
     }
 }
 
+/// L6: a server that says nothing to a handshake costs the call its timeout, and no more.
+#[tokio::test]
+async fn silence_ends_with_the_calls_patience() {
+    let (client, old) = Old::start(|old, seen| {
+        (seen.method() == "initialize").then(|| {
+            let (sender, reply) = super::server::stream();
+            *old.general.lock().expect("general") = Some(sender);
+            reply
+        })
+    })
+    .await;
+    let error = client.list_tools().timeout(Duration::from_millis(100)).await.expect_err("silence");
+    assert!(matches!(error, Error::Timeout(_)), "{error}");
+    assert!(
+        old.seen().iter().all(|seen| seen.method() != "notifications/cancelled"),
+        "a handshake is not cancelled"
+    );
+}
+
 /// L6: a server that is slow to say what it is does not cost later calls what it cost the first one.
 #[tokio::test]
 async fn whoever_loses_patience_does_not_keep_others_from_finding_out() {

@@ -10,15 +10,20 @@ use tokio::process::Command;
 
 use super::server::{form, greeting};
 use crate::fixture::text;
+use crate::stdio::Scratch;
 
 const PART: &str = "ROUNDTRIP_TEST_OLD_PART";
 
 fn child(part: &str) -> Client {
+    Client::stdio(command(part))
+}
+
+fn command(part: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this binary"));
     command
         .args(["--quiet", "--nocapture", "--exact", "old::stdio::plays_its_part_when_started_as_a_child"])
         .env(PART, part);
-    Client::stdio(command)
+    command
 }
 
 fn say(message: &Value) {
@@ -104,6 +109,9 @@ fn plays_its_part_when_started_as_a_child() {
             _ => {}
         }
     }
+    if let Some(file) = std::env::var_os("FILE") {
+        std::fs::write(file, "gone\n").expect("a file");
+    }
 }
 
 fn ada(client: Client) -> Client {
@@ -146,6 +154,18 @@ async fn a_child_that_speaks_neither_era_or_not_the_pinned_one_is_named() {
     );
     let client = child("plain").protocol(ProtocolVersion::V2025_11_25);
     client.list_tools().await.expect("the one it speaks");
+}
+
+/// L6: dropping the last clone ends an old child too, though it is listened to all the time.
+#[tokio::test]
+async fn dropping_the_client_ends_an_old_child() {
+    let file = Scratch::new("old-drop");
+    let mut command = command("plain");
+    command.env("FILE", &file.0);
+    let client = ada(Client::stdio(command));
+    client.list_tools().await.expect("tools");
+    drop(client);
+    assert_eq!(file.written().await, "gone\n");
 }
 
 /// L7: a child asks on the pipe, and the handler answers; by hand too.
