@@ -28,7 +28,7 @@ const QUESTIONS: usize = 32;
 const BATCH: usize = 256;
 /// How long to wait for more questions once there is one: those asked together arrive together, or nearly so.
 const GATHER: Duration = Duration::from_millis(20);
-/// What a server is told whose question nobody will answer any more. The code lies outside the range JSON-RPC reserves.
+/// The code of an answer that will not come. It lies outside the range JSON-RPC reserves.
 const GIVEN_UP: i64 = -1;
 
 /// A call that has been made and not yet answered. Dropping it cancels it, and refuses what the server asked in it.
@@ -238,22 +238,28 @@ impl<L: Link> OpenCall<L> {
 
 impl<L: Link> Drop for OpenCall<L> {
     fn drop(&mut self) {
-        if self.over {
+        if self.over && self.open.is_empty() {
             return;
         }
-        let (session, id) = (Arc::clone(&self.session), self.id.clone());
+        let (session, id, over) = (Arc::clone(&self.session), self.id.clone(), self.over);
         let asked: Vec<RequestId> = self.open.drain(..).map(|open| open.id).collect();
         // The stream is closed once the server knows why: some do not take it well otherwise.
         let incoming = std::mem::replace(&mut self.incoming, nothing());
         in_background(async move {
-            session.link.cancel(&session.at, &id).await;
+            if !over {
+                session.link.cancel(&session.at, &id).await;
+            }
             drop(incoming);
-            let error = ErrorObject::new(GIVEN_UP, "the call was given up");
             for id in asked {
-                drop(session.respond(&id, Err(&error)).await);
+                drop(session.respond(&id, Err(&given_up())).await);
             }
         });
     }
+}
+
+/// What a server is told whose question nobody will answer any more.
+pub(super) fn given_up() -> ErrorObject {
+    ErrorObject::new(GIVEN_UP, "the call was given up, or is over")
 }
 
 fn nothing() -> Incoming {

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use roundtrip_core::wire::RequestId;
+use roundtrip_core::wire::{Message, RequestId};
 use tokio::sync::mpsc;
 
+use super::call::given_up;
 use super::link::Link;
-use super::session::Session;
+use super::session::{Session, in_background};
 
 /// How many of them may wait for a call to take them up.
 const CAPACITY: usize = 64;
@@ -57,6 +58,12 @@ impl<L: Link> Questions<L> {
 impl<L: Link> Drop for Questions<L> {
     fn drop(&mut self) {
         asked(&self.session).remove(&self.id);
+        // What came too late to be taken up must not keep the server waiting.
+        while let Ok(message) = self.receiver.try_recv() {
+            let Ok(Message::Request(request)) = Message::decode(&message) else { continue };
+            let (session, id) = (Arc::clone(&self.session), request.id);
+            in_background(async move { drop(session.respond(&id, Err(&given_up())).await) });
+        }
     }
 }
 

@@ -357,6 +357,24 @@ async fn progress_goes_on_across_questions_and_the_level_is_set_once() {
     assert_eq!(levels, [json!({ "level": "info" })]);
 }
 
+/// L7: a server that answers a call without waiting for what it asked in it is not left waiting.
+#[tokio::test]
+async fn a_question_that_its_call_outruns_is_refused() {
+    let (client, old) = Old::start(tool(|old, seen, sender| async move {
+        let general = old.general.lock().expect("general").clone().expect("a stream beside the call");
+        general.message(&form("beside", "Who?"));
+        sender.message(&form("within", "Who?"));
+        sender.message(&seen.says("never mind"));
+    }))
+    .await;
+    let client = client.on_form(ada);
+    assert_eq!(text(&client.call_tool("ask", ()).await.expect("a result")), "never mind");
+    for id in ["beside", "within"] {
+        let answer = old.response(&json!(id)).await;
+        assert!(answer["error"]["code"].is_i64() || answer["result"]["action"] == "accept", "{answer}");
+    }
+}
+
 /// L7: messages that come in one batch, as one revision has it, are told apart.
 #[tokio::test]
 async fn a_batch_is_read_message_by_message() {
