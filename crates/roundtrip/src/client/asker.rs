@@ -27,15 +27,18 @@ impl Asker {
         Self(Arc::downgrade(inner))
     }
 
+    /// The client, where there still is one: as long as somebody has it, it can answer.
+    pub(crate) fn hold(&self) -> Option<Client> {
+        self.0.upgrade().map(Client::of)
+    }
+
     /// Puts one question to the client's handlers; their answer has been held against it.
     pub(crate) async fn answer(
         &self,
         request: InputRequest,
         server: Option<Arc<Implementation>>,
     ) -> Result<Raw, Error> {
-        let client = Client::of(
-            self.0.upgrade().ok_or_else(|| Error::ApiMisuse("the client has been dropped".to_owned()))?,
-        );
+        let client = self.hold().ok_or_else(|| Error::ApiMisuse("the client has been dropped".to_owned()))?;
         let method = request.method();
         let asks = InputRequiredResult {
             input_requests: BTreeMap::from([(KEY.to_owned(), request)]),

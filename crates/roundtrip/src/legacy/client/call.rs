@@ -1,7 +1,8 @@
 //! A call under way at an old server: what comes of it, told apart.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::future::poll_fn;
+use std::convert::Infallible;
+use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,11 +22,14 @@ use super::questions::Questions;
 use super::request::Hello;
 use super::session::{Session, ended, in_background};
 use crate::client::{Error, Incoming, Sent, nameless_error, unfold};
+use crate::legacy::handshake::PING;
 
 /// How many questions one round may ask; those beyond are refused.
 const QUESTIONS: usize = 32;
 /// How many messages one batch may hold.
 const BATCH: usize = 256;
+/// How many messages are kept while people think.
+const UNREAD: usize = 256;
 /// How long to wait for more questions once there is one: those asked together arrive together, or nearly so.
 const GATHER: Duration = Duration::from_millis(20);
 /// The code of an answer that will not come. It lies outside the range JSON-RPC reserves.
@@ -41,8 +45,10 @@ pub(super) struct OpenCall<L: Link> {
     /// What is asked beside it; none where its answer may not be questions.
     questions: Option<Questions<L>>,
     incoming: Incoming,
-    /// The rest of a batch.
+    /// What has come and was not read yet.
     unread: VecDeque<Bytes>,
+    /// How what comes of it ended, where that was not read yet.
+    broke: Option<Option<Result<Bytes, Error>>>,
     /// How many questions it has asked so far.
     asked: u32,
     /// The questions that wait for their answers.
@@ -90,6 +96,7 @@ impl<L: Link> OpenCall<L> {
             questions,
             incoming,
             unread: VecDeque::new(),
+            broke: None,
             asked: 0,
             open: Vec::new(),
             over: false,
@@ -152,6 +159,13 @@ impl<L: Link> OpenCall<L> {
         if let Some(message) = self.unread.pop_front() {
             return Some(Ok(message));
         }
+        match self.broke.take() {
+            Some(how) => how,
+            None => self.incoming().await,
+        }
+    }
+
+    async fn incoming(&mut self) -> Option<Result<Bytes, Error>> {
         let incoming = poll_fn(|cx| self.incoming.as_mut().poll_next(cx));
         let Some(questions) = &mut self.questions else { return incoming.await };
         tokio::select! {
@@ -212,6 +226,24 @@ impl<L: Link> OpenCall<L> {
         if let Some(questions) = &self.questions {
             questions.waits(waits);
         }
+    }
+
+    /// Reads on while people think: a server that asks whether we are there is answered, and the rest is kept.
+    pub(super) async fn watch(&mut self) -> Infallible {
+        while self.unread.len() < UNREAD && self.broke.is_none() {
+            match self.incoming().await {
+                Some(Ok(message)) => match Message::decode(&message) {
+                    Ok(Message::Request(request)) if request.method == PING => {
+                        drop(
+                            outside::answer(&self.session, &self.hello.asker, &request.id, Asked::Ping).await,
+                        );
+                    }
+                    _ => self.unread.push_back(message),
+                },
+                how => self.broke = Some(how),
+            }
+        }
+        pending().await
     }
 
     /// Gives the server the answers it waits for.

@@ -1,10 +1,12 @@
 //! Calls that wait for answers, by the handle that stands for them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use tokio::task::AbortHandle;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{Sleep, sleep};
 
 use super::call::OpenCall;
 use super::link::Link;
@@ -22,21 +24,10 @@ pub(super) const AGAIN: &str = "dev.roundtrip/call-again";
 
 pub(super) struct Held<L: Link>(Mutex<IndexMap<String, Place<L>>>);
 
+/// A call that somebody keeps an eye on. Dropping this gives it up.
 struct Place<L: Link> {
-    call: OpenCall<L>,
-    /// Lets go of it when its time has come.
-    _expiry: Expiry,
-}
-
-/// A clock that stops when it is dropped.
-struct Expiry(Option<AbortHandle>);
-
-impl Drop for Expiry {
-    fn drop(&mut self) {
-        if let Some(clock) = self.0.take() {
-            clock.abort();
-        }
-    }
+    wanted: oneshot::Sender<()>,
+    sitter: JoinHandle<Option<OpenCall<L>>>,
 }
 
 impl<L: Link> Default for Held<L> {
@@ -51,34 +42,35 @@ impl<L: Link> Held<L> {
     }
 
     /// Holds a call; the handle that stands for it.
-    pub(super) fn keep(self: &Arc<Self>, call: OpenCall<L>) -> Result<String, Error> {
+    pub(super) fn keep(&self, call: OpenCall<L>) -> Result<String, Error> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)
             .map_err(|error| Error::ApiMisuse(format!("no randomness to be had: {error}")))?;
         let handle = format!("{PREFIX}{:032x}", u128::from_ne_bytes(random));
-        let expiry = tokio::runtime::Handle::try_current().ok().map(|runtime| {
-            let (held, handle) = (Arc::downgrade(self), handle.clone());
-            let time = tokio::time::sleep(EXPIRY);
-            let expire = async move {
-                time.await;
-                if let Some(held) = held.upgrade() {
-                    held.let_go(&handle);
-                }
-            };
-            runtime.spawn(expire).abort_handle()
-        });
+        let (wanted, until) = oneshot::channel();
+        let sitter = tokio::spawn(sit(call, until, sleep(EXPIRY)));
         let mut places = self.places();
+        // Those whose time has come are over already.
+        places.retain(|_, place| !place.sitter.is_finished());
         let oldest = if places.len() >= CAPACITY { places.shift_remove_index(0) } else { None };
-        places.insert(handle.clone(), Place { call, _expiry: Expiry(expiry) });
+        places.insert(handle.clone(), Place { wanted, sitter });
         drop(places);
         drop(oldest);
         Ok(handle)
     }
 
     /// The call that a handle stands for, for whoever goes on with it.
-    pub(super) fn take(&self, handle: &str) -> Result<OpenCall<L>, Error> {
+    pub(super) async fn take(&self, handle: &str) -> Result<OpenCall<L>, Error> {
         let place = self.places().shift_remove(handle);
-        place.map(|place| place.call).ok_or_else(|| {
+        let call = match place {
+            Some(Place { wanted, sitter }) => {
+                // Where it is over, there is nobody left to hear this.
+                let _ = wanted.send(());
+                sitter.await.ok().flatten()
+            }
+            None => None,
+        };
+        call.ok_or_else(|| {
             Error::ApiMisuse(
                 "this call was open at a server of an earlier revision, and is no longer: it can be gone on with \
                  by the client that began it alone, once, and for ten minutes; make the call anew"
@@ -90,7 +82,6 @@ impl<L: Link> Held<L> {
     /// Nobody will go on with this one.
     pub(super) fn let_go(&self, handle: &str) {
         if handle.starts_with(PREFIX) {
-            // Not under the lock: dropping a call tells the server.
             let place = self.places().shift_remove(handle);
             drop(place);
         }
@@ -101,4 +92,18 @@ impl<L: Link> Held<L> {
         let places = std::mem::take(&mut *self.places());
         drop(places);
     }
+}
+
+/// Keeps an eye on a call until somebody wants it; none where nobody did, and it has been given up.
+async fn sit<L: Link>(
+    mut call: OpenCall<L>,
+    wanted: oneshot::Receiver<()>,
+    expiry: Sleep,
+) -> Option<OpenCall<L>> {
+    let wanted = tokio::select! {
+        wanted = wanted => wanted.is_ok(),
+        () = expiry => false,
+        never = call.watch() => match never {},
+    };
+    wanted.then_some(call)
 }

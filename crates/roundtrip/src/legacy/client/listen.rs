@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::admit::{Asked, admit, is_question};
 use super::link::{Failure, Link};
 use super::outside;
-use super::questions::belongs_to_a_call;
+use super::questions::{belongs_to_a_call, somebody};
 use super::request::{Request, encoded};
 use super::session::{Session, in_background, named};
 use crate::client::{Error, Incoming, Sent, unfold};
@@ -124,10 +124,12 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
                 if is_question(&request.method) && belongs_to_a_call(&session, &message) {
                     continue;
                 }
-                let (hello, id) = (session.caller(), request.id.clone());
+                let (hello, client) = somebody(&session);
+                let id = request.id.clone();
                 match admit(&request, &session.askable(&hello)) {
                     asked @ Asked::Question(_) if answering.len() < ANSWERING => {
                         answering.spawn(async move {
+                            let _client = client;
                             drop(outside::answer(&session, &hello.asker, &id, asked).await);
                         });
                     }

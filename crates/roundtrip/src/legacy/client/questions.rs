@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 
 use super::call::given_up;
 use super::link::Link;
+use super::request::Hello;
 use super::session::{Session, in_background};
+use crate::client::Client;
 
 /// How many of them may wait for a call to take them up.
 const CAPACITY: usize = 64;
@@ -20,6 +22,8 @@ pub(super) type Asked = HashMap<RequestId, Call>;
 /// One of them.
 pub(super) struct Call {
     sender: mpsc::Sender<Bytes>,
+    /// Who made it.
+    hello: Hello,
     /// Whether it waits for answers, and not for the server.
     waits: bool,
 }
@@ -36,9 +40,9 @@ pub(super) struct Questions<L: Link> {
 }
 
 impl<L: Link> Questions<L> {
-    pub(super) fn of(session: &Arc<Session<L>>, id: &RequestId) -> Self {
+    pub(super) fn of(session: &Arc<Session<L>>, id: &RequestId, hello: &Hello) -> Self {
         let (sender, receiver) = mpsc::channel(CAPACITY);
-        asked(session).insert(id.clone(), Call { sender, waits: false });
+        asked(session).insert(id.clone(), Call { sender, hello: hello.clone(), waits: false });
         Self { session: Arc::clone(session), id: id.clone(), receiver }
     }
 
@@ -65,6 +69,18 @@ impl<L: Link> Drop for Questions<L> {
             in_background(async move { drop(session.respond(&id, Err(&given_up())).await) });
         }
     }
+}
+
+/// Whoever has a call under way, and so may well be who is asked; otherwise whoever called last. The client is held until
+/// it has answered.
+pub(super) fn somebody<L: Link>(session: &Session<L>) -> (Hello, Option<Client>) {
+    let calling = |call: &Call| Some((call.hello.clone(), Some(call.hello.asker.hold()?)));
+    let found = asked(session).values().find_map(calling);
+    found.unwrap_or_else(|| {
+        let hello = session.caller();
+        let client = hello.asker.hold();
+        (hello, client)
+    })
 }
 
 /// Gives a request of the server's own to the one call it can be for: the only one that waits for the server, or the only

@@ -103,7 +103,7 @@ impl<L: Link> Session<L> {
         self.called_by(&request.hello);
         self.set_level(request.log_level).await?;
         // A question may come before anything else does.
-        let questions = request.may_ask().then(|| Questions::of(self, &request.id));
+        let questions = request.may_ask().then(|| Questions::of(self, &request.id, &request.hello));
         let incoming = self.link.request(&self.at, request.id.clone(), request.old()?).await?;
         Ok(OpenCall::new(self, request.id.clone(), request.hello.clone(), questions, incoming))
     }

@@ -40,7 +40,7 @@ pub(super) async fn go_on<L: Link>(
     id: RequestId,
     answers: InputResponses,
 ) -> Result<Incoming, Error> {
-    let mut call = held.take(state)?;
+    let mut call = held.take(state).await?;
     call.answer(answers).await?;
     Ok(leg(held, call, id))
 }

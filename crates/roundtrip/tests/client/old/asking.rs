@@ -284,6 +284,42 @@ async fn the_time_people_think_is_not_the_requests() {
     assert_eq!(text(&client.call_tool("ask", ()).await.expect("in time")), "thanks");
 }
 
+/// L7: a server that wonders whether we are there is answered while people think, and what it says meanwhile is kept.
+#[tokio::test]
+async fn a_ping_is_answered_while_people_think() {
+    let (thinking, pinged) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (begun, done) = (Arc::clone(&thinking), Arc::clone(&pinged));
+    let (client, _old) = Old::start(tool(move |old, seen, sender| {
+        let (begun, done) = (Arc::clone(&begun), Arc::clone(&done));
+        async move {
+            sender.message(&form("q", "Who?"));
+            begun.notified().await;
+            sender.message(&json!({ "jsonrpc": "2.0", "method": "notifications/message",
+                                    "params": { "level": "info", "data": "still here" } }));
+            sender.message(&json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" }));
+            old.response(&json!("p")).await;
+            done.notify_one();
+            old.response(&json!("q")).await;
+            sender.message(&seen.says("thanks"));
+        }
+    }))
+    .await;
+    let client = client.on_form(move |form: FormRequest| {
+        let (thinking, pinged) = (Arc::clone(&thinking), Arc::clone(&pinged));
+        async move {
+            thinking.notify_one();
+            pinged.notified().await;
+            ada(form).await
+        }
+    });
+    let logs = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&logs);
+    let call =
+        client.call_tool("ask", ()).on_log(move |log| seen.lock().expect("logs").push(log.data.to_value()));
+    assert_eq!(text(&call.await.expect("a result")), "thanks");
+    assert_eq!(*logs.lock().expect("logs"), ["still here"]);
+}
+
 /// L7: an error that wants a web page visited first becomes a question, and the call is made again once the user agrees.
 #[tokio::test]
 async fn a_page_to_be_visited_first_is_a_question() {
