@@ -12,6 +12,7 @@ use roundtrip_core::wire::{
     encode_request,
 };
 
+use super::asker::Asker;
 use super::cache::Cache;
 use super::handlers::Handlers;
 use super::options::Options;
@@ -47,7 +48,7 @@ const CACHE: usize = 256;
 pub struct Client(Arc<Inner>);
 
 #[derive(Clone)]
-struct Inner {
+pub(super) struct Inner {
     transport: Arc<dyn Transport>,
     /// Shared by all clients of one transport: no two requests on it may have the same id.
     ids: Arc<AtomicI64>,
@@ -63,6 +64,8 @@ pub(super) struct Settings {
     pub(super) handlers: Handlers,
     timeout: Duration,
     cache: usize,
+    /// The one revision to speak.
+    pinned: Option<ProtocolVersion>,
     /// What is wrong with the settings: the first call reports it.
     pub(super) problem: Option<String>,
 }
@@ -83,6 +86,7 @@ impl Client {
             handlers: Handlers::default(),
             timeout: TIMEOUT,
             cache: CACHE,
+            pinned: None,
             problem: None,
         };
         let transport = Arc::new(transport);
@@ -111,9 +115,26 @@ impl Client {
         self.set(|settings| settings.cache = results)
     }
 
-    /// Ends the connection in good order: a child process is asked to end, and made to. Calls under way fail.
+    /// Ends the connection in good order: a child process is asked to end, and made to; a session with a server that has
+    /// sessions is ended. Calls under way fail, and calls that wait for answers are cancelled.
     pub async fn close(&self) {
         self.0.transport.close().await;
+    }
+
+    pub(super) fn of(inner: Arc<Inner>) -> Self {
+        Self(inner)
+    }
+
+    /// Speaks one revision alone.
+    pub(crate) fn pin(self, version: ProtocolVersion) -> Self {
+        let speaks = self.transport().speaks(version);
+        self.set(|settings| {
+            settings.pinned = Some(version);
+            if !speaks {
+                let problem = format!("`protocol`: this client's transport does not speak {version}");
+                settings.problem.get_or_insert(problem);
+            }
+        })
     }
 
     pub(super) fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
@@ -187,8 +208,16 @@ impl Client {
             }
             _ => Vec::new(),
         };
-        let message = Bytes::from(message);
-        Ok(Outgoing { message, id, method: request.method, target, version, mirrored })
+        Ok(Outgoing {
+            message: Bytes::from(message),
+            id,
+            method: request.method,
+            target,
+            version,
+            mirrored,
+            pinned: settings.pinned,
+            asker: Asker::new(&self.0),
+        })
     }
 
     /// What this client declares; a caller who takes questions by hand can put them to the user.

@@ -3,6 +3,7 @@
 //! This room knows nothing of sockets, processes or servers. A [`Transport`] takes one message and gives back the
 //! messages that come of it; everything else (ids, versions, timeouts, pages, caching, rounds) happens here.
 
+mod asker;
 mod builder;
 mod cache;
 mod call;
@@ -20,6 +21,7 @@ mod rounds;
 mod tools;
 mod transport;
 mod turn;
+mod unfold;
 
 pub use builder::Client;
 pub use call::Call;
@@ -34,4 +36,6 @@ pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, Question, Requ
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 pub use turn::{Once, Turn};
 
+pub(crate) use asker::Asker;
 pub(crate) use leg::nameless_error;
+pub(crate) use unfold::unfold;

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::mem::take;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use roundtrip_core::error::Error;
 use roundtrip_core::exchange::{Answer, Exchange, Limits, Params, Pending, Step};
-use roundtrip_core::wire::{CallTool, Method};
+use roundtrip_core::wire::{CallTool, Method, Raw};
+use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
 use super::builder::Client;
@@ -71,12 +73,13 @@ pub(crate) async fn call<M: Method>(
     let flow = async {
         let mut exchange = rounds.begin(request, options);
         loop {
-            let pending = match leg(client, exchange, options).await? {
+            let (step, begun) = leg(client, exchange, options).await?;
+            let pending = match step {
                 Step::Done(result) => return Ok(result),
                 Step::Ask(pending) => {
                     rounds.see(&pending)?;
                     // No timeout here: how long people think is not the request's time (C8).
-                    ask(client, pending).await?
+                    ask(client, pending, M::NAME).await?
                 }
                 Step::Pause(pause, pending) => {
                     rounds.see(&pending)?;
@@ -85,6 +88,7 @@ pub(crate) async fn call<M: Method>(
                 }
             };
             exchange = pending.resume()?;
+            begun.goes_on();
         }
     };
     match deadline {
@@ -93,33 +97,69 @@ pub(crate) async fn call<M: Method>(
     }
 }
 
-/// One request of a flow, and what comes of it.
-pub(crate) async fn leg<M: Method>(
-    client: &Client,
+/// A round that waits for its answers. Where nobody goes on with it, the transport is told.
+pub(crate) struct Begun<'a> {
+    client: &'a Client,
+    /// What was answered; its state is read only where it is needed.
+    result: Option<Arc<Raw>>,
+}
+
+impl Begun<'_> {
+    /// Somebody goes on with it, or will.
+    pub(crate) fn goes_on(mut self) {
+        self.result = None;
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Peek {
+            request_state: String,
+        }
+        if let Some(Peek { request_state }) = self.result.take().and_then(|result| result.to().ok()) {
+            self.client.transport().abandon(&request_state);
+        }
+    }
+}
+
+/// One request of a flow, and what it makes of the flow.
+pub(crate) async fn leg<'a, M: Method>(
+    client: &'a Client,
     exchange: Exchange<M>,
     options: &mut Options,
-) -> Result<Step<M>, Error> {
+) -> Result<(Step<M>, Begun<'a>), Error> {
     options.request_key = exchange.request_key().map(|key| raw(&key, "an idempotency key")).transpose()?;
     let request = Request::borrowing(M::NAME, exchange.params());
     let (target, begun) = (request.target(), Instant::now());
     let result = fetch(client, &request, options).await?;
+    // A flow that has gone as far as it may ends here, with a round that nobody goes on with.
+    let mut round = Begun { client, result: Some(Arc::clone(&result)) };
     let step = exchange.reply((*result).as_ref(), begun.elapsed())?;
-    if M::NAME == CallTool::NAME && matches!(step, Step::Done(_)) {
-        client.tools().check(&target.unwrap_or_default(), &result)?;
+    if matches!(step, Step::Done(_)) {
+        round.result = None;
+        if M::NAME == CallTool::NAME {
+            client.tools().check(&target.unwrap_or_default(), &result)?;
+        }
     }
-    Ok(step)
+    Ok((step, round))
 }
 
 /// Puts every question of a round to whoever is there for it, side by side (C1).
-async fn ask<M: Method>(client: &Client, mut pending: Pending<M>) -> Result<Pending<M>, Error> {
+pub(crate) async fn ask<M: Method>(
+    client: &Client,
+    mut pending: Pending<M>,
+    method: &'static str,
+) -> Result<Pending<M>, Error> {
     let (handlers, declared) = (client.handlers(), client.declared(false));
     for question in pending.questions() {
-        handlers.check(M::NAME, question, &declared)?;
+        handlers.check(method, question, &declared)?;
     }
     let target = pending.target();
     let origin = |key: &str| Origin {
         server: pending.server().cloned(),
-        method: M::NAME,
+        method,
         target: target.clone(),
         key: key.to_owned(),
         round: pending.round(),

@@ -7,7 +7,9 @@ use std::pin::Pin;
 use bytes::Bytes;
 use futures_core::Stream;
 use roundtrip_core::error::Error;
-use roundtrip_core::wire::{ProtocolVersion, RequestId};
+use roundtrip_core::wire::{Era, ProtocolVersion, RequestId};
+
+use super::asker::Asker;
 
 /// A future in a box.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -34,6 +36,10 @@ pub struct Outgoing {
     /// Arguments to be mirrored in headers, values encoded; none unless the transport [has
     /// headers](Transport::has_headers).
     pub mirrored: Vec<(String, String)>,
+    /// The one revision the user wants spoken, where there is one.
+    pub(crate) pinned: Option<ProtocolVersion>,
+    /// Who answers what the server asks outside of any call.
+    pub(crate) asker: Asker,
 }
 
 /// Carries requests to one server, and brings back what comes of them.
@@ -50,6 +56,18 @@ pub trait Transport: Any + Send + Sync {
     /// Whether requests have headers, in which arguments can be mirrored (H3).
     fn has_headers(&self) -> bool {
         false
+    }
+
+    /// Whether a client can be told to speak this revision alone. A transport that carries messages as they are has only
+    /// those that need no session.
+    fn speaks(&self, version: ProtocolVersion) -> bool {
+        version.era() == Era::Modern
+    }
+
+    /// The state of a round that nobody will go on with: the handlers failed, or the caller has gone. Only a transport
+    /// that keeps something for a state has anything to do here.
+    fn abandon(&self, state: &str) {
+        let _ = state;
     }
 
     /// Ends the connection in good order. Requests still under way fail.

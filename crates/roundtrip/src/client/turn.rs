@@ -92,10 +92,12 @@ async fn turn<M: Method>(
     options: &mut Options,
     rounds: &mut Rounds<M>,
 ) -> Result<Turn<M>, Error> {
-    match leg(client, exchange, options).await? {
+    let (step, begun) = leg(client, exchange, options).await?;
+    match step {
         Step::Done(result) => Ok(Turn::Done(result)),
         Step::Ask(pending) | Step::Pause(_, pending) => {
             rounds.see(&pending)?;
+            begun.goes_on();
             Ok(Turn::Asked(pending))
         }
     }

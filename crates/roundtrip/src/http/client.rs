@@ -1,19 +1,25 @@
-//! The client side: every request is a POST of its own, and closing its response cancels it.
+//! The client side: every request is a POST of its own, and closing its response cancels it. Servers of the handshake
+//! eras have sessions besides, and streams that can be taken up again.
 
 mod answer;
+mod link;
+mod resume;
 mod sse;
 
 use std::fmt;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::Url;
 use reqwest::redirect::Policy;
-use roundtrip_core::wire::encode_header_value;
+use roundtrip_core::wire::ProtocolVersion;
 
-use super::{EVENT_STREAM, JSON, name};
+use self::link::Http;
+use super::{EVENT_STREAM, JSON};
 use crate::client::{BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport};
+use crate::legacy::client::Door;
+pub(super) use crate::legacy::client::{Failure, Link, Refusal};
 
 /// How long to wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,7 +44,7 @@ impl Client {
                 value.as_ref().parse().map_err(|_| format!("the value of `{name}` cannot be in a header"))?;
             // Headers people add are credentials more often than not.
             value.set_sensitive(true);
-            transport.headers.insert(name, value);
+            transport.change(|http| drop(http.headers.insert(name, value)));
             Ok(())
         })
     }
@@ -49,7 +55,7 @@ impl Client {
     /// Give it [`Policy::none()`] for redirects.
     pub fn http_client(self, client: reqwest::Client) -> Self {
         self.set_transport("http_client", |transport: &mut HttpTransport| {
-            transport.client = client;
+            transport.change(|http| http.client = client);
             Ok(())
         })
     }
@@ -58,9 +64,7 @@ impl Client {
 /// Streamable HTTP, from the client's side.
 #[derive(Clone)]
 pub struct HttpTransport {
-    client: reqwest::Client,
-    url: Url,
-    headers: HeaderMap,
+    door: Door<Http>,
 }
 
 impl HttpTransport {
@@ -75,50 +79,39 @@ impl HttpTransport {
             .connect_timeout(CONNECT_TIMEOUT)
             .build()
             .map_err(|error| misuse(&error))?;
-        Ok(Self { client, url: parsed, headers: HeaderMap::new() })
+        let http = Http { client, url: parsed, headers: HeaderMap::new() };
+        Ok(Self { door: Door::new(http) })
     }
 
-    /// The headers of a request. Those of the protocol win over those of the user (H2, H3).
-    fn headers_for(&self, outgoing: &Outgoing) -> Result<HeaderMap, Error> {
-        let value = |text: &str| {
-            HeaderValue::from_str(text)
-                .map_err(|error| Error::ApiMisuse(format!("{text:?} cannot be in a header: {error}")))
-        };
-        let mut headers = self.headers.clone();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-        headers.insert(name::PROTOCOL_VERSION, HeaderValue::from_static(outgoing.version.as_str()));
-        headers.insert(name::METHOD, value(outgoing.method)?);
-        if let Some(target) = &outgoing.target {
-            headers.insert(name::NAME, value(&encode_header_value(target))?);
-        }
-        for (name, text) in &outgoing.mirrored {
-            let name = HeaderName::try_from(name)
-                .map_err(|error| Error::ApiMisuse(format!("`{name}` cannot name a header: {error}")))?;
-            headers.insert(name, value(text)?);
-        }
-        Ok(headers)
+    /// What was found out as somebody else is found out again.
+    fn change(&mut self, change: impl FnOnce(&mut Http)) {
+        let mut http = self.door.link().clone();
+        change(&mut http);
+        self.door = Door::new(http);
     }
 }
 
 impl Transport for HttpTransport {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
-        let headers = self.headers_for(&outgoing);
-        let Self { client, url, .. } = self.clone();
-        Box::pin(async move {
-            let request = client.post(url.clone()).headers(headers?).body(outgoing.message);
-            match request.send().await {
-                Ok(response) => answer::read(response).await,
-                Err(error) => {
-                    let sent = if error.is_connect() || error.is_builder() { Sent::No } else { Sent::Maybe };
-                    Err(broken(&format!("cannot reach {}", shown(&url)), error, sent))
-                }
-            }
-        })
+        self.door.send(outgoing)
     }
 
     fn has_headers(&self) -> bool {
         true
+    }
+
+    fn speaks(&self, _: ProtocolVersion) -> bool {
+        true
+    }
+
+    fn abandon(&self, state: &str) {
+        self.door.abandon(state);
+    }
+
+    /// Ends the session, where there is one.
+    fn close(&self) -> BoxFuture<()> {
+        let door = self.door.clone();
+        Box::pin(async move { door.close().await })
     }
 }
 
@@ -148,6 +141,6 @@ fn media_type(headers: &HeaderMap) -> Option<&'static str> {
 
 impl fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpTransport").field("url", &shown(&self.url)).finish_non_exhaustive()
+        f.debug_struct("HttpTransport").field("url", &shown(&self.door.link().url)).finish_non_exhaustive()
     }
 }

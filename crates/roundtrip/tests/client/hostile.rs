@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use roundtrip::client::Sent;
+use roundtrip::wire::ProtocolVersion;
 use roundtrip::{Client, Error};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
@@ -183,7 +184,7 @@ async fn giving_up_hangs_up() {
         read(&mut stream).await;
         stream.read(&mut [0; 1]).await.unwrap_or(0)
     });
-    let client = Client::http(url).expect("a client");
+    let client = Client::http(url).expect("a client").protocol(ProtocolVersion::LATEST);
     let error = client.call_tool("x", ()).timeout(Duration::from_millis(50)).await.expect_err("no answer");
     assert!(matches!(error, Error::Timeout(_)), "{error}");
     assert_eq!(peer.await.expect("no panic"), 0, "the connection is closed");

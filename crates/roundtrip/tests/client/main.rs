@@ -15,6 +15,8 @@ mod hostile;
 #[cfg(test)]
 mod listen;
 #[cfg(test)]
+mod old;
+#[cfg(test)]
 mod peer;
 #[cfg(test)]
 mod rounds;

@@ -53,9 +53,30 @@ pub(crate) fn events(body: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// A peer that answers each request with what `answer` makes of it and its number, and then hangs up. What it has
-/// seen can be asked for.
+/// The answer of a modern server to the question about its era.
+pub(crate) fn modern(request: &Seen) -> Vec<u8> {
+    let versions = json!(["2026-07-28"]);
+    request.result(&json!({ "resultType": "complete", "supportedVersions": versions, "capabilities": {} }))
+}
+
+/// A modern peer that answers each request with what `answer` makes of it and its number, and then hangs up. What it
+/// has seen can be asked for.
 pub(crate) async fn peer<F>(answer: F) -> (Client, mpsc::UnboundedReceiver<Seen>)
+where
+    F: Fn(usize, &Seen) -> Vec<u8> + Send + 'static,
+{
+    start(answer, true).await
+}
+
+/// A peer that is asked about its era like everything else.
+pub(crate) async fn peer_of_any_era<F>(answer: F) -> (Client, mpsc::UnboundedReceiver<Seen>)
+where
+    F: Fn(usize, &Seen) -> Vec<u8> + Send + 'static,
+{
+    start(answer, false).await
+}
+
+async fn start<F>(answer: F, is_modern: bool) -> (Client, mpsc::UnboundedReceiver<Seen>)
 where
     F: Fn(usize, &Seen) -> Vec<u8> + Send + 'static,
 {
@@ -63,12 +84,18 @@ where
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     let (send, seen) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        for number in 0.. {
+        let mut number = 0;
+        loop {
             let Ok((mut stream, _)) = listener.accept().await else { return };
             let request = read(&mut stream).await;
+            if is_modern && request.body["id"] == "discover" {
+                let _ = stream.write_all(&modern(&request)).await;
+                continue;
+            }
             // The client may hang up first, and some tests want it to.
             let _ = stream.write_all(&answer(number, &request)).await;
             let _ = send.send(request);
+            number += 1;
         }
     });
     (Client::http(url).expect("a client"), seen)

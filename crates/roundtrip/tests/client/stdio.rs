@@ -39,10 +39,10 @@ fn real() -> Client {
 }
 
 /// A file of this process, gone with it.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("roundtrip-{}-{name}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         Self(path)
@@ -53,7 +53,7 @@ impl Scratch {
     }
 
     /// Waits until somebody else has written to it.
-    async fn written(&self) -> String {
+    pub(crate) async fn written(&self) -> String {
         for _ in 0..1000 {
             let text = self.read();
             if text.ends_with('\n') {
@@ -71,9 +71,13 @@ impl Drop for Scratch {
     }
 }
 
+/// Answers the question about its era, so that the rest of a script is about something else.
+const MODERN: &str = r#"read -r probe; echo '{"jsonrpc":"2.0","id":"discover","result":{"resultType":"complete",
+"supportedVersions":["2026-07-28"],"capabilities":{}}}' | tr -d '\n'; echo; "#;
+
 fn script(text: &str, file: &Path) -> Client {
     let mut command = Command::new("sh");
-    command.args(["-c", text]).env("FILE", file);
+    command.args(["-c", &format!("{MODERN}{text}")]).env("FILE", file);
     Client::stdio(command)
 }
 

@@ -48,7 +48,18 @@ pub(crate) const TOOLS: [Asking; 11] = [
     asking("wait_and_ask", &[NAME], "named Ada, after all"),
 ];
 
-pub(crate) async fn check(report: &mut Report, client: &Client) {
+/// What only servers of the handshake eras have: a refusal until a page was visited, and a question beside the call.
+const EARLIER: [Asking; 2] = [
+    Asking {
+        tool: "visit_first",
+        arguments: || json!({ "id": format!("{:?}", std::time::Instant::now()) }),
+        asked: &["1 Please give your consent at https://example.com/consent?id=7"],
+        text: "thank you for the visit",
+    },
+    asking("roots_apart", &[ROOTS], "2 roots: file:///project, file:///notes"),
+];
+
+pub(crate) async fn check(report: &mut Report, client: &Client, handshake: bool) {
     report.check("tools/list", listed(client)).await;
     for asking in &TOOLS {
         let name = format!("{} {}", asking.tool, (asking.arguments)());
@@ -56,7 +67,12 @@ pub(crate) async fn check(report: &mut Report, client: &Client) {
     }
     report.check("prompt", prompt(client)).await;
     report.check("resource template", resource(client)).await;
-    report.check("many calls at the same time", at_once(client)).await;
+    report.check("many calls at the same time", at_once(client, handshake)).await;
+    if handshake {
+        for asking in &EARLIER {
+            report.check(asking.tool, tool(client, asking)).await;
+        }
+    }
 }
 
 async fn listed(client: &Client) -> Result<String, Failure> {
@@ -94,12 +110,22 @@ async fn resource(client: &Client) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Neither answers nor state may end up in another call.
-async fn at_once(client: &Client) -> Result<String, Failure> {
+/// Neither answers nor state may end up in another call. A question on a pipe does not say which call it belongs to, so
+/// one user answers for all where that is how servers ask.
+async fn at_once(client: &Client, handshake: bool) -> Result<String, Failure> {
     let mut calls = JoinSet::new();
+    let all = User::default();
     for asking in TOOLS.iter().chain(&TOOLS).chain(&TOOLS) {
-        let client = client.clone();
-        calls.spawn(async move { tool(&client, asking).await });
+        let (client, user) = (client.clone(), all.clone());
+        calls.spawn(async move {
+            if !handshake {
+                return tool(&client, asking).await;
+            }
+            let result = user.at(&client).call_tool(asking.tool, (asking.arguments)()).await?;
+            let right = result.text() == asking.text;
+            expect(right, || format!("wanted `{}`, got {result:?}", asking.text))?;
+            Ok(result.text())
+        });
     }
     let mut answers = 0;
     while let Some(call) = calls.join_next().await {

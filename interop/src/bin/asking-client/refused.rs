@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::report::{Failure, Report, Text, expect};
 use crate::user::{Act, User};
 
-pub(crate) async fn check(report: &mut Report, client: &Client) {
+pub(crate) async fn check(report: &mut Report, client: &Client, handshake: bool) {
     for act in [Act::Decline, Act::Cancel] {
         for tool in ["greet", "together", "rounds", "survey", "no_state", "visit", "wait_and_ask"] {
             report.check(&format!("{tool}, {}", act.word()), tool_error(client, tool, [act])).await;
@@ -18,10 +18,10 @@ pub(crate) async fn check(report: &mut Report, client: &Client) {
         report.check(&format!("resource template, {}", act.word()), resource(client, act)).await;
     }
     for tool in ["greet", "sample", "roots", "together", "survey", "visit"] {
-        report.check(&format!("{tool}, nobody to ask"), nobody(client, tool)).await;
+        report.check(&format!("{tool}, nobody to ask"), nobody(client, tool, handshake)).await;
     }
     let forms = client.clone().on_form(async |form: FormRequest| form.decline());
-    report.check("visit, only forms can be asked", nobody(&forms, "visit")).await;
+    report.check("visit, only forms can be asked", nobody(&forms, "visit", handshake)).await;
     report.check("a handler that fails", handler_fails(client)).await;
     report.check("endless", endless(client)).await;
     report.check("a round that is refused", refused_round(client)).await;
@@ -64,12 +64,16 @@ fn rejected<T: Text>(result: Result<T, Error>, act: Act) -> Result<String, Failu
 
 /// A server must not ask what a client did not offer to answer. The Python SDK asks all the same where the round was
 /// built by hand; then it is for the client to refuse, and to say what was asked.
-async fn nobody(client: &Client, tool: &str) -> Result<String, Failure> {
+async fn nobody(client: &Client, tool: &str, handshake: bool) -> Result<String, Failure> {
     match client.call_tool(tool, json!({})).await {
         Err(Error::Rejected(error)) if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY => {
             Ok(format!("the server: {}", error.message))
         }
         Err(Error::PeerMisbehaved(why)) if why.contains("did not offer") => Ok(format!("the client: {why}")),
+        // Where servers ask in the midst of a call, the tool hears that there is nobody to ask.
+        Ok(result) if handshake && result.is_error == Some(true) => {
+            Ok(format!("the tool: {}", result.text()))
+        }
         other => Err(format!("wanted a refusal, got {other:?}").into()),
     }
 }

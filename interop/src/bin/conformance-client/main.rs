@@ -29,7 +29,7 @@ async fn main() -> Outcome {
         Client::http(url)?.info("roundtrip-conformance", env!("CARGO_PKG_VERSION")).capabilities(everything);
     match scenario.as_str() {
         "tools_call" => add_numbers(&client).await,
-        "request-metadata" | "json-schema-ref-no-deref" => {
+        "initialize" | "request-metadata" | "json-schema-ref-no-deref" => {
             client.list_tools().await?;
             Ok(())
         }
@@ -37,6 +37,8 @@ async fn main() -> Outcome {
         "http-custom-headers" => mirrored_calls(&client).await,
         "http-invalid-tool-headers" => the_valid_tool(&client).await,
         "json-schema-2020-12-preservation" => echo_the_schema(&client).await,
+        "elicitation-sep1034-client-defaults" => defaults(&client.on_form(as_it_stands)).await,
+        "sse-retry" => reconnected(&client).await,
         "sep-2322-client-request-state" => asking_tools(&client.on_form(yes_to_everything)).await,
         unknown => Err(format!("no such scenario here: {unknown}").into()),
     }
@@ -103,6 +105,24 @@ async fn yes_to_everything(form: FormRequest) -> Result<FormAnswer, Misfit> {
     let content: Map<String, Value> =
         form.schema.properties.iter().map(|(name, field)| (name.clone(), fill(field))).collect();
     form.accept(content)
+}
+
+/// Sends a form back as it came, so that every field gets its default.
+async fn as_it_stands(form: FormRequest) -> Result<FormAnswer, Misfit> {
+    form.accept(json!({}))
+}
+
+async fn defaults(client: &Client) -> Outcome {
+    client.list_tools().await?;
+    client.call_tool("test_client_elicitation_defaults", json!({})).await?;
+    Ok(())
+}
+
+/// A tool whose stream is closed before its answer comes.
+async fn reconnected(client: &Client) -> Outcome {
+    client.list_tools().await?;
+    client.call_tool("test_reconnection", json!({})).await?;
+    Ok(())
 }
 
 /// Two tools that ask, with and without a state, one that does not, and one of an earlier kind.

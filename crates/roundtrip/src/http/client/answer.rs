@@ -12,7 +12,7 @@ use roundtrip_core::wire::ErrorObject;
 use serde::Deserialize;
 
 use super::sse::{Decoder, Overlong};
-use super::{broken, media_type};
+use super::{Failure, Refusal, broken, media_type};
 use crate::client::{Error, Incoming, Sent};
 use crate::http::EVENT_STREAM;
 
@@ -24,15 +24,12 @@ const MAX_ERROR_BODY: usize = 64 * 1024;
 const EXCERPT: usize = 300;
 
 /// The messages of a response. A single message is read to its end; a stream is handed over as it is.
-pub(super) async fn read(mut response: Response) -> Result<Incoming, Error> {
+pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
     let status = response.status();
-    let kind = media_type(response.headers());
     if !status.is_success() {
-        let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
-        // Whatever it calls itself.
-        return if is_error(&body) { Ok(Box::pin(Single(Some(body)))) } else { Err(refused(status, &body)) };
+        return Err(Failure::Refused(refused(response).await?));
     }
-    match kind {
+    match media_type(response.headers()) {
         Some(EVENT_STREAM) => Ok(Box::pin(Events {
             body: Box::pin(response.bytes_stream()),
             decoder: Decoder::default(),
@@ -41,17 +38,34 @@ pub(super) async fn read(mut response: Response) -> Result<Incoming, Error> {
         Some(_) => match collect(&mut response, MAX_BODY).await? {
             (body, true) => Ok(Box::pin(Single(Some(body)))),
             (_, false) => {
-                Err(Error::PeerMisbehaved(format!("the answer is larger than {} MiB", MAX_BODY >> 20)))
+                Err(Error::PeerMisbehaved(format!("the answer is larger than {} MiB", MAX_BODY >> 20)).into())
             }
         },
         None => {
             let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
-            Err(Error::PeerMisbehaved(format!(
-                "HTTP {status} with neither JSON nor an event stream{}",
-                excerpt(&body)
-            )))
+            let why = format!("HTTP {status} with neither JSON nor an event stream{}", excerpt(&body));
+            let otherwise = Err(Error::PeerMisbehaved(why));
+            Err(Failure::Refused(Refusal { status: status.as_u16(), error: None, otherwise }))
         }
     }
+}
+
+/// What a status that says no comes with.
+pub(super) async fn refused(mut response: Response) -> Result<Refusal, Error> {
+    let status = response.status();
+    let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
+    // Whatever it calls itself.
+    let error = error_in(&body);
+    let otherwise = match &error {
+        Some(_) => Ok(Box::pin(Single(Some(body))) as Incoming),
+        None => Err(turned_away(status, &body)),
+    };
+    Ok(Refusal { status: status.as_u16(), error, otherwise })
+}
+
+/// Whether a response is a stream of events.
+pub(super) fn is_stream(response: &Response) -> bool {
+    media_type(response.headers()) == Some(EVENT_STREAM)
 }
 
 /// Reads up to `limit` bytes; whether that was all.
@@ -70,21 +84,20 @@ async fn collect(response: &mut Response, limit: usize) -> Result<(Bytes, bool),
     }
 }
 
-/// Whether a body is a JSON-RPC error, whatever its id.
-fn is_error(body: &[u8]) -> bool {
+/// The JSON-RPC error that a body is, whatever its id.
+fn error_in(body: &[u8]) -> Option<ErrorObject> {
     #[derive(Deserialize)]
     struct Failed {
         #[serde(rename = "jsonrpc")]
         _jsonrpc: serde::de::IgnoredAny,
-        #[serde(rename = "error")]
-        _error: ErrorObject,
+        error: ErrorObject,
     }
-    serde_json::from_slice::<Failed>(body).is_ok()
+    serde_json::from_slice(body).ok().map(|Failed { error, .. }| error)
 }
 
 /// A status that says no, with nothing of the protocol to explain it.
-fn refused(status: StatusCode, body: &[u8]) -> Error {
-    let turned_away = status.is_redirection()
+fn turned_away(status: StatusCode, body: &[u8]) -> Error {
+    let untouched = status.is_redirection()
         || matches!(
             status,
             StatusCode::UNAUTHORIZED
@@ -93,7 +106,7 @@ fn refused(status: StatusCode, body: &[u8]) -> Error {
                 | StatusCode::METHOD_NOT_ALLOWED
                 | StatusCode::TOO_MANY_REQUESTS
         );
-    let sent = if turned_away { Sent::No } else { Sent::Maybe };
+    let sent = if untouched { Sent::No } else { Sent::Maybe };
     Error::unreachable(format!("the server answered HTTP {status}{}", excerpt(body)), sent)
 }
 

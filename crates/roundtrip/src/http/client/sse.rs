@@ -1,10 +1,15 @@
-//! Server-sent events: bytes in, the data of each event out. Names, ids and retry times mean nothing to this
-//! protocol and are skipped.
+//! Server-sent events: bytes in, the data of each event out. Ids and retry times are kept for streams that can be
+//! taken up again; names mean nothing to this protocol and are skipped.
+
+use std::time::Duration;
 
 use bytes::Bytes;
 
 /// How large the data of one event may be.
 pub(super) const MAX_EVENT: usize = 16 * 1024 * 1024;
+
+/// How long an id may be that is worth remembering.
+const MAX_ID: usize = 4 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -24,9 +29,29 @@ pub(super) struct Decoder {
     after_cr: bool,
     /// The first line is behind us, and with it the place for a byte order mark.
     begun: bool,
+    /// The id of the event so far.
+    id: Option<Vec<u8>>,
+    last_id: Option<Vec<u8>>,
+    retry: Option<Duration>,
 }
 
 impl Decoder {
+    /// The id of the last event that had one.
+    pub(super) fn last_id(&self) -> Option<&[u8]> {
+        self.last_id.as_deref()
+    }
+
+    /// How long the server wants to be left alone before the stream is taken up again.
+    pub(super) fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// A new connection: what was not ended on the last one never will be.
+    pub(super) fn begin_anew(&mut self) {
+        let (last_id, retry) = (self.last_id.take(), self.retry);
+        *self = Self { last_id, retry, ..Self::default() };
+    }
+
     /// Takes the next bytes, and hands out the data of each event they complete. Data that is not UTF-8 is
     /// handed out as it is: it is not JSON either, and whoever reads it will say so.
     pub(super) fn feed(&mut self, mut bytes: &[u8], mut event: impl FnMut(Bytes)) -> Result<(), Overlong> {
@@ -63,25 +88,36 @@ impl Decoder {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
         if line.is_empty() {
-            // The end of an event; without data it is none.
+            // The end of an event; without data it is none, and its id counts all the same.
+            if let Some(id) = self.id.take() {
+                self.last_id = Some(id).filter(|id| !id.is_empty());
+            }
             if self.data.pop().is_some() {
                 event(std::mem::take(&mut self.data).into());
             }
-        } else if let Some(value) = data_of(line) {
+        } else if let Some(value) = field(line, b"data") {
             if self.data.len() + value.len() >= MAX_EVENT {
                 return Err(Overlong);
             }
             self.data.extend_from_slice(value);
             self.data.push(b'\n');
+        } else if let Some(value) = field(line, b"id") {
+            if value.len() <= MAX_ID && !value.contains(&0) {
+                self.id = Some(value.to_vec());
+            }
+        } else if let Some(value) = field(line, b"retry") {
+            let digits =
+                std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+            self.retry = digits.and_then(|text| text.parse().ok()).map(Duration::from_millis).or(self.retry);
         }
         self.line.clear();
         Ok(())
     }
 }
 
-/// The value of a `data` field; none for a comment or any other field.
-fn data_of(line: &[u8]) -> Option<&[u8]> {
-    let rest = line.strip_prefix(b"data")?;
+/// The value of a field, where the line is one of that name.
+fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let rest = line.strip_prefix(name)?;
     match rest.split_first() {
         None => Some(rest),
         Some((b':', value)) => Some(value.strip_prefix(b" ").unwrap_or(value)),
@@ -136,6 +172,24 @@ mod tests {
         check(": keep-alive\n\n:\n\nevent: message\nid: 7\nretry: 10\ndata: x\n\n", &["x"]);
         check("event: nothing\n\ndatabase: no\n\n", &[]);
         check("data: [1,2]\nid\n\n", &["[1,2]"]);
+    }
+
+    /// L6: what a stream can be taken up by is remembered, and only what a whole event said.
+    #[test]
+    fn ids_and_retry_times_are_kept() {
+        let mut decoder = Decoder::default();
+        let mut feed = |text: &str| {
+            decoder.feed(text.as_bytes(), drop).expect("within bounds");
+            (decoder.last_id().map(<[u8]>::to_vec), decoder.retry())
+        };
+        assert_eq!(
+            feed("id: 1\nretry: 250\ndata:\n\n"),
+            (Some(b"1".to_vec()), Some(Duration::from_millis(250)))
+        );
+        assert_eq!(feed("retry: soon\nid: 2\ndata: half").0, Some(b"1".to_vec()));
+        assert_eq!(feed("\n\n"), (Some(b"2".to_vec()), Some(Duration::from_millis(250))));
+        assert_eq!(feed("id: a\u{0}b\n\n").0, Some(b"2".to_vec()));
+        assert_eq!(feed("id\n\n").0, None);
     }
 
     #[test]

@@ -30,6 +30,8 @@ const QUEUE: usize = 64;
 pub(super) struct Launcher {
     command: CommandWrap,
     program: String,
+    /// Counts children, so that none is taken for another.
+    lives: u64,
 }
 
 impl Launcher {
@@ -42,10 +44,12 @@ impl Launcher {
         command.wrap(process_wrap::tokio::ProcessGroup::leader());
         #[cfg(windows)]
         command.wrap(process_wrap::tokio::JobObject);
-        Self { command, program }
+        Self { command, program, lives: 0 }
     }
 
     pub(super) fn start(&mut self) -> Result<Child, Error> {
+        self.lives += 1;
+        let life = self.lives;
         let program = &self.program;
         let mut child = self.command.spawn().map_err(|error| Error::Unreachable {
             message: format!("cannot start `{program}`: {error}"),
@@ -72,12 +76,17 @@ impl Launcher {
             program: program.clone(),
         };
         let places = Arc::new(Semaphore::new(QUEUE));
-        Ok(Child { inbox, queue, places, _stop: stop, supervisor: tokio::spawn(supervisor.run(stopped)) })
+        let supervisor = tokio::spawn(supervisor.run(stopped));
+        Ok(Child { life, has_session: false, inbox, queue, places, _stop: stop, supervisor })
     }
 }
 
 /// A child that runs, or did so when last looked at. Dropping it ends it, in the background.
 pub(super) struct Child {
+    /// Which child this is.
+    pub(super) life: u64,
+    /// Whether a session has begun with it.
+    pub(super) has_session: bool,
     pub(super) inbox: Arc<Inbox>,
     /// The only strong one: when it goes, the child's standard input is closed.
     queue: mpsc::UnboundedSender<Queued>,
@@ -104,6 +113,7 @@ impl Child {
 
 /// Writes lines to a child, without keeping it alive. Lines are never cut short, whoever loses patience: a task of
 /// its own does the writing.
+#[derive(Clone)]
 pub(super) struct Writer {
     queue: mpsc::WeakUnboundedSender<Queued>,
     places: Arc<Semaphore>,

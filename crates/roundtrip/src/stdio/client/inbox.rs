@@ -24,8 +24,21 @@ pub(super) struct Inbox(Mutex<Places>);
 #[derive(Debug, Default)]
 struct Places {
     open: HashMap<RequestId, Arc<Mailbox>>,
+    /// Where what belongs to no request goes. While there is one, the child may send requests of its own.
+    general: Option<Arc<Mailbox>>,
     /// The child is gone: there will be no more answers.
     ended: bool,
+}
+
+/// What a request waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// An answer.
+    Call,
+    /// Changes, until one side has enough.
+    Stream,
+    /// An answer that nobody gives up on.
+    Aside,
 }
 
 impl Inbox {
@@ -34,14 +47,30 @@ impl Inbox {
     }
 
     /// A place for a request's answer; none where the child is gone.
-    pub(super) fn open(&self, id: &RequestId, listens: bool) -> Option<Arc<Mailbox>> {
+    pub(super) fn open(&self, id: &RequestId, place: Place) -> Option<Arc<Mailbox>> {
         let mut places = self.places();
         if places.ended {
             return None;
         }
-        let mailbox = Arc::new(Mailbox { listens, mail: Mutex::default() });
+        let mailbox = Arc::new(Mailbox { place, mail: Mutex::default() });
         places.open.insert(id.clone(), Arc::clone(&mailbox));
         Some(mailbox)
+    }
+
+    /// A place for what belongs to no request; none where the child is gone.
+    pub(super) fn listen(&self) -> Option<Arc<Mailbox>> {
+        let mut places = self.places();
+        if places.ended {
+            return None;
+        }
+        let mailbox = Arc::new(Mailbox { place: Place::Call, mail: Mutex::default() });
+        places.general = Some(Arc::clone(&mailbox));
+        Some(mailbox)
+    }
+
+    /// Whether the child is there, as far as is known.
+    pub(super) fn is_open(&self) -> bool {
+        !self.places().ended
     }
 
     /// Gives a place up; whether it was still waiting for its answer.
@@ -62,6 +91,9 @@ impl Inbox {
         let mut places = self.places();
         places.ended = true;
         places.open.clear();
+        if let Some(general) = places.general.take() {
+            general.end(Error::unreachable(message, Sent::Maybe));
+        }
     }
 
     /// Takes one line of the child's output.
@@ -72,8 +104,7 @@ impl Inbox {
                 None => self.to_all(line),
             },
             Ok(Message::Notification(notification)) => self.notify(&notification, line),
-            // No request is to blame for this more than any other, and none may hang over it.
-            Ok(Message::Request(_)) => self.to_all(line),
+            Ok(Message::Request(_)) => self.asked(line),
             Err(malformed) => match malformed.id {
                 Some(id) => self.answer(&id, line),
                 None if nameless_error(line).is_some() => self.to_all(line),
@@ -89,6 +120,16 @@ impl Inbox {
         match self.places().open.remove(id) {
             Some(mailbox) => mailbox.answer(line),
             None => tracing::debug!(%id, "an answer nobody waits for"),
+        }
+    }
+
+    /// A request of the child's own does not say what it belongs to.
+    fn asked(&self, line: &[u8]) {
+        let general = self.places().general.clone();
+        match general {
+            Some(general) => general.notify(line),
+            // No request is to blame for this more than any other, and none may hang over it.
+            None => self.to_all(line),
         }
     }
 
@@ -127,10 +168,15 @@ impl Inbox {
                 }
             }
             None if notification.method == LoggingMessageNotification::NAME => {
-                let calls = places.open.values().filter(|mailbox| !mailbox.listens);
+                let calls = places.open.values().filter(|mailbox| mailbox.place != Place::Stream);
                 calls.for_each(|mailbox| mailbox.notify(line));
             }
-            None => tracing::debug!(method = &*notification.method, "a notification that belongs nowhere"),
+            None => match &places.general {
+                Some(general) => general.notify(line),
+                None => {
+                    tracing::debug!(method = &*notification.method, "a notification that belongs nowhere");
+                }
+            },
         }
     }
 }
@@ -138,7 +184,7 @@ impl Inbox {
 /// What has come for one request.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    listens: bool,
+    place: Place,
     mail: Mutex<Mail>,
 }
 
@@ -163,7 +209,7 @@ impl Mailbox {
         self.with(|mail| {
             if mail.messages.len() < CAPACITY {
                 mail.messages.push_back(Bytes::copy_from_slice(line));
-            } else if self.listens && !mail.ended {
+            } else if self.place == Place::Stream && !mail.ended {
                 mail.ended = true;
                 let why = "this stream of changes fell too far behind: listen again, and take changes faster";
                 mail.error = Some(Error::unreachable(why, Sent::Maybe));

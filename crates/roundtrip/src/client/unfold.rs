@@ -1,0 +1,54 @@
+//! Messages that are made one after the other by an async function.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use roundtrip_core::error::Error;
+
+use super::transport::Incoming;
+
+/// What a step comes to: a message, and what the next step needs; none after the last one.
+pub(crate) type Stepped<S> = (Result<Bytes, Error>, Option<S>);
+
+/// A stream of whatever `step` makes of its state, until it says that there is no more. Dropping the stream drops the
+/// state, wherever it is.
+pub(crate) fn unfold<S, F, Fut>(state: S, step: F) -> Incoming
+where
+    S: Send + Unpin + 'static,
+    F: FnMut(S) -> Fut + Send + Unpin + 'static,
+    Fut: Future<Output = Option<Stepped<S>>> + Send + 'static,
+{
+    Box::pin(Unfold { state: Some(state), running: None, step })
+}
+
+struct Unfold<S, F, Fut> {
+    state: Option<S>,
+    running: Option<Pin<Box<Fut>>>,
+    step: F,
+}
+
+impl<S, F, Fut> Stream for Unfold<S, F, Fut>
+where
+    S: Unpin,
+    F: FnMut(S) -> Fut + Unpin,
+    Fut: Future<Output = Option<Stepped<S>>>,
+{
+    type Item = Result<Bytes, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if let Some(state) = this.state.take() {
+            this.running = Some(Box::pin((this.step)(state)));
+        }
+        let Some(running) = &mut this.running else { return Poll::Ready(None) };
+        let stepped = ready!(running.as_mut().poll(cx));
+        this.running = None;
+        Poll::Ready(stepped.map(|(item, state)| {
+            this.state = state;
+            item
+        }))
+    }
+}

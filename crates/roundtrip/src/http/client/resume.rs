@@ -1,0 +1,147 @@
+//! Streams of a session, taken up again where they broke (transports, "Resumability and Redelivery").
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use reqwest::Response;
+use tokio::time::sleep;
+
+use super::link::{At, Http};
+use super::sse::{Decoder, Overlong};
+use super::{Failure, broken};
+use crate::client::{Error, Incoming, Sent, unfold};
+
+/// How often in a row a stream may fail to be taken up.
+const ATTEMPTS: u32 = 5;
+/// How long to wait where the server does not say.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The least to wait after a connection that brought nothing at all.
+const LEAST: Duration = Duration::from_millis(50);
+
+type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+
+/// A stream that belongs to a request. It can be taken up where its events have ids.
+pub(super) fn stream(http: Http, at: At, response: Response) -> Incoming {
+    Resumed::start(http, at, response, false)
+}
+
+/// The stream that belongs to no request. It can always be opened again.
+pub(super) fn endless(http: Http, at: At, response: Response) -> Incoming {
+    Resumed::start(http, at, response, true)
+}
+
+struct Resumed {
+    http: Http,
+    at: At,
+    /// None while there is no connection.
+    body: Option<Body>,
+    decoder: Decoder,
+    ready: VecDeque<Bytes>,
+    endless: bool,
+    /// Failures in a row.
+    failed: u32,
+    /// Whether this connection has brought anything.
+    brought: bool,
+}
+
+impl Resumed {
+    fn start(http: Http, at: At, response: Response, endless: bool) -> Incoming {
+        let resumed = Self {
+            http,
+            at,
+            body: Some(Box::pin(response.bytes_stream())),
+            decoder: Decoder::default(),
+            ready: VecDeque::new(),
+            endless,
+            failed: 0,
+            brought: false,
+        };
+        unfold(resumed, |mut resumed| async move {
+            match resumed.next().await {
+                Some(Ok(message)) => Some((Ok(message), Some(resumed))),
+                Some(Err(error)) => Some((Err(error), None)),
+                None => None,
+            }
+        })
+    }
+
+    async fn next(&mut self) -> Option<Result<Bytes, Error>> {
+        // How the last connection ended.
+        let mut ended = None;
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                return Some(Ok(message));
+            }
+            let Some(body) = &mut self.body else {
+                match self.take_up(ended.take()).await {
+                    Ok(true) => continue,
+                    Ok(false) => return None,
+                    Err(error) => return Some(Err(error)),
+                }
+            };
+            match poll_fn(|cx| body.as_mut().poll_next(cx)).await {
+                Some(Ok(chunk)) => {
+                    self.brought = true;
+                    let ready = &mut self.ready;
+                    // An event without data is there for its id.
+                    let fed = self.decoder.feed(&chunk, |event| {
+                        if !event.is_empty() {
+                            ready.push_back(event);
+                        }
+                    });
+                    if let Err(Overlong) = fed {
+                        return Some(Err(Error::PeerMisbehaved(Overlong.to_string())));
+                    }
+                }
+                Some(Err(error)) => {
+                    self.body = None;
+                    ended = Some(broken("the stream broke off", error, Sent::Maybe));
+                }
+                None => self.body = None,
+            }
+        }
+    }
+
+    /// Connects anew; false where that is not possible and nothing is wrong with that.
+    async fn take_up(&mut self, mut ended: Option<Error>) -> Result<bool, Error> {
+        if self.decoder.last_id().is_none() && !self.endless {
+            return ended.map_or(Ok(false), Err);
+        }
+        while self.failed < ATTEMPTS {
+            let pause = self.decoder.retry().unwrap_or(PAUSE);
+            sleep(if self.brought { pause } else { pause.max(LEAST) }).await;
+            self.decoder.begin_anew();
+            let last_id = self.decoder.last_id().map(<[u8]>::to_vec);
+            match self.http.get(&self.at, last_id.as_deref()).await {
+                Ok(response) => {
+                    self.body = Some(Box::pin(response.bytes_stream()));
+                    (self.failed, self.brought) = (0, false);
+                    return Ok(true);
+                }
+                Err(Failure::Error(error @ Error::Unreachable { .. })) => {
+                    self.failed += 1;
+                    tracing::debug!(%error, "a stream could not be taken up again");
+                    ended = Some(error);
+                }
+                Err(Failure::Error(error)) => return Err(error),
+                Err(Failure::Gone) => {
+                    let why = "the stream broke off, and the session is gone";
+                    return Err(Error::unreachable(why, Sent::Maybe));
+                }
+                Err(Failure::Refused(refusal)) => {
+                    let status = refusal.status;
+                    return Err(ended.unwrap_or_else(|| {
+                        let why =
+                            format!("the stream broke off, and HTTP {status} keeps it from being taken up");
+                        Error::unreachable(why, Sent::Maybe)
+                    }));
+                }
+            }
+        }
+        Err(ended.unwrap_or_else(|| Error::unreachable("the stream broke off", Sent::Maybe)))
+    }
+}

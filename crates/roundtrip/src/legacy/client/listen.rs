@@ -1,0 +1,319 @@
+//! What a server says that belongs to no call: changes, for whoever listens, and requests, for the handlers.
+
+use std::collections::hash_map::Entry;
+use std::future::poll_fn;
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_core::wire::{
+    ClientCapabilities, ErrorObject, Message, NotificationMeta, NotificationMethod as _,
+    PromptListChangedNotification, RequestId, ResourceListChangedNotification, ResourceUpdatedNotification,
+    SubscriptionFilter, SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
+    ToolListChangedNotification, encode_notification, meta,
+};
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
+
+use super::admit::{Asked, admit, is_question};
+use super::link::{Failure, Link};
+use super::outside;
+use super::questions::{belongs_to_a_call, somebody};
+use super::request::{Request, encoded};
+use super::session::{Session, in_background, named};
+use crate::client::{Error, Incoming, Sent, unfold};
+use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
+
+/// How many changes may wait for a listener. One that falls so far behind ends: a change must not be lost unnoticed.
+const CAPACITY: usize = 256;
+/// How many questions outside of any call are answered at a time.
+const ANSWERING: usize = 128;
+/// How long is waited for a stream that is opened just in case.
+const OPENING: Duration = Duration::from_secs(2);
+/// How many resources one listener may watch.
+const WATCHED: usize = 1024;
+
+/// The one stream of what belongs to no call: a server sends each message on one stream alone, so all who listen share
+/// it. It is closed when the last of them goes.
+pub(super) struct Ear {
+    /// Gone with the stream.
+    sender: broadcast::WeakSender<Bytes>,
+    pump: AbortHandle,
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        self.pump.abort();
+    }
+}
+
+/// Who listens.
+#[derive(Default)]
+pub(super) struct Ears {
+    current: Weak<Ear>,
+    /// Where questions may come, they are listened for whether or not anybody waits for changes.
+    kept: Option<Arc<Ear>>,
+}
+
+impl<L: Link> Session<L> {
+    /// Listens for as long as the session lasts: to a pipe because it has to be read, to anything else where there is
+    /// somebody who may be asked something. Many servers ask beside the call that makes them ask.
+    pub(super) async fn keep_listening(self: &Arc<Self>) -> Result<(), Failure> {
+        if L::SHARED {
+            return self.keep_ear().await;
+        }
+        let ClientCapabilities { roots, sampling, elicitation, .. } = &self.declared;
+        if roots.is_some() || sampling.is_some() || elicitation.is_some() {
+            let session = Arc::clone(self);
+            let opening = tokio::spawn(async move {
+                if session.keep_ear().await.is_err() {
+                    tracing::debug!("the server has nothing to say beside calls");
+                }
+            });
+            // A server that takes its time over this is not waited for.
+            let _ = timeout(OPENING, opening).await;
+        }
+        Ok(())
+    }
+
+    async fn keep_ear(self: &Arc<Self>) -> Result<(), Failure> {
+        let (ear, _) = self.hear().await?;
+        self.ears.lock().await.kept = Some(ear);
+        Ok(())
+    }
+
+    async fn hear(self: &Arc<Self>) -> Result<(Arc<Ear>, broadcast::Receiver<Bytes>), Failure> {
+        let mut ears = self.ears.lock().await;
+        if let Some(ear) = ears.current.upgrade()
+            && let Some(sender) = ear.sender.upgrade()
+        {
+            let receiver = sender.subscribe();
+            return Ok((ear, receiver));
+        }
+        let incoming = self.link.listen(&self.at).await?;
+        let (sender, receiver) = broadcast::channel(CAPACITY);
+        let weak = sender.downgrade();
+        let pump = tokio::spawn(pump(Arc::downgrade(self), incoming, sender)).abort_handle();
+        let ear = Arc::new(Ear { sender: weak, pump });
+        ears.current = Arc::downgrade(&ear);
+        Ok((ear, receiver))
+    }
+}
+
+/// Sorts what comes until there is no more.
+async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender: broadcast::Sender<Bytes>) {
+    let mut answering = JoinSet::new();
+    loop {
+        let next = tokio::select! {
+            next = poll_fn(|cx| incoming.as_mut().poll_next(cx)) => next,
+            Some(_) = answering.join_next(), if !answering.is_empty() => continue,
+        };
+        let message = match next {
+            Some(Ok(message)) => message,
+            Some(Err(error)) => {
+                tracing::debug!(%error, "what belongs to no call can no longer be heard");
+                return;
+            }
+            None => return,
+        };
+        match Message::decode(&message) {
+            Ok(Message::Request(request)) => {
+                let Some(session) = session.upgrade() else { return };
+                if is_question(&request.method) && belongs_to_a_call(&session, &message) {
+                    continue;
+                }
+                let (hello, client) = somebody(&session);
+                let id = request.id.clone();
+                match admit(&request, &session.askable(&hello)) {
+                    asked @ Asked::Question(_) if answering.len() < ANSWERING => {
+                        answering.spawn(async move {
+                            let _client = client;
+                            drop(outside::answer(&session, &hello.asker, &id, asked).await);
+                        });
+                    }
+                    // In line, so that a server that floods us waits for itself.
+                    Asked::Question(_) => {
+                        let busy = ErrorObject::internal("too many questions at once");
+                        drop(session.respond(&id, Err(&busy)).await);
+                    }
+                    other => drop(outside::answer(&session, &hello.asker, &id, other).await),
+                }
+            }
+            // Nobody may be listening.
+            Ok(Message::Notification(_)) => drop(sender.send(message)),
+            _ => tracing::debug!("what is no message, or an answer nobody waits for; passed over"),
+        }
+    }
+}
+
+/// Resources that a listener watches. The last one to watch a resource tells the server that nobody does.
+struct Watch<L: Link> {
+    session: Arc<Session<L>>,
+    uris: Vec<String>,
+}
+
+impl<L: Link> Watch<L> {
+    /// Whether the server agreed.
+    async fn add(&mut self, uri: String) -> Result<bool, Failure> {
+        let first = {
+            let mut watched = self.session.watched.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = watched.entry(uri.clone()).or_default();
+            *count += 1;
+            *count == 1
+        };
+        self.uris.push(uri.clone());
+        if !first {
+            return Ok(true);
+        }
+        match self.session.aside(SUBSCRIBE, named(&uri)).await {
+            Ok(_) => Ok(true),
+            Err(Failure::Error(Error::Rejected(error))) => {
+                tracing::warn!(uri, %error, "the server does not tell of a resource's changes");
+                self.uris.pop();
+                self.forget(&uri);
+                Ok(false)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Whether that was the last one.
+    fn forget(&self, uri: &str) -> bool {
+        let mut watched = self.session.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        match watched.entry(uri.to_owned()) {
+            Entry::Occupied(mut entry) if *entry.get() > 1 => {
+                *entry.get_mut() -= 1;
+                false
+            }
+            Entry::Occupied(entry) => entry.remove() > 0,
+            Entry::Vacant(_) => false,
+        }
+    }
+}
+
+impl<L: Link> Drop for Watch<L> {
+    fn drop(&mut self) {
+        let last: Vec<String> =
+            std::mem::take(&mut self.uris).into_iter().filter(|uri| self.forget(uri)).collect();
+        if !last.is_empty() {
+            let session = Arc::clone(&self.session);
+            in_background(async move {
+                for uri in last {
+                    drop(session.aside(UNSUBSCRIBE, named(&uri)).await);
+                }
+            });
+        }
+    }
+}
+
+/// A listener. What holds the stream open comes after what tells the server, so that it is dropped later.
+struct Listener<L: Link> {
+    watch: Watch<L>,
+    receiver: broadcast::Receiver<Bytes>,
+    _ear: Arc<Ear>,
+    id: RequestId,
+    granted: SubscriptionFilter,
+    /// What is said first.
+    acknowledgment: Option<Bytes>,
+}
+
+/// Stands in for `subscriptions/listen`.
+pub(super) async fn listen<L: Link>(
+    session: &Arc<Session<L>>,
+    request: &Request,
+) -> Result<Incoming, Failure> {
+    session.called_by(&request.hello);
+    let wanted: SubscriptionFilter =
+        request.params.get("notifications").and_then(|filter| filter.to().ok()).unwrap_or_default();
+    let (ear, receiver) = match session.hear().await {
+        Err(Failure::Refused(refusal)) if refusal.status == 405 => {
+            let why = "it offers no stream of changes: ask for the lists again instead";
+            return Err(Error::PeerIncompatible(why.to_owned()).into());
+        }
+        heard => heard?,
+    };
+    let (mut granted, watches) = grant(&wanted, session);
+    let mut watch = Watch { session: Arc::clone(session), uris: Vec::new() };
+    for uri in wanted.resource_subscriptions.into_iter().filter(|_| watches).take(WATCHED) {
+        if watch.add(uri.clone()).await? {
+            granted.resource_subscriptions.push(uri);
+        }
+    }
+    let params = SubscriptionsAcknowledgedNotificationParams {
+        meta: NotificationMeta { subscription_id: Some(request.id.clone()) },
+        notifications: granted.clone(),
+    };
+    let message = encoded(encode_notification(SubscriptionsAcknowledgedNotification::NAME, &params))?;
+    let acknowledgment = Some(message.into());
+    let listener = Listener { watch, receiver, _ear: ear, id: request.id.clone(), granted, acknowledgment };
+    Ok(unfold(listener, |mut listener| async move {
+        let told = listener.next().await;
+        let over = told.is_err();
+        Some((told, if over { None } else { Some(listener) }))
+    }))
+}
+
+/// What the server will tell of, resources apart, and whether it tells of those.
+fn grant<L: Link>(wanted: &SubscriptionFilter, session: &Session<L>) -> (SubscriptionFilter, bool) {
+    let offers = &session.server.capabilities;
+    let resources = offers.resources.clone().unwrap_or_default();
+    let both = |wanted: Option<bool>, offered: Option<bool>| {
+        (wanted == Some(true) && offered == Some(true)).then_some(true)
+    };
+    let tools = offers.tools.as_ref().and_then(|tools| tools.list_changed);
+    let prompts = offers.prompts.as_ref().and_then(|prompts| prompts.list_changed);
+    let granted = SubscriptionFilter {
+        tools_list_changed: both(wanted.tools_list_changed, tools),
+        prompts_list_changed: both(wanted.prompts_list_changed, prompts),
+        resources_list_changed: both(wanted.resources_list_changed, resources.list_changed),
+        resource_subscriptions: Vec::new(),
+    };
+    (granted, resources.subscribe == Some(true))
+}
+
+impl<L: Link> Listener<L> {
+    async fn next(&mut self) -> Result<Bytes, Error> {
+        if let Some(first) = self.acknowledgment.take() {
+            return Ok(first);
+        }
+        loop {
+            match self.receiver.recv().await {
+                Ok(message) => {
+                    if let Some(change) = self.tagged(&message) {
+                        return Ok(change);
+                    }
+                }
+                Err(broadcast::error::RecvError::Lagged(_)) => {
+                    let why =
+                        "this stream of changes fell too far behind: listen again, and take changes faster";
+                    return Err(Error::unreachable(why, Sent::Maybe));
+                }
+                Err(broadcast::error::RecvError::Closed) => {
+                    return Err(Error::unreachable("the stream of changes broke off", Sent::Maybe));
+                }
+            }
+        }
+    }
+
+    /// A change that was asked for, with the tag the modern era gives it.
+    fn tagged(&self, message: &[u8]) -> Option<Bytes> {
+        let mut value: Value = serde_json::from_slice(message).ok()?;
+        let wanted = match value["method"].as_str()? {
+            ToolListChangedNotification::NAME => self.granted.tools_list_changed.is_some(),
+            PromptListChangedNotification::NAME => self.granted.prompts_list_changed.is_some(),
+            ResourceListChangedNotification::NAME => self.granted.resources_list_changed.is_some(),
+            ResourceUpdatedNotification::NAME => {
+                let uri = value["params"]["uri"].as_str()?;
+                self.watch.uris.iter().any(|watched| uri.starts_with(watched.as_str()))
+            }
+            _ => false,
+        };
+        if !value["params"].is_object() {
+            value["params"] = json!({});
+        }
+        value["params"]["_meta"] = json!({ meta::key::SUBSCRIPTION_ID: self.id });
+        wanted.then(|| value.to_string().into())
+    }
+}

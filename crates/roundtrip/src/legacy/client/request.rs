@@ -1,0 +1,98 @@
+//! A modern request, taken apart and put into the old words.
+
+use bytes::Bytes;
+use roundtrip_core::exchange::Params;
+use roundtrip_core::wire::{
+    CallTool, ClientCapabilities, GetPrompt, InputResponses, LoggingLevel, Message, Method as _,
+    ProgressToken, ProtocolVersion, Raw, ReadResource, RequestId, RequestMeta, encode_request, meta,
+};
+use serde_json::json;
+
+use crate::client::{Asker, Error, Outgoing};
+
+/// What a modern request says, its protocol fields apart from the rest.
+pub(super) struct Request {
+    /// Its own id.
+    pub(super) id: RequestId,
+    pub(super) method: &'static str,
+    /// The parameters that both eras have.
+    pub(super) params: Params,
+    /// What both eras have in `_meta`.
+    meta: Params,
+    pub(super) log_level: Option<LoggingLevel>,
+    pub(super) state: Option<String>,
+    pub(super) answers: InputResponses,
+    pub(super) hello: Hello,
+}
+
+/// Who calls: what a session begins with.
+#[derive(Clone)]
+pub(super) struct Hello {
+    pub(super) info: Raw,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) pinned: Option<ProtocolVersion>,
+    pub(super) asker: Asker,
+}
+
+impl Request {
+    pub(super) fn read(outgoing: &Outgoing) -> Result<Self, Error> {
+        let Ok(Message::Request(message)) = Message::decode(&outgoing.message) else {
+            return Err(Error::ApiMisuse("this is not a request".to_owned()));
+        };
+        let misfit = |error: serde_json::Error| Error::ApiMisuse(format!("this is not a request: {error}"));
+        let params = message.params.map_or("{}", serde_json::value::RawValue::get);
+        let mut params: Params = serde_json::from_str(params).map_err(misfit)?;
+        let fields = params.get("_meta").cloned().unwrap_or_else(|| json!({}).into());
+        let fields: RequestMeta<'_> = serde_json::from_str(fields.get()).map_err(misfit)?;
+        let mut meta: Params =
+            fields.extra.iter().map(|(name, value)| (name.to_string(), Raw::from(*value))).collect();
+        if let Some(token) = &fields.progress_token {
+            meta.set(meta::key::PROGRESS_TOKEN, Some(token_text(token)));
+        }
+        let hello = Hello {
+            info: fields.client_info.map_or_else(|| json!({ "name": "", "version": "" }).into(), Raw::from),
+            capabilities: known_of_old(fields.client_capabilities),
+            pinned: outgoing.pinned,
+            asker: outgoing.asker.clone(),
+        };
+        let state = params.get("requestState").and_then(|state| state.to().ok());
+        let answers = params.get("inputResponses").and_then(|answers| answers.to().ok()).unwrap_or_default();
+        for modern in ["_meta", "requestState", "inputResponses"] {
+            params.set(modern, None);
+        }
+        let (id, method) = (outgoing.id.clone(), outgoing.method);
+        Ok(Self { id, method, params, meta, log_level: fields.log_level, state, answers, hello })
+    }
+
+    /// Whether its call may be asked something.
+    pub(super) fn may_ask(&self) -> bool {
+        [CallTool::NAME, GetPrompt::NAME, ReadResource::NAME].contains(&self.method)
+    }
+
+    /// The message an old server is sent.
+    pub(super) fn old(&self) -> Result<Bytes, Error> {
+        let mut params = self.params.clone();
+        if !self.meta.is_empty() {
+            params.set("_meta", Some(encoded(Raw::of(&self.meta))?));
+        }
+        encoded(encode_request(&self.id, self.method, &params)).map(Bytes::from)
+    }
+}
+
+fn token_text(token: &ProgressToken) -> Raw {
+    match token {
+        RequestId::Number(number) => json!(number).into(),
+        RequestId::String(text) => json!(text).into(),
+    }
+}
+
+/// Extensions are declared by modern words alone.
+fn known_of_old(mut capabilities: ClientCapabilities) -> ClientCapabilities {
+    capabilities.extensions.clear();
+    capabilities
+}
+
+/// Whatever we make serialises; where it does not, this says so.
+pub(super) fn encoded<T>(result: Result<T, serde_json::Error>) -> Result<T, Error> {
+    result.map_err(|error| Error::ApiMisuse(format!("the message does not serialise: {error}")))
+}

@@ -1,0 +1,212 @@
+//! A session with an old server.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_core::exchange::Params;
+use roundtrip_core::wire::{
+    ClientCapabilities, ErrorObject, Implementation, LoggingLevel, ProtocolVersion, Raw, RequestId,
+    encode_error, encode_request, encode_result,
+};
+use serde::Serialize;
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::call::{Event, OpenCall};
+use super::link::{Failure, Link};
+use super::listen::Ears;
+use super::questions::{Asked, Questions};
+use super::request::{Hello, Request, encoded};
+use crate::client::{Error, Sent};
+use crate::legacy::handshake::{InitializeResult, SET_LEVEL, within_revision};
+
+/// How long the server may take over a request of the door's own.
+const ASIDE: Duration = Duration::from_secs(30);
+
+/// A session: begun by `initialize`, and shared by everything that goes on in it.
+pub(super) struct Session<L: Link> {
+    pub(super) link: L,
+    pub(super) at: L::At,
+    pub(super) version: ProtocolVersion,
+    /// What the server was told when the session began.
+    pub(super) declared: ClientCapabilities,
+    pub(super) server: InitializeResult,
+    /// Who the server is, by its own account.
+    pub(super) name: Arc<Implementation>,
+    /// Who called last: asked what is asked outside of any call.
+    caller: Mutex<Hello>,
+    /// The level of log messages the server was last told.
+    level: tokio::sync::Mutex<Option<LoggingLevel>>,
+    /// Counts the door's own requests.
+    asides: AtomicU64,
+    /// Who listens to what belongs to no call.
+    pub(super) ears: tokio::sync::Mutex<Ears>,
+    /// How many listen for the changes of a resource.
+    pub(super) watched: Mutex<HashMap<String, usize>>,
+    pub(super) asked: Mutex<Asked>,
+    ended: AtomicBool,
+}
+
+impl<L: Link> Session<L> {
+    pub(super) fn new(
+        link: L,
+        at: L::At,
+        version: ProtocolVersion,
+        hello: Hello,
+        server: InitializeResult,
+    ) -> Self {
+        Self {
+            link,
+            at,
+            version,
+            declared: within_revision(hello.capabilities.clone(), version),
+            name: Arc::new(server.server_info.clone()),
+            server,
+            caller: Mutex::new(hello),
+            level: tokio::sync::Mutex::default(),
+            asides: AtomicU64::new(0),
+            ears: tokio::sync::Mutex::default(),
+            watched: Mutex::default(),
+            asked: Mutex::default(),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether a request can be made in this session: at its revision, and with all that it declares.
+    pub(super) fn suits(&self, hello: &Hello) -> bool {
+        hello.pinned.is_none_or(|pinned| pinned == self.version) && self.declared.covers(&self.askable(hello))
+    }
+
+    fn caller_place(&self) -> MutexGuard<'_, Hello> {
+        self.caller.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who called last.
+    pub(super) fn caller(&self) -> Hello {
+        self.caller_place().clone()
+    }
+
+    pub(super) fn called_by(&self, hello: &Hello) {
+        *self.caller_place() = hello.clone();
+    }
+
+    /// What a caller can be asked in this session.
+    pub(super) fn askable(&self, hello: &Hello) -> ClientCapabilities {
+        within_revision(hello.capabilities.clone(), self.version)
+    }
+
+    /// Makes a request; what comes of it is for whoever holds the call.
+    pub(super) async fn call(self: &Arc<Self>, request: &Request) -> Result<OpenCall<L>, Failure> {
+        self.called_by(&request.hello);
+        self.set_level(request.log_level).await?;
+        // A question may come before anything else does.
+        let questions = request.may_ask().then(|| Questions::of(self, &request.id, &request.hello));
+        let incoming = self.link.request(&self.at, request.id.clone(), request.old()?).await?;
+        Ok(OpenCall::new(self, request.id.clone(), request.hello.clone(), questions, incoming))
+    }
+
+    /// Log messages are opted into call by call in the modern era, and for the whole session in the old ones.
+    async fn set_level(self: &Arc<Self>, level: Option<LoggingLevel>) -> Result<(), Failure> {
+        let Some(level) = level.filter(|_| self.server.capabilities.logging.is_some()) else { return Ok(()) };
+        let mut told = self.level.lock().await;
+        if *told != Some(level) {
+            match self.aside(SET_LEVEL, json!({ "level": level })).await {
+                Ok(_) => *told = Some(level),
+                Err(Failure::Gone) => return Err(Failure::Gone),
+                Err(_) => tracing::debug!(?level, "the server did not take the level of log messages"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a request of the door's own, to its answer.
+    pub(super) async fn aside(
+        self: &Arc<Self>,
+        method: &str,
+        params: impl Serialize,
+    ) -> Result<Raw, Failure> {
+        let number = self.asides.fetch_add(1, Ordering::Relaxed);
+        let id = RequestId::from(format!("aside-{number}").as_str());
+        let message = encoded(encode_request(&id, method, &params))?.into();
+        let hello = self.caller();
+        let work = async {
+            let incoming = self.link.request(&self.at, id.clone(), message).await?;
+            let mut call = OpenCall::new(self, id, hello, None, incoming);
+            loop {
+                match call.event().await? {
+                    Event::Answer(answer) => return answer.map_err(|error| Error::Rejected(error).into()),
+                    Event::Notification(_) | Event::Asks(_) => {}
+                }
+            }
+        };
+        timeout(ASIDE, work).await.unwrap_or(Err(Error::Timeout(ASIDE).into()))
+    }
+
+    pub(super) async fn tell(&self, message: Bytes) -> Result<(), Failure> {
+        self.link.tell(&self.at, message).await
+    }
+
+    /// Answers a request of the server's own.
+    pub(super) async fn respond(
+        &self,
+        id: &RequestId,
+        answer: Result<&Raw, &ErrorObject>,
+    ) -> Result<(), Failure> {
+        self.tell(response(id, answer)).await
+    }
+
+    /// Ends the session, once.
+    pub(super) async fn end(&self) {
+        if !self.ended.swap(true, Ordering::Relaxed) {
+            self.link.end(&self.at).await;
+        }
+    }
+
+    /// It is over already: there is nothing left to end.
+    pub(super) fn lost(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<L: Link> Drop for Session<L> {
+    fn drop(&mut self) {
+        if !self.ended.swap(true, Ordering::Relaxed) {
+            let (link, at) = (self.link.clone(), self.at.clone());
+            in_background(async move { link.end(&at).await });
+        }
+    }
+}
+
+fn response(id: &RequestId, answer: Result<&Raw, &ErrorObject>) -> Bytes {
+    let mut message = Vec::new();
+    let refused = match answer {
+        Ok(result) => {
+            encode_result(&mut message, id, result).is_err().then(|| ErrorObject::internal("no answer"))
+        }
+        Err(error) => Some(error.clone()),
+    };
+    if let Some(error) = refused {
+        encode_error(&mut message, Some(id), &error);
+    }
+    message.into()
+}
+
+/// The session ended under a call that was open in it.
+pub(super) fn ended() -> Error {
+    Error::unreachable("the session with the server ended while the call was under way", Sent::Maybe)
+}
+
+/// Parameters that name one resource.
+pub(super) fn named(uri: &str) -> Params {
+    Params::from_iter([("uri", Raw::from(json!(uri)))])
+}
+
+/// Does something for its own sake, where there is a runtime to do it on.
+pub(super) fn in_background(work: impl Future<Output = ()> + Send + 'static) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(work);
+    }
+}

@@ -1,0 +1,267 @@
+//! Finding out which era a server belongs to, and beginning a session with one of the old ones.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_core::wire::{
+    Discover, Era, ErrorObject, Message, Method as _, ProtocolVersion, Raw, RequestId, RequestMeta,
+    encode_notification, encode_request,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::link::{Failure, Link, is_modern};
+use super::request::{Hello, encoded};
+use super::session::Session;
+use crate::client::{Error, Incoming, Outgoing, Sent, nameless_error};
+use crate::legacy::handshake::{
+    INITIALIZE, INITIALIZED, InitializeRequestParams, InitializeResult, NEWEST, revision,
+};
+
+/// How long a server may take over the handshake.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How many messages may come before an answer.
+const MESSAGES: usize = 1000;
+/// No request of a client has this id.
+const FIRST: RequestId = RequestId::Number(0);
+
+/// What a server turned out to be.
+pub(super) enum Found<L: Link> {
+    Modern,
+    Old(Arc<Session<L>>),
+    /// It answers neither era, and this is what it says to the old one.
+    Neither(Error),
+}
+
+/// What a server says to a question about its era.
+enum Probed {
+    Modern,
+    Old,
+}
+
+/// Asks in the modern way, and where that leaves any doubt, in the old one.
+pub(super) async fn settle<L: Link>(link: &L, hello: &Hello) -> Result<Found<L>, Error> {
+    let discover = match link.modern(&discover(hello)?).await {
+        Ok(incoming) => incoming,
+        Err(Failure::Refused(refusal)) if refusal.is_doubt() => return begin(link, hello).await,
+        Err(Failure::Refused(refusal)) if refusal.error.as_ref().is_some_and(is_modern) => {
+            return Ok(Found::Modern);
+        }
+        Err(Failure::Refused(refusal)) => return Err(refusal.into_error()),
+        Err(Failure::Gone) => return Err(Error::unreachable("the server is gone", Sent::No)),
+        Err(Failure::Error(error)) => return Err(error),
+    };
+    let mut probed = Box::pin(probe(discover));
+    match timeout(L::SILENCE, &mut probed).await {
+        Ok(Probed::Modern) => Ok(Found::Modern),
+        Ok(Probed::Old) => begin(link, hello).await,
+        // It may be an old server that passes over what it does not know, or any server that takes its time.
+        Err(_) => {
+            let mut old = Box::pin(begin(link, hello));
+            tokio::select! {
+                biased;
+                probed = &mut probed => match probed {
+                    Probed::Modern => Ok(Found::Modern),
+                    Probed::Old => old.await,
+                },
+                old = &mut old => match old {
+                    // It does not know the old question, and may still be at the modern one.
+                    Ok(Found::Neither(error)) => match timeout(PATIENCE, probed).await {
+                        Ok(Probed::Modern) => Ok(Found::Modern),
+                        Ok(Probed::Old) | Err(_) => Ok(Found::Neither(error)),
+                    },
+                    old => old,
+                },
+            }
+        }
+    }
+}
+
+fn discover(hello: &Hello) -> Result<Outgoing, Error> {
+    let id = RequestId::from("discover");
+    let meta = RequestMeta {
+        progress_token: None,
+        protocol_version: ProtocolVersion::LATEST.as_str().into(),
+        client_info: Some(hello.info.as_ref()),
+        client_capabilities: hello.capabilities.clone(),
+        log_level: None,
+        extra: Vec::new(),
+    };
+    let message = encoded(encode_request(
+        &id,
+        Discover::NAME,
+        &json!({ "_meta": encoded(Raw::of(&meta))?.to_value() }),
+    ))?;
+    Ok(Outgoing {
+        message: message.into(),
+        id,
+        method: Discover::NAME,
+        target: None,
+        version: ProtocolVersion::LATEST,
+        mirrored: Vec::new(),
+        pinned: hello.pinned,
+        asker: hello.asker.clone(),
+    })
+}
+
+/// What a server makes of `server/discover`. One that does not survive the question is an old one, too.
+async fn probe(incoming: Incoming) -> Probed {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Discovered {
+        supported_versions: Vec<String>,
+    }
+    let id = RequestId::from("discover");
+    let is_old = |version: &String| revision(version).is_some();
+    match answer(incoming, &id).await {
+        // A server that names old revisions alone has only learnt the question.
+        Ok(Ok(result)) => match result.to::<Discovered>() {
+            Ok(found) if found.supported_versions.iter().all(is_old) => Probed::Old,
+            Ok(_) => Probed::Modern,
+            Err(_) => Probed::Old,
+        },
+        Ok(Err(error)) if is_modern(&error) => Probed::Modern,
+        Ok(Err(_)) | Err(_) => Probed::Old,
+    }
+}
+
+async fn begin<L: Link>(link: &L, hello: &Hello) -> Result<Found<L>, Error> {
+    match initialize(link, hello).await {
+        Ok(session) => Ok(Found::Old(session)),
+        Err(NoSession::Refused(error)) => Ok(Found::Neither(error)),
+        Err(NoSession::Error(error)) => Err(error),
+    }
+}
+
+/// Why there is no session.
+pub(super) enum NoSession {
+    /// The server does not know of any.
+    Refused(Error),
+    /// Anything else.
+    Error(Error),
+}
+
+impl From<Error> for NoSession {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Begins a session.
+pub(super) async fn initialize<L: Link>(link: &L, hello: &Hello) -> Result<Arc<Session<L>>, NoSession> {
+    timeout(PATIENCE, handshake(link, hello)).await.unwrap_or(Err(Error::Timeout(PATIENCE).into()))
+}
+
+async fn handshake<L: Link>(link: &L, hello: &Hello) -> Result<Arc<Session<L>>, NoSession> {
+    let pinned = hello.pinned.filter(|version| version.era() == Era::Handshake);
+    let (at, result) = match greet(link, hello, pinned.unwrap_or(NEWEST)).await? {
+        (at, Ok(result)) => (at, result),
+        // A server should offer another version by itself; some name those they have instead.
+        (_, Err(error)) => match offered(&error, pinned)? {
+            Some(version) => match greet(link, hello, version).await? {
+                (at, Ok(result)) => (at, result),
+                (_, Err(error)) => return Err(NoSession::Refused(Error::Rejected(error))),
+            },
+            None => return Err(NoSession::Refused(Error::Rejected(error))),
+        },
+    };
+    let result: InitializeResult = result.to().map_err(|error| {
+        Error::PeerMisbehaved(format!("`{INITIALIZE}` was answered with a result that does not fit: {error}"))
+    })?;
+    let version = agreed(&result.protocol_version, pinned)?;
+    let mut at = at;
+    link.agree(&mut at, version);
+    tracing::debug!(%version, server = result.server_info.name, "a session begins");
+    let session = Arc::new(Session::new(link.clone(), at, version, hello.clone(), result));
+    let ready = encoded(encode_notification(INITIALIZED, &json!({})))?;
+    let told = match session.tell(ready.into()).await {
+        Ok(()) => session.keep_listening().await,
+        told => told,
+    };
+    match told {
+        Ok(()) => Ok(session),
+        Err(Failure::Refused(refusal)) => Err(refusal.into_error().into()),
+        Err(Failure::Gone) => Err(Error::unreachable("the session ended as it began", Sent::No).into()),
+        Err(Failure::Error(error)) => Err(error.into()),
+    }
+}
+
+type Greeted<L> = (<L as Link>::At, Result<Raw, ErrorObject>);
+
+async fn greet<L: Link>(link: &L, hello: &Hello, version: ProtocolVersion) -> Result<Greeted<L>, NoSession> {
+    let params = InitializeRequestParams {
+        protocol_version: version.as_str().into(),
+        capabilities: hello.capabilities.clone(),
+        client_info: hello.info.clone(),
+    };
+    let message = encoded(encode_request(&FIRST, INITIALIZE, &params))?;
+    match link.begin(FIRST, message.into()).await {
+        Ok((at, incoming)) => Ok((at, answer(incoming, &FIRST).await?)),
+        Err(Failure::Refused(refusal))
+            if refusal.is_doubt() || refusal.error.as_ref().is_some_and(is_modern) =>
+        {
+            Err(NoSession::Refused(refusal.into_error()))
+        }
+        Err(Failure::Refused(refusal)) => Err(refusal.into_error().into()),
+        Err(Failure::Gone) => Err(Error::unreachable("the server is gone", Sent::No).into()),
+        Err(Failure::Error(error)) => Err(error.into()),
+    }
+}
+
+/// A version that both sides have, of those an error names (lifecycle, "Error Handling").
+fn offered(error: &ErrorObject, pinned: Option<ProtocolVersion>) -> Result<Option<ProtocolVersion>, Error> {
+    let named = error.data.as_ref().and_then(|data| data.get("supported")).and_then(Value::as_array);
+    let Some(named) = named else { return Ok(None) };
+    let named: Vec<&str> = named.iter().filter_map(Value::as_str).collect();
+    let shared = named.iter().filter_map(|version| revision(version)).max();
+    match shared {
+        Some(version) if pinned.is_none() => Ok(Some(version)),
+        // A modern server says what it speaks to whoever greets it like this; that is no news.
+        None if pinned.is_none() => Ok(None),
+        _ => Err(apart(&named.join(", "), pinned)),
+    }
+}
+
+/// The version a server has chosen, where we have it too.
+fn agreed(theirs: &str, pinned: Option<ProtocolVersion>) -> Result<ProtocolVersion, Error> {
+    let version = revision(theirs).filter(|version| pinned.is_none_or(|pinned| pinned == *version));
+    version.ok_or_else(|| apart(theirs, pinned))
+}
+
+fn apart(theirs: &str, pinned: Option<ProtocolVersion>) -> Error {
+    let theirs: String = theirs.chars().filter(|c| !c.is_control()).take(100).collect();
+    Error::PeerIncompatible(match pinned {
+        Some(ours) => format!(
+            "it speaks {theirs}, and this client is to speak {ours} alone: leave `protocol` out, or name another"
+        ),
+        None => {
+            let ours: Vec<&str> = ProtocolVersion::ALL.iter().rev().map(|version| version.as_str()).collect();
+            format!("no protocol version in common: it speaks {theirs}, and this client {}", ours.join(", "))
+        }
+    })
+}
+
+/// Reads on to the answer of a request that nobody else knows of.
+async fn answer(mut incoming: Incoming, id: &RequestId) -> Result<Result<Raw, ErrorObject>, Error> {
+    for _ in 0..MESSAGES {
+        let next = poll_fn(|cx| incoming.as_mut().poll_next(cx)).await;
+        let bytes: Bytes = next.ok_or_else(|| {
+            Error::unreachable("the server ended the exchange without an answer", Sent::Maybe)
+        })??;
+        match Message::decode(&bytes) {
+            Ok(Message::Response(response)) if response.id.as_ref().is_none_or(|found| found == id) => {
+                return Ok(response.outcome.map(Raw::from));
+            }
+            Ok(_) => {}
+            Err(malformed) => {
+                return nameless_error(&bytes)
+                    .map(Err)
+                    .ok_or_else(|| Error::PeerMisbehaved(malformed.error.message.into_owned()));
+            }
+        }
+    }
+    Err(Error::PeerMisbehaved("it says much, and does not answer".to_owned()))
+}

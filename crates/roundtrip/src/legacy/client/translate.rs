@@ -1,0 +1,176 @@
+//! What comes of a call at an old server, in the modern words.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use roundtrip_core::wire::{
+    ClientCapabilities, Discover, DiscoverResult, ErrorObject, INVALID_PARAMS, InputRequests,
+    InputRequiredResult, InputResponses, Method as _, RequestId, ResultMeta, SubscriptionsListen,
+    encode_error, encode_result,
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::call::{Event, OpenCall, in_the_name_of, pages};
+use super::held::{AGAIN, Held};
+use super::link::{Failure, Link};
+use super::listen::listen;
+use super::request::{Request, encoded};
+use super::session::Session;
+use crate::client::{Error, Incoming, unfold};
+use crate::legacy::handshake::{RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED};
+
+/// Makes a request in a session.
+pub(super) async fn serve<L: Link>(
+    held: &Arc<Held<L>>,
+    session: &Arc<Session<L>>,
+    request: &Request,
+) -> Result<Incoming, Failure> {
+    match request.method {
+        Discover::NAME => Ok(alone(discovered(session, &request.id)?)),
+        SubscriptionsListen::NAME => listen(session, request).await,
+        _ => Ok(leg(held, session.call(request).await?, request.id.clone())),
+    }
+}
+
+/// Goes on with a call that waits for answers.
+pub(super) async fn go_on<L: Link>(
+    held: &Arc<Held<L>>,
+    state: &str,
+    id: RequestId,
+    answers: InputResponses,
+) -> Result<Incoming, Error> {
+    let mut call = held.take(state).await?;
+    call.answer(answers).await?;
+    Ok(leg(held, call, id))
+}
+
+/// Whether a state says no more than that the call is to be made again. Where the user did not agree to what the
+/// server wants first, there is no point in that.
+pub(super) fn calls_again(state: &str, answers: &InputResponses) -> Result<bool, Error> {
+    if state != AGAIN {
+        return Ok(false);
+    }
+    if answers.values().all(|answer| answer.to_value()["action"] == "accept") {
+        return Ok(true);
+    }
+    let why = "the server wants a web page to be visited first, and the user did not agree to that";
+    Err(Error::Rejected(ErrorObject::new(URL_ELICITATION_REQUIRED, why)))
+}
+
+/// One leg of a call: from here to its answer, or to its next questions.
+fn leg<L: Link>(held: &Arc<Held<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
+    unfold((Arc::clone(held), call, id), |(held, mut call, id)| async move {
+        let message = match call.event().await {
+            Ok(Event::Notification(message)) => {
+                let message = in_the_name_of(&id, call.id(), message);
+                return Some((Ok(message), Some((held, call, id))));
+            }
+            Ok(Event::Answer(answer)) => answered(&call, &id, answer.as_ref().map(AsRef::as_ref)),
+            Ok(Event::Asks(questions)) => {
+                let meta = named(call.session());
+                held.keep(call).and_then(|handle| asks(&id, questions, handle, meta))
+            }
+            Err(error) => Err(error),
+        };
+        Some((message, None))
+    })
+}
+
+fn answered<L: Link>(
+    call: &OpenCall<L>,
+    id: &RequestId,
+    answer: Result<&RawValue, &ErrorObject>,
+) -> Result<Bytes, Error> {
+    match answer {
+        Ok(result) => result_of(id, result),
+        Err(error) => {
+            if let Some(pages) = may_visit(call, error) {
+                return asks(id, pages, AGAIN.to_owned(), named(call.session()));
+            }
+            let mut message = Vec::new();
+            encode_error(&mut message, Some(id), &modern(error));
+            Ok(message.into())
+        }
+    }
+}
+
+/// What the modern era has another code for.
+fn modern(error: &ErrorObject) -> ErrorObject {
+    let code = if error.code == RESOURCE_NOT_FOUND { INVALID_PARAMS } else { error.code };
+    ErrorObject { code, ..error.clone() }
+}
+
+/// The pages an error wants visited, where that is what it says and the caller can do it.
+fn may_visit<L: Link>(call: &OpenCall<L>, error: &ErrorObject) -> Option<InputRequests> {
+    let elicitation = call.session().askable(call.hello()).elicitation;
+    let can = call.may_ask() && elicitation.is_some_and(|modes| modes.allows_url());
+    if can && error.code == URL_ELICITATION_REQUIRED { pages(error) } else { None }
+}
+
+fn asks(
+    id: &RequestId,
+    input_requests: InputRequests,
+    state: String,
+    meta: ResultMeta,
+) -> Result<Bytes, Error> {
+    let asks = InputRequiredResult {
+        input_requests,
+        request_state: Some(state),
+        meta,
+        ..InputRequiredResult::default()
+    };
+    result_of(id, &asks)
+}
+
+fn named<L: Link>(session: &Session<L>) -> ResultMeta {
+    ResultMeta { server_info: Some(Arc::clone(&session.name)), ..ResultMeta::default() }
+}
+
+/// `server/discover`, out of what the server said when the session began.
+fn discovered<L: Link>(session: &Session<L>, id: &RequestId) -> Result<Bytes, Error> {
+    let result = DiscoverResult {
+        supported_versions: vec![session.version.to_string()],
+        capabilities: session.server.capabilities.clone(),
+        instructions: session.server.instructions.clone(),
+        meta: named(session),
+        ..DiscoverResult::default()
+    };
+    result_of(id, &result)
+}
+
+fn result_of<R: Serialize + ?Sized>(id: &RequestId, result: &R) -> Result<Bytes, Error> {
+    let mut message = Vec::new();
+    encoded(encode_result(&mut message, id, &result))?;
+    Ok(message.into())
+}
+
+/// One message and no more.
+fn alone(message: Bytes) -> Incoming {
+    unfold(message, |message| async move { Some((Ok(message), None)) })
+}
+
+/// What both declare.
+pub(super) fn widen(capabilities: &mut ClientCapabilities, declared: &ClientCapabilities) {
+    let declared = declared.clone();
+    capabilities.experimental.extend(declared.experimental);
+    capabilities.roots = capabilities.roots.take().or(declared.roots);
+    capabilities.sampling = match (capabilities.sampling.take(), declared.sampling) {
+        (Some(mut ours), Some(theirs)) => {
+            ours.context = ours.context.or(theirs.context);
+            ours.tools = ours.tools.or(theirs.tools);
+            Some(ours)
+        }
+        (ours, theirs) => ours.or(theirs),
+    };
+    capabilities.elicitation = match (capabilities.elicitation.take(), declared.elicitation) {
+        (Some(mut ours), Some(theirs)) => {
+            // Naming no mode means forms.
+            let form = ours.allows_form() || theirs.allows_form();
+            ours.url = ours.url.or(theirs.url);
+            ours.form = form.then(|| ours.form.or(theirs.form).unwrap_or_default());
+            Some(ours)
+        }
+        (ours, theirs) => ours.or(theirs),
+    };
+}

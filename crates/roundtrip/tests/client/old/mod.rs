@@ -1,0 +1,10 @@
+//! Servers of the handshake eras, which the call sites do not notice.
+
+mod asking;
+mod by_hand;
+mod eras;
+mod listening;
+mod server;
+mod sessions;
+#[cfg(unix)]
+mod stdio;
