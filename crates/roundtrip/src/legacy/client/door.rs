@@ -10,7 +10,7 @@ use super::held::Held;
 use super::link::{Failure, Link, Refusal};
 use super::request::{Hello, Request};
 use super::session::Session;
-use super::settle::{Found, NoSession, initialize, settle};
+use super::settle::{Found, NoSession, initialize, settle, told_apart};
 use super::translate;
 use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
 
@@ -136,7 +136,9 @@ impl<L: Link> Inner<L> {
                     self.learn(None);
                     return plainly(self.link.modern(&outgoing).await);
                 }
-                Err(NoSession::Refused(error) | NoSession::Error(error)) => return Err(error),
+                Err(NoSession::Refused(error) | NoSession::Error(error)) => {
+                    return Err(told_apart(error, request.hello.pinned));
+                }
             };
             if let Some(pinned) = request.hello.pinned.filter(|pinned| pinned.era() == Era::Modern) {
                 return Err(Error::PeerIncompatible(format!(

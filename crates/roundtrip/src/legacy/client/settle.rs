@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_core::wire::{
     Discover, Era, ErrorObject, Message, Method as _, ProtocolVersion, Raw, RequestId, RequestMeta,
-    encode_notification, encode_request,
+    UNSUPPORTED_PROTOCOL_VERSION, encode_notification, encode_request,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -229,6 +229,19 @@ fn offered(error: &ErrorObject, pinned: Option<ProtocolVersion>) -> Result<Optio
 fn agreed(theirs: &str, pinned: Option<ProtocolVersion>) -> Result<ProtocolVersion, Error> {
     let version = revision(theirs).filter(|version| pinned.is_none_or(|pinned| pinned == *version));
     version.ok_or_else(|| apart(theirs, pinned))
+}
+
+/// A server that says which revisions it speaks, none of which is one of ours to speak.
+pub(super) fn told_apart(error: Error, pinned: Option<ProtocolVersion>) -> Error {
+    let Error::Rejected(refused) = &error else { return error };
+    let supported = refused.data.as_ref().and_then(|data| data.get("supported")).and_then(Value::as_array);
+    match supported {
+        Some(supported) if refused.code == UNSUPPORTED_PROTOCOL_VERSION => {
+            let theirs: Vec<&str> = supported.iter().filter_map(Value::as_str).collect();
+            apart(&theirs.join(", "), pinned)
+        }
+        _ => error,
+    }
 }
 
 fn apart(theirs: &str, pinned: Option<ProtocolVersion>) -> Error {

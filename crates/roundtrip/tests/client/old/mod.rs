@@ -4,6 +4,9 @@ mod asking;
 mod by_hand;
 mod eras;
 mod listening;
+#[cfg(unix)]
+mod matrix;
+mod own;
 mod server;
 mod sessions;
 #[cfg(unix)]
