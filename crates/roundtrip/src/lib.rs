@@ -1,5 +1,6 @@
 //! A Model Context Protocol SDK in which a tool may stop and ask, and whichever server instance receives the answer
-//! carries on: servers and clients for revision 2026-07-28.
+//! carries on: servers and clients for revision 2026-07-28 and, with the same handlers, for the handshake revisions
+//! before it.
 //!
 //! # A server
 //!

@@ -234,3 +234,26 @@ async fn a_client_is_not_asked_what_it_did_not_declare() {
     // Naming no mode at all means forms.
     assert_eq!(pipe.call(&tool(2, "book")).await["method"], "elicitation/create");
 }
+
+/// L2: a step is remembered, a place to hand over is passed by, and a wait looks again, all in one session.
+#[tokio::test(start_paused = true)]
+async fn steps_and_waits_work_in_a_session() {
+    let diary = Diary::default();
+    let mut pipe = pipe(&diary).await;
+    let day = pipe.call(&tool(1, "patient")).await;
+    let done = pipe.call(&accept(&day, json!({ "day": "Friday" }))).await;
+    assert_eq!(text(&done), "Friday, after 3 looks");
+    let steps = diary.read().iter().filter(|what| *what == "step").count();
+    assert_eq!(steps, 1, "{:?}", diary.read());
+}
+
+/// L3: an answer that is none is asked for again, by hand as well.
+#[tokio::test]
+async fn what_is_no_answer_is_asked_for_again_by_hand() {
+    let mut pipe = pipe(&Diary::default()).await;
+    pipe.send(&tool(1, "by_hand")).await;
+    for asked in [pipe.receive().await, pipe.receive().await] {
+        pipe.send(&answer(&asked, json!({ "action": "shrug" }))).await;
+    }
+    assert_eq!(pipe.receive().await["method"], "elicitation/create");
+}

@@ -249,6 +249,36 @@ async fn batches_are_taken_where_there_are_batches() {
     assert_eq!(client.send(Method::POST, "[1, 2").await.status, 400);
     let newer = web.session("2025-06-18", &json!({})).await;
     assert_eq!(newer.post(&batch).await.status, 400);
+    assert_eq!(client.with("accept", "application/json").post(&batch).await.status, 406);
+}
+
+/// L8: a batch is looked at before anything of it runs.
+#[tokio::test]
+async fn a_batch_with_a_flaw_does_nothing() {
+    let diary = Diary::default();
+    let client = Web::new(server(&diary)).session("2025-06-18", &everything()).await;
+    assert_eq!(client.post(&json!([tool(1, "book"), { "not": "a message" }])).await.status, 400);
+    let client = Web::new(server(&diary)).session("2025-03-26", &everything()).await;
+    assert_eq!(client.post(&json!([tool(1, "book"), { "not": "a message" }])).await.status, 400);
+    assert_eq!(diary.read(), Vec::<String>::new());
+}
+
+/// L8: a client gets the kind of answer it takes; one that takes no stream cannot be asked, and is told so.
+#[tokio::test]
+async fn an_old_client_gets_the_kind_of_answer_it_takes() {
+    let client = Web::new(server(&Diary::default())).session(V2025_11_25, &everything()).await;
+    let json_only = client.with("accept", "application/json");
+    let refused = json_only.post(&tool(1, "book")).await.json().await;
+    assert!(
+        refused["error"]["message"].as_str().is_some_and(|told| told.contains("text/event-stream")),
+        "{refused}"
+    );
+    assert_eq!(text(&json_only.post(&tool(2, "chatty")).await.json().await), "said");
+    let stream_only = client.with("accept", "text/event-stream");
+    let mut stream = stream_only.post(&tool(3, "number")).await;
+    assert_eq!(text(&stream.message().await.expect("the answer")), "42");
+    assert!(stream.message().await.is_none());
+    assert_eq!(json_only.get().await.status, 406);
 }
 
 /// L8: an answer that takes long turns into a stream, on which there is a sign of life.
@@ -261,5 +291,6 @@ async fn a_slow_answer_turns_into_a_stream() {
     let client = Web::new(server(&Diary::default()).tool(slow)).session(V2025_11_25, &json!({})).await;
     let mut stream = client.post(&tool(1, "sleepy")).await;
     assert_eq!(stream.header("content-type"), Some("text/event-stream"));
+    assert!(stream.sign_of_life().await, "a comment, before the answer");
     assert_eq!(text(&stream.message().await.expect("the answer")), "slept");
 }

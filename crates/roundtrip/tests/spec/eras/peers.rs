@@ -211,8 +211,10 @@ impl Web {
             .method(method)
             .uri("/mcp")
             .header("host", "localhost")
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream");
+            .header("content-type", "application/json");
+        if !self.headers.iter().any(|(name, _)| *name == "accept") {
+            request = request.header("accept", "application/json, text/event-stream");
+        }
         for (name, value) in &self.headers {
             request = request.header(*name, value);
         }
@@ -254,6 +256,19 @@ impl Answered {
             while let Some((event, rest)) = self.rest.split_once("\n\n") {
                 self.ready.extend(parse(event));
                 self.rest = rest.to_owned();
+            }
+        }
+    }
+
+    /// Whether a comment comes before anything else that says something.
+    pub(crate) async fn sign_of_life(&mut self) -> bool {
+        loop {
+            let chunk = self.chunk().await.expect("something");
+            if chunk.starts_with(':') {
+                return true;
+            }
+            if chunk.contains("jsonrpc") {
+                return false;
             }
         }
     }

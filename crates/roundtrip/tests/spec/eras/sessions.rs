@@ -211,3 +211,104 @@ async fn foreign_pages_get_no_session_and_no_stream() {
     assert_eq!(client.send(Method::PUT, "").await.status, 405);
     assert_eq!(text(&client.post(&tool(1, "number")).await.json().await), "42");
 }
+
+/// L8: a call that is cancelled is heard of no more, and there is nothing to come back for.
+#[tokio::test]
+async fn a_cancelled_call_leaves_nothing_to_come_back_for() {
+    let diary = Diary::default();
+    let client = Web::new(server(&diary)).session(V2025_11_25, &everything()).await;
+    let mut call = client.post(&tool("call", "book")).await;
+    let primed = call.event().await.expect("an event");
+    call.message().await.expect("a question");
+    let cancelled =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "call" } });
+    assert_eq!(client.post(&cancelled).await.status, 202);
+    while let Some(message) = call.message().await {
+        assert_eq!(
+            message["method"], "notifications/cancelled",
+            "its question is taken back, and that is all"
+        );
+    }
+    assert_eq!(diary.read(), ["run", "dropped"]);
+    assert_eq!(client.with("last-event-id", &primed.id).get().await.status, 400);
+    // The id can be used again.
+    let mut again = client.post(&tool("call", "book")).await;
+    assert_eq!(again.message().await.expect("a question")["method"], "elicitation/create");
+}
+
+/// L8: what has been read to its end is not come back for: a client would do so for ever.
+#[tokio::test]
+async fn a_stream_that_was_read_to_its_end_is_over() {
+    let client = Web::new(server(&Diary::default())).session(V2025_11_25, &everything()).await;
+    let mut call = client.post(&tool(1, "chatty")).await;
+    let mut last = call.event().await.expect("an event");
+    let first = last.clone();
+    while let Some(event) = call.event().await {
+        last = event;
+    }
+    assert_eq!(text(&last.json()), "said");
+    assert_eq!(client.with("last-event-id", &last.id).get().await.status, 400);
+    let mut again = client.with("last-event-id", &first.id).get().await;
+    assert_eq!(again.event().await.expect("what came after it").json()["method"], "notifications/message");
+}
+
+/// L8: a session that has ended is not begun anew by its name.
+#[tokio::test]
+async fn a_session_that_has_ended_stays_so() {
+    let client = Web::new(server(&Diary::default())).session(V2025_11_25, &json!({})).await;
+    client.delete().await;
+    assert_eq!(client.post(&initialize(V2025_11_25, &json!({}))).await.status, 404);
+    let anew = client.with("mcp-session-id", "").post(&initialize(V2025_11_25, &json!({}))).await;
+    assert_eq!(anew.status, 200);
+}
+
+/// L8: whoever says that it is modern has no session, whatever it names; and a revision that is none is refused.
+#[tokio::test]
+async fn the_revision_decides_what_a_session_header_means() {
+    let client = Web::new(server(&Diary::default())).session(V2025_11_25, &json!({})).await;
+    let modern = client.with("mcp-protocol-version", "2026-07-28");
+    assert_eq!((modern.get().await.status, modern.delete().await.status), (405, 405));
+    assert_eq!(modern.post(&super::peers::initialized()).await.status, 202);
+    let missing = modern.with("mcp-method", "tools/call").with("mcp-name", "number");
+    assert_eq!(missing.post(&tool(1, "number")).await.json().await["error"]["code"], -32602);
+    let nonsense = client.with("mcp-protocol-version", "1900-01-01");
+    assert_eq!((nonsense.get().await.status, nonsense.delete().await.status), (400, 400));
+    assert_eq!(client.delete().await.status, 204);
+}
+
+/// L8: a session keeps little of what a client says of itself, and of what it wants to watch.
+#[tokio::test]
+async fn a_session_keeps_little() {
+    let web = Web::new(server(&Diary::default()));
+    let large = json!({ "experimental": { "x": { "y": "z".repeat(20_000) } } });
+    let refused = web.post(&initialize(V2025_11_25, &large)).await.json().await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let client = web.session(V2025_11_25, &everything()).await;
+    let long = json!({ "uri": format!("test://{}", "x".repeat(10_000)) });
+    let refused = client.post(&request(1, "resources/subscribe", long)).await.json().await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    // Calls weigh what their parameters weigh.
+    let heavy =
+        |id: i64| request(id, "tools/call", json!({ "name": "book", "_meta": { "x": "y".repeat(3 << 20) } }));
+    let mut open = Vec::new();
+    for id in 1..=2 {
+        open.push(client.post(&heavy(id)).await);
+    }
+    assert_eq!(client.post(&heavy(3)).await.status, 503);
+    assert!(open.iter().all(|call| call.status == 200));
+    // Members without number cost no more than they weigh.
+    let many: serde_json::Map<String, serde_json::Value> =
+        (0..200_000).map(|n| (n.to_string(), json!(1))).collect();
+    assert_eq!(client.post(&request(4, "tools/list", many.into())).await.status, 200);
+}
+
+/// L8: the sessions of old clients leave half of the server's places to others.
+#[tokio::test]
+async fn old_clients_leave_room_for_others() {
+    let mut limits = roundtrip::server::Limits::default();
+    limits.concurrent_calls = 4;
+    let client = Web::new(server(&Diary::default()).limits(limits)).session(V2025_11_25, &everything()).await;
+    let (one, two) = (client.post(&tool(1, "book")).await, client.post(&tool(2, "book")).await);
+    assert_eq!((one.status, two.status), (200, 200));
+    assert_eq!(client.post(&tool(3, "book")).await.status, 503);
+}

@@ -144,3 +144,14 @@ async fn calls_of_one_session_do_not_mix() {
         assert_eq!(done["result"]["messages"][0]["content"]["text"], format!("what happens on day {index}"));
     }
 }
+
+/// L1: 2025-03-26 has batches on a pipe too.
+#[tokio::test]
+async fn a_pipe_takes_batches_where_there_are_batches() {
+    let mut pipe = Pipe::agreed(server(&Diary::default()), "2025-03-26", &json!({})).await;
+    pipe.send(&json!([request(1, "ping", json!({})), request(2, "ping", json!({}))])).await;
+    assert_eq!((&pipe.receive().await["id"], &pipe.receive().await["id"]), (&json!(1), &json!(2)));
+    assert_eq!(pipe.call(&json!([[request(3, "ping", json!({}))]])).await["error"]["code"], -32600);
+    let mut newer = Pipe::agreed(server(&Diary::default()), V2025_11_25, &json!({})).await;
+    assert_eq!(newer.call(&json!([request(1, "ping", json!({}))])).await["error"]["code"], -32600);
+}

@@ -58,6 +58,16 @@ struct Paint {
     colour: Colour,
 }
 
+#[derive(Form)]
+struct Several {
+    colours: Vec<Colour>,
+}
+
+async fn several(ask: Ask) -> Result<String, ToolError> {
+    let Several { colours } = ask.form("several", "Which colours?").await?;
+    Ok(format!("{} colours", colours.len()))
+}
+
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Total {
     total: u32,
@@ -124,6 +134,25 @@ async fn either(ask: Ask) -> Result<String, ToolError> {
     }
 }
 
+/// A step, a question, a place to hand over, and something to wait for.
+async fn patient(State(diary): State<Diary>, ask: Ask) -> Result<String, ToolError> {
+    ask.once("step", |_| async {
+        diary.note("step");
+        Ok::<_, ToolError>(1)
+    })
+    .await?;
+    let Day { day } = ask.form("day", "Which day?").await?;
+    ask.checkpoint("place").await?;
+    let looks = ask
+        .until("looks", async || {
+            diary.note("look");
+            let looks = diary.read().iter().filter(|what| *what == "look").count();
+            Ok::<_, ToolError>((looks == 3).then_some(looks))
+        })
+        .await?;
+    Ok(format!("{day}, after {looks} looks"))
+}
+
 async fn chatty(log: Log) -> &'static str {
     log.send(roundtrip::wire::LoggingLevel::Debug, "debug");
     log.info("info");
@@ -154,6 +183,8 @@ pub(crate) fn server(diary: &Diary) -> Server {
         .tool(Tool::new("either", either))
         .tool(Tool::new("chatty", chatty))
         .tool(Tool::new("slow", slow))
+        .tool(Tool::new("patient", patient))
+        .tool(Tool::new("several", several))
         .tool(Tool::new("number", async || Json(42)))
         .tool(Tool::new("total", async || Json(Total { total: 42 })))
         .tool(Tool::new("link", async || ResourceLink {

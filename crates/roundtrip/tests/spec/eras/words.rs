@@ -109,6 +109,18 @@ async fn questions_are_in_the_words_of_their_revision() {
     assert_eq!(text(&newer.call(&accept(&asked, json!({ "colour": "blue" }))).await), "blue");
 }
 
+/// L5: a question that a revision has no words for is not put, and the model is told why.
+#[tokio::test]
+async fn a_question_without_words_is_not_put() {
+    let mut old = Pipe::agreed(server(&Diary::default()), "2025-06-18", &everything()).await;
+    let refused = old.call(&tool(1, "several")).await;
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    assert!(text(&refused).contains("2025-06-18 cannot ask for several choices"), "{refused}");
+    let mut newer = Pipe::agreed(server(&Diary::default()), V2025_11_25, &everything()).await;
+    let asked = newer.call(&tool(1, "several")).await;
+    assert_eq!(text(&newer.call(&accept(&asked, json!({ "colours": ["red", "blue"] }))).await), "2 colours");
+}
+
 /// L5: a visit to a web page has the id that 2025-11-25 wants, a new one each time; earlier there are none.
 #[tokio::test]
 async fn a_web_page_has_an_id_of_its_own() {
