@@ -79,7 +79,7 @@ impl Outgoing {
                 self.ready.notified().await;
                 continue;
             }
-            self.taken.notify_one();
+            self.taken.notify_waiters();
             writer.write_all(&batch).await?;
             writer.flush().await?;
             batch.clear();

@@ -174,7 +174,7 @@ impl Session<'_> {
         let (endpoint, calls, outgoing) =
             (self.endpoint.clone(), Arc::clone(&self.calls), Arc::clone(&self.outgoing));
         let id = call.id().clone();
-        self.spawn(id, listening, run(endpoint, call, calls, outgoing), answers);
+        self.spawn(id, listening, run(endpoint, call, listening, calls, outgoing), answers);
     }
 
     /// Lets a call run on its own.
@@ -237,10 +237,20 @@ impl Session<'_> {
     }
 }
 
-/// Drives a call to its end.
-async fn run(endpoint: Endpoint, mut call: InFlight, calls: Arc<Calls>, outgoing: Arc<Outgoing>) {
+/// Drives a call to its end. What comes before the answer may be left out where nobody keeps up; changes, which must not
+/// be, wait until somebody does.
+async fn run(
+    endpoint: Endpoint,
+    mut call: InFlight,
+    listening: bool,
+    calls: Arc<Calls>,
+    outgoing: Arc<Outgoing>,
+) {
     let mut line = Vec::new();
     loop {
+        if listening {
+            outgoing.calm().await;
+        }
         let event = call.event().await;
         let last = write(&endpoint, &call, event, &mut line);
         // Under the lock, so that nothing is sent for a call that has just been cancelled (I2).
@@ -248,7 +258,11 @@ async fn run(endpoint: Endpoint, mut call: InFlight, calls: Arc<Calls>, outgoing
         if !running.contains_key(call.id()) {
             return;
         }
-        outgoing.push(&line);
+        if last || listening {
+            outgoing.push(&line);
+        } else {
+            outgoing.push_hint(&line);
+        }
         line.clear();
         if last {
             running.remove(call.id());

@@ -90,7 +90,7 @@ impl Pipe {
         let sink = Arc::clone(sink);
         Some(Box::pin(async move {
             while let Some(change) = Session::change(&subscription).await {
-                sink.send(change, Weight::Hint);
+                sink.send(change, Weight::Must);
             }
         }))
     }
