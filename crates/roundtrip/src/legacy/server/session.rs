@@ -67,29 +67,23 @@ impl Session {
         terms: Terms,
     ) -> Result<Arc<Self>, ErrorObject> {
         let first_id = i64::from(u32::from_le_bytes(random()?)) << 16;
-        Ok(Arc::new(Self {
-            endpoint: endpoint.clone(),
-            terms,
-            settings,
-            can_be_asked: true,
-            level: Mutex::new(LoggingLevel::Info),
-            first_id,
-            next_id: AtomicI64::new(first_id),
-            waiting: Mutex::default(),
-            subscription: Mutex::default(),
-        }))
+        Ok(Self::with(endpoint, settings, terms, Some(first_id)))
     }
 
     /// What a single call is served in that has no session.
     pub(super) fn none(endpoint: &Endpoint, settings: Handshake, terms: Terms) -> Arc<Self> {
+        Self::with(endpoint, settings, terms, None)
+    }
+
+    fn with(endpoint: &Endpoint, settings: Handshake, terms: Terms, first_id: Option<i64>) -> Arc<Self> {
         Arc::new(Self {
             endpoint: endpoint.clone(),
             terms,
             settings,
-            can_be_asked: false,
+            can_be_asked: first_id.is_some(),
             level: Mutex::new(LoggingLevel::Info),
-            first_id: 0,
-            next_id: AtomicI64::new(0),
+            first_id: first_id.unwrap_or(0),
+            next_id: AtomicI64::new(first_id.unwrap_or(0)),
             waiting: Mutex::default(),
             subscription: Mutex::default(),
         })
