@@ -72,6 +72,8 @@ fn run(workspace: &Workspace, choice: &Choice<'_>) -> Result<Tally> {
     let fixtures = Fixtures::build(workspace)?;
 
     let mut tally = Tally::default();
+    // One process on one port serves every revision.
+    let mut server = None;
     for leg in [Leg::Server, Leg::Client] {
         if choice.leg.is_some_and(|chosen| chosen != leg) {
             continue;
@@ -92,12 +94,13 @@ fn run(workspace: &Workspace, choice: &Choice<'_>) -> Result<Tally> {
                 names => names.iter().map(|&name| (name.to_owned(), named(&listed, name))).collect(),
             };
             let mut bench =
-                Bench { workspace, suite: &suite, fixtures: &fixtures, leg, revision, server: None };
+                Bench { workspace, suite: &suite, fixtures: &fixtures, leg, revision, server: server.take() };
             for (scenario, wanted) in plan {
                 if let Some(passed) = bench.judge(&scenario, &wanted)? {
                     tally.count(passed);
                 }
             }
+            server = bench.server;
         }
     }
     Ok(tally)
