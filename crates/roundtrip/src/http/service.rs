@@ -133,6 +133,11 @@ impl Http {
             Ok(bytes) => bytes,
             Err(unread) => return self.unread(&unread),
         };
+        if let Some((id, request)) = headers::decode_call(&self.endpoint, &parts.headers, &bytes) {
+            let call = self.begin(id, &request, &mut parts, accepts);
+            drop(request);
+            return self.run(call, accepts).await;
+        }
         let message = match Message::decode(&bytes) {
             Ok(Message::Request(message)) => message,
             Ok(Message::Notification(_) | Message::Response(_)) | Err(_) if self.knows_session(&parts) => {
@@ -161,15 +166,25 @@ impl Http {
             );
             return refuse_with(StatusCode::NOT_ACCEPTABLE, Some(&message.id), &error);
         }
+        let call = self.begin(message.id, &request, &mut parts, accepts);
+        drop(request);
+        self.run(call, accepts).await
+    }
+
+    fn begin(
+        &self,
+        id: RequestId,
+        request: &ClientRequest<'_>,
+        parts: &mut Parts,
+        accepts: Accepts,
+    ) -> InFlight {
         let peer = Peer {
-            principal: self.principal_of(&parts),
+            principal: self.principal_of(parts),
             listens: if accepts == Accepts::Json { Listens::No } else { Listens::Yes },
             extensions: std::mem::take(&mut parts.extensions),
             ..Peer::default()
         };
-        let call = self.endpoint.begin(message.id, &request, &peer);
-        drop((request, peer));
-        self.run(call, accepts).await
+        self.endpoint.begin(id, request, &peer)
     }
 
     pub(super) fn principal_of(&self, parts: &Parts) -> Option<Principal> {
