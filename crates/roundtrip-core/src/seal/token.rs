@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Short ones, and some that are long enough for the widest registers and what is left over beside them.
+    /// S3: short ones, and some that are long enough for the widest registers and what is left over beside them.
     #[test]
     fn every_character_in_every_place_is_read_as_the_reference_reads_it() {
         for length in [1_u8, 2, 3, 94, 95, 96] {
