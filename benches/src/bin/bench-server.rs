@@ -40,9 +40,11 @@ struct Confirm {
 /// Asks as often as it is told to, one question a round.
 async fn deploy(Args(Deploy { service, env, rounds }): Args<Deploy>, ask: Ask) -> Result<String, ToolError> {
     let mut last_reason = String::new();
+    // The same in every round, as everything before a question should be that a replay comes by again.
+    let message = format!("Deploy {service} to {env}?");
     for round in 1..=rounds {
         let key = if round == 1 { Cow::Borrowed("confirm") } else { Cow::Owned(format!("confirm-{round}")) };
-        let Confirm { approve, reason } = ask.form(key, format!("Deploy {service} to {env}?")).await?;
+        let Confirm { approve, reason } = ask.form(key, message.clone()).await?;
         if !approve {
             return Err(ToolError::new(format!("not deployed: {reason}")));
         }

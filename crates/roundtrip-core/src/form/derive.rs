@@ -1,5 +1,7 @@
 //! What derived code calls. No part of the API: it changes with the derive macros.
 
+use serde_json::Value;
+
 use super::check::{answer, default_of, validate, whole};
 pub use super::packed::Item;
 use super::packed::Packed;
@@ -154,10 +156,8 @@ enum Values<'a> {
     Packed(Packed<'a>),
 }
 
-/// How one field is read.
-type Read<T> = fn(&Item<'_>) -> Result<T, String>;
-
 impl<'a> Answer<'a> {
+    #[inline]
     fn next(&mut self, name: &str) -> Option<Item<'a>> {
         match &mut self.values {
             Values::Content(content) => answer(content, name).map(Item::from),
@@ -166,21 +166,40 @@ impl<'a> Answer<'a> {
     }
 
     /// A field that is required or has a default.
-    pub fn required<T>(&mut self, name: &str, read: Read<T>) -> Result<T, Problems> {
+    #[inline]
+    pub fn required<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(&Item<'_>) -> Result<T, String>,
+    ) -> Result<T, Problems> {
         let value = match self.next(name) {
-            Some(value) => Some(read(&value)),
-            None => self.schema.property(name).and_then(default_of).map(|default| read(&(&default).into())),
+            Some(value) => read(&value),
+            None => match self.default(name) {
+                Some(default) => read(&(&default).into()),
+                None => Err("is required".to_owned()),
+            },
         };
-        value.unwrap_or_else(|| Err("is required".to_owned())).map_err(|message| Problems::one(name, message))
+        value.map_err(|message| Problems::one(name, message))
+    }
+
+    #[cold]
+    fn default(&self, name: &str) -> Option<Value> {
+        self.schema.property(name).and_then(default_of)
     }
 
     /// A field that may be left out.
-    pub fn optional<T>(&mut self, name: &str, read: Read<T>) -> Result<Option<T>, Problems> {
+    #[inline]
+    pub fn optional<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(&Item<'_>) -> Result<T, String>,
+    ) -> Result<Option<T>, Problems> {
         self.next(name).map(|value| read(&value)).transpose().map_err(|message| Problems::one(name, message))
     }
 }
 
 /// Reads text.
+#[inline]
 pub fn text(value: &Item<'_>) -> Result<String, String> {
     match value {
         Item::Text(text) => Ok((*text).to_owned()),
@@ -189,6 +208,7 @@ pub fn text(value: &Item<'_>) -> Result<String, String> {
 }
 
 /// Reads yes or no.
+#[inline]
 pub fn boolean(value: &Item<'_>) -> Result<bool, String> {
     match value {
         Item::Bool(value) => Ok(*value),

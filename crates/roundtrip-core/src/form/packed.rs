@@ -70,14 +70,15 @@ pub(super) struct Packed<'a>(pub(super) &'a str);
 
 impl<'a> Packed<'a> {
     /// The value of the next field, if it was not left out.
+    #[inline]
     pub(super) fn next(&mut self) -> Option<Item<'a>> {
-        let (tag, rest) = self.0.split_at_checked(1)?;
-        self.0 = rest;
+        let tag = *self.0.as_bytes().first()?;
+        self.0 = self.0.get(1..)?;
         match tag {
-            "t" => Some(Item::Bool(true)),
-            "f" => Some(Item::Bool(false)),
-            "s" => self.sized().map(Item::Text),
-            "j" => self.sized().and_then(|json| serde_json::from_str(json).ok()).map(Item::Json),
+            b't' => Some(Item::Bool(true)),
+            b'f' => Some(Item::Bool(false)),
+            b's' => self.sized().map(Item::Text),
+            b'j' => self.sized().and_then(|json| serde_json::from_str(json).ok()).map(Item::Json),
             _ => None,
         }
     }

@@ -30,13 +30,12 @@ impl PinKey {
 
     /// The pin of a kind of question, something of fixed length about it, and something of any length.
     pub(super) fn pin(&self, kind: u8, head: [u8; 15], tail: &[u8]) -> Pin {
-        // Whole words first: that is what the hash is quick with.
-        let mut words = [kind; 16];
-        words[1..].copy_from_slice(&head);
+        // Two whole words first, as two words, then the rest in one go: that is what the hash is quick with.
+        let [h1, h2, h3, h4, h5, h6, h7, rest @ ..] = head;
         let mut hash = SipHasher24::new_with_key(&self.0);
-        hash.write(&words);
-        hash.write(tail);
-        Pin(hash.finish().to_le_bytes())
+        hash.write_u64(u64::from_ne_bytes([kind, h1, h2, h3, h4, h5, h6, h7]));
+        hash.write_u64(u64::from_ne_bytes(rest));
+        Pin(hash.hash(tail).to_le_bytes())
     }
 }
 

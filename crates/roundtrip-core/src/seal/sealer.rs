@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64_simd::URL_SAFE_NO_PAD;
 
 use super::token::{BY_CODEC, admit, decode, fits};
 use super::{Binding, Claims, Codec, Keyring, Limits, Opened, Rejected, SealError, Timestamp, claims};
@@ -67,7 +66,7 @@ impl Sealer {
         let mut bytes = Vec::with_capacity(1 + sealed.len());
         bytes.push(BY_CODEC);
         bytes.extend_from_slice(&sealed);
-        Ok(URL_SAFE_NO_PAD.encode(bytes))
+        Ok(URL_SAFE_NO_PAD.encode_to_string(bytes))
     }
 
     /// Opens a token at once, as [`open`](Self::open) does; nothing, where a codec has to be waited for.

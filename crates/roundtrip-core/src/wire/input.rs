@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use super::tagged::{self, Tagged};
 use super::{
@@ -107,7 +106,7 @@ pub struct InputRequiredResult {
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub input_requests: InputRequests,
     /// To be handed back as it is with the next call.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "state")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// The protocol's fields.
     #[serde(
@@ -117,21 +116,6 @@ pub struct InputRequiredResult {
         skip_serializing_if = "ResultMeta::is_empty"
     )]
     pub meta: ResultMeta,
-}
-
-/// Writes a state as the string it is. One can be long, and as a rule has nothing to escape; then it is copied as a
-/// whole instead of looked at letter by letter.
-fn state<S: Serializer>(state: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    let text = state.as_deref().unwrap_or_default();
-    let plain = |byte: u8| (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\');
-    if text.bytes().fold(true, |all, byte| all & plain(byte)) {
-        let mut quoted = String::with_capacity(text.len() + 2);
-        quoted.extend(["\"", text, "\""]);
-        if let Ok(raw) = RawValue::from_string(quoted) {
-            return raw.serialize(serializer);
-        }
-    }
-    serializer.serialize_str(text)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{ErrorObject, cow};
+use super::{ErrorObject, Method, cow};
 
 /// The only JSON-RPC version there is.
 pub const JSONRPC_VERSION: &str = "2.0";
@@ -130,19 +130,25 @@ pub struct Malformed {
 
 /// What one pass over the bytes collects; which members are there decides what it is.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+#[serde(bound = "P: Deserialize<'de>")]
+struct Envelope<'a, P> {
     #[serde(borrow, default, deserialize_with = "cow::option")]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(default)]
     id: IdField,
     #[serde(borrow, default, deserialize_with = "cow::option")]
     method: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
+    #[serde(default = "none")]
+    params: Option<P>,
     #[serde(borrow, default)]
     result: Option<&'a RawValue>,
     #[serde(default)]
     error: Option<ErrorObject>,
+}
+
+/// A default that asks nothing of its type.
+fn none<T>() -> Option<T> {
+    None
 }
 
 /// The `id` member. A present null is an error, so it must not read as absent.
@@ -168,7 +174,8 @@ impl<'a> Message<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         // Checked once for the whole message, which is cheaper than string by string.
         let text = std::str::from_utf8(bytes).map_err(|error| Malformed::parse(&error))?;
-        let envelope: Envelope<'a> = serde_json::from_str(text).map_err(|error| malformed(text, &error))?;
+        let envelope: Envelope<'a, &'a RawValue> =
+            serde_json::from_str(text).map_err(|error| malformed(text, &error))?;
         let id = match envelope.id {
             IdField::Absent => None,
             IdField::Present(id) => Some(id),
@@ -193,6 +200,23 @@ impl<'a> Message<'a> {
                 "a message needs `method`, or an `id` with either `result` or `error`, and only one of these",
             )),
         }
+    }
+}
+
+/// Reads a request whose method is known beforehand, its parameters included, in one pass. Nothing is said about bytes
+/// that are anything else, or not quite that: [`Message::decode`] finds out what they are.
+pub fn decode_call<'a, M: Method>(bytes: &'a [u8]) -> Option<(RequestId, M::Params<'a>)> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    match serde_json::from_str(text).ok()? {
+        Envelope {
+            jsonrpc: Some(version),
+            id: IdField::Present(id),
+            method: Some(method),
+            params: Some(params),
+            result: None,
+            error: None,
+        } if version == JSONRPC_VERSION && method == M::NAME => Some((id, params)),
+        _ => None,
     }
 }
 
@@ -312,6 +336,7 @@ pub fn encode_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObje
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::CallTool;
 
     fn refusal(text: &str) -> (Option<RequestId>, i64) {
         let malformed = Message::decode(text.as_bytes()).expect_err(text);
@@ -346,6 +371,46 @@ mod tests {
             refusal(r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":""}}"#).1,
             -32600
         );
+    }
+
+    #[test]
+    fn a_call_is_read_in_one_pass_or_left_to_the_other_two() {
+        const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+        let read = |text: String| {
+            let call = decode_call::<CallTool>(text.as_bytes());
+            call.map(|(id, params)| {
+                (id, params.name.into_owned(), params.arguments.map(RawValue::get).map(str::to_owned))
+            })
+        };
+        let params = format!(r#"{{"name":"echo","arguments":{{"a": 1}},{META}}}"#);
+        let good = [
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#),
+            format!(
+                r#"{{"params":{params},"more":[],"method":"tools\u002fcall","id":7,"jsonrpc":"2.0","result":null}}"#
+            ),
+        ];
+        for text in good {
+            assert_eq!(read(text), Some((7.into(), "echo".to_owned(), Some(r#"{"a": 1}"#.to_owned()))));
+        }
+        let others = [
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{params}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{params}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{params}}}"#),
+            format!(r#"{{"jsonrpc":"1.0","id":7,"method":"tools/call","params":{params}}}"#),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params},"params":{params}}}"#
+            ),
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params},"result":{{}}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}} {{}}"#),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"echo","name":"x",{META}}}}}"#
+            ),
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo"}}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#.to_owned(),
+        ];
+        for text in others {
+            assert_eq!(read(text.clone()), None, "{text}");
+        }
     }
 
     #[test]

@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::{
-    CallToolResult, CompleteResult, DiscoverResult, GetPromptResult, InputRequiredResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Raw, ReadResourceResult, ResultMeta,
-    SubscriptionsListenResult,
+    CallToolResult, CompleteResult, DiscoverResult, GetPromptResult, Implementation, InputRequiredResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Raw,
+    ReadResourceResult, RequestId, ResultMeta, SubscriptionsListenResult, encode_result,
 };
 
 macro_rules! results {
@@ -74,4 +74,115 @@ results! {
     SubscriptionsListen(SubscriptionsListenResult),
     /// Of any method that may ask.
     InputRequired(InputRequiredResult),
+}
+
+/// Who answers, ready to be put on every result.
+#[derive(Debug, Clone)]
+pub struct Signature {
+    info: Arc<Implementation>,
+    /// The `_meta` of a result that has no other.
+    text: Option<Box<str>>,
+}
+
+impl Signature {
+    /// Serialises who answers, once and for all.
+    pub fn new(info: Arc<Implementation>) -> Self {
+        let meta = ResultMeta { server_info: Some(Arc::clone(&info)), ..ResultMeta::default() };
+        let text = serde_json::to_string(&meta).ok().map(String::into_boxed_str);
+        Self { info, text }
+    }
+}
+
+impl ServerResult {
+    /// Writes the result as the answer to a request at the end of `out`, with who answers in its `_meta` (W7).
+    ///
+    /// What is the same on every result, and what is long and needs no escapes, is copied and not serialised.
+    ///
+    /// # Errors
+    /// When the result does not serialise; what was written so far is taken back.
+    pub fn encode(
+        mut self,
+        out: &mut Vec<u8>,
+        id: &RequestId,
+        signature: &Signature,
+    ) -> Result<(), serde_json::Error> {
+        let meta = match (self.meta_mut(), &signature.text) {
+            (Some(meta), Some(text)) if meta.is_empty() => text,
+            (Some(meta), _) => {
+                meta.server_info.get_or_insert_with(|| Arc::clone(&signature.info));
+                return encode_result(out, id, &self);
+            }
+            (None, _) => return encode_result(out, id, &self),
+        };
+        let state = match &mut self {
+            Self::InputRequired(asks) => asks.request_state.take(),
+            _ => None,
+        };
+        encode_result(out, id, &self)?;
+        // Every result has members, and these two come last: they go before the ends of result and message.
+        debug_assert!(out.ends_with(b"}}") && !out.ends_with(b"{}}"), "a result is an object with members");
+        out.truncate(out.len() - 2);
+        if let Some(state) = state {
+            out.extend_from_slice(br#","requestState":"#);
+            write_text(out, &state)?;
+        }
+        out.extend_from_slice(br#","_meta":"#);
+        out.extend_from_slice(meta.as_bytes());
+        out.extend_from_slice(b"}}");
+        Ok(())
+    }
+}
+
+/// Writes text as a JSON string. A state can be long, and as a rule has nothing to escape; then it is copied as a whole
+/// instead of looked at letter by letter.
+fn write_text(out: &mut Vec<u8>, text: &str) -> Result<(), serde_json::Error> {
+    let plain = |byte: u8| (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\');
+    if !text.bytes().fold(true, |all, byte| all & plain(byte)) {
+        return serde_json::to_writer(out, text);
+    }
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// W7, C2: what is copied is what would have been serialised.
+    #[test]
+    fn a_result_is_written_as_json_writes_it() {
+        let asks =
+            |state: &str| InputRequiredResult { request_state: Some(state.into()), ..Default::default() };
+        let mut results: Vec<ServerResult> = vec![
+            CallToolResult::default().into(),
+            ListToolsResult::default().into(),
+            ListPromptsResult::default().into(),
+            GetPromptResult::default().into(),
+            ListResourcesResult::default().into(),
+            ListResourceTemplatesResult::default().into(),
+            ReadResourceResult::default().into(),
+            CompleteResult::default().into(),
+            InputRequiredResult::default().into(),
+            ServerResult::Cached(Arc::new(Raw::from(serde_json::json!({})))),
+        ];
+        results.extend(
+            ["", "AQID-_", "a b~", "\"", "\\", "\n", "\u{7f}", "é", "\0"].map(|state| asks(state).into()),
+        );
+        let mut named = asks("state");
+        named.meta.extra.insert("a".to_owned(), 1.into());
+        results.push(named.into());
+        let info = Arc::new(Implementation::new("a \"server\"", "1.0.0"));
+        let signature = Signature::new(Arc::clone(&info));
+        for mut result in results {
+            let (mut written, mut serialised) = (b"before".to_vec(), b"before".to_vec());
+            result.clone().encode(&mut written, &7.into(), &signature).unwrap();
+            if let Some(meta) = result.meta_mut() {
+                meta.server_info = Some(Arc::clone(&info));
+            }
+            encode_result(&mut serialised, &7.into(), &result).unwrap();
+            assert_eq!(String::from_utf8(written), String::from_utf8(serialised));
+        }
+    }
 }

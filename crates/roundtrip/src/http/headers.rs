@@ -3,8 +3,8 @@
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_core::wire::{
-    CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, ProtocolVersion, Request,
-    decode_header_value, peek_version,
+    self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, Method, ProtocolVersion,
+    Request, RequestId, decode_header_value, peek_version,
 };
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(crate) fn decode<'a>(
     request: &Request<'a>,
 ) -> Result<ClientRequest<'a>, ErrorObject> {
     let version = required(headers, &name::PROTOCOL_VERSION, "MCP-Protocol-Version")?;
-    if !version.parse::<ProtocolVersion>().is_ok_and(|version| SUPPORTED.contains(&version)) {
+    if !is_supported(version) {
         // Of a revision we do not know we cannot expect more than that its two version fields agree.
         return Err(match peek_version(request.params) {
             Some(body) if body != version => differs("MCP-Protocol-Version", version, &body),
@@ -36,6 +36,39 @@ pub(crate) fn decode<'a>(
                 _ => error,
             }
         })?;
+    agree(endpoint, headers, version, &decoded)?;
+    Ok(decoded)
+}
+
+/// The same in one pass, where the headers say that a tool is called and everything is as they say. Otherwise nothing
+/// is said, and it takes two passes to find out what is wrong.
+pub(crate) fn decode_call<'a>(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    bytes: &'a [u8],
+) -> Option<(RequestId, ClientRequest<'a>)> {
+    let method = single(headers, &name::METHOD, "Mcp-Method").ok()??;
+    let version = single(headers, &name::PROTOCOL_VERSION, "MCP-Protocol-Version").ok()??;
+    if method != CallTool::NAME || !is_supported(version) {
+        return None;
+    }
+    let (id, params) = wire::decode_call::<CallTool>(bytes)?;
+    let decoded = ClientRequest::CallTool(params);
+    agree(endpoint, headers, version, &decoded).ok()?;
+    Some((id, decoded))
+}
+
+fn is_supported(version: &str) -> bool {
+    version.parse::<ProtocolVersion>().is_ok_and(|version| SUPPORTED.contains(&version))
+}
+
+/// Holds what was decoded against the headers that mirror it.
+fn agree(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    version: &str,
+    decoded: &ClientRequest<'_>,
+) -> Result<(), ErrorObject> {
     let body = &decoded.meta().protocol_version;
     if body != version {
         return Err(differs("MCP-Protocol-Version", version, body));
@@ -49,12 +82,12 @@ pub(crate) fn decode<'a>(
             }
         }
     }
-    if let ClientRequest::CallTool(params) = &decoded {
+    if let ClientRequest::CallTool(params) = decoded {
         let checked =
             endpoint.header_params(&params.name, |annotated| check_params(annotated, headers, params));
         checked.unwrap_or(Ok(()))?;
     }
-    Ok(decoded)
+    Ok(())
 }
 
 /// `Mcp-Param-*` headers against the arguments they mirror (H3).

@@ -133,43 +133,63 @@ impl Http {
             Ok(bytes) => bytes,
             Err(unread) => return self.unread(&unread),
         };
-        let message = match Message::decode(&bytes) {
+        let call = match self.accept(&mut parts, accepts, &bytes) {
+            Ok(call) => call,
+            Err(Instead::Answer(response)) => return *response,
+            Err(Instead::Old) => return self.old_message(parts, accepts, &bytes).await,
+        };
+        drop((parts, bytes));
+        self.run(call, accepts).await
+    }
+
+    /// Makes a call of a message, if it is one that asks for a call.
+    fn accept(&self, parts: &mut Parts, accepts: Accepts, bytes: &[u8]) -> Result<InFlight, Instead> {
+        if let Some((id, request)) = headers::decode_call(&self.endpoint, &parts.headers, bytes) {
+            return Ok(self.begin(id, &request, parts, accepts));
+        }
+        let message = match Message::decode(bytes) {
             Ok(Message::Request(message)) => message,
-            Ok(Message::Notification(_) | Message::Response(_)) | Err(_) if self.knows_session(&parts) => {
-                return self.old_message(parts, accepts, &bytes).await;
+            Ok(Message::Notification(_) | Message::Response(_)) | Err(_) if self.knows_session(parts) => {
+                return Err(Instead::Old);
             }
             // No notification means anything here; all of them are taken (H10).
-            Ok(Message::Notification(_)) => return respond(StatusCode::ACCEPTED, Body::empty()),
+            Ok(Message::Notification(_)) => return Err(respond(StatusCode::ACCEPTED, Body::empty()).into()),
             Ok(Message::Response(response)) => {
                 let error = ErrorObject::invalid_request(
                     "the server asks nothing, so there is nothing to respond to",
                 );
-                return refuse(response.id.as_ref(), &error);
+                return Err(refuse(response.id.as_ref(), &error).into());
             }
-            Err(malformed) => return refuse(malformed.id.as_ref(), &malformed.error),
+            Err(malformed) => return Err(refuse(malformed.id.as_ref(), &malformed.error).into()),
         };
         let request = match headers::decode(&self.endpoint, &parts.headers, &message) {
             Ok(request) => request,
-            Err(_) if self.settings.old.takes(&parts.headers, &message) => {
-                return self.old_message(parts, accepts, &bytes).await;
-            }
-            Err(error) => return refuse(Some(&message.id), &error),
+            Err(_) if self.settings.old.takes(&parts.headers, &message) => return Err(Instead::Old),
+            Err(error) => return Err(refuse(Some(&message.id), &error).into()),
         };
         if accepts == Accepts::Json && matches!(request, ClientRequest::SubscriptionsListen(_)) {
             let error = ErrorObject::invalid_request(
                 "subscriptions/listen is answered by a stream: accept text/event-stream",
             );
-            return refuse_with(StatusCode::NOT_ACCEPTABLE, Some(&message.id), &error);
+            return Err(refuse_with(StatusCode::NOT_ACCEPTABLE, Some(&message.id), &error).into());
         }
+        Ok(self.begin(message.id, &request, parts, accepts))
+    }
+
+    fn begin(
+        &self,
+        id: RequestId,
+        request: &ClientRequest<'_>,
+        parts: &mut Parts,
+        accepts: Accepts,
+    ) -> InFlight {
         let peer = Peer {
-            principal: self.principal_of(&parts),
+            principal: self.principal_of(parts),
             listens: if accepts == Accepts::Json { Listens::No } else { Listens::Yes },
             extensions: std::mem::take(&mut parts.extensions),
             ..Peer::default()
         };
-        let call = self.endpoint.begin(message.id, &request, &peer);
-        drop((request, peer));
-        self.run(call, accepts).await
+        self.endpoint.begin(id, request, &peer)
     }
 
     pub(super) fn principal_of(&self, parts: &Parts) -> Option<Principal> {
@@ -232,6 +252,20 @@ impl Http {
             }
             first => stream(Body::events(self.endpoint, call, first, keep_alive)),
         }
+    }
+}
+
+/// What becomes of a message that does not begin a call.
+enum Instead {
+    /// This is all there is to say.
+    Answer(Box<Response<Body>>),
+    /// It is one of an old revision.
+    Old,
+}
+
+impl From<Response<Body>> for Instead {
+    fn from(response: Response<Body>) -> Self {
+        Self::Answer(Box::new(response))
     }
 }
 

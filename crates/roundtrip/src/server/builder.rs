@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_core::seal::{Binding, DEFAULT_TTL, Sealer};
-use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities};
+use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities, Signature};
 
 use super::ask::{Flows, Trace};
 use super::call::StateMap;
@@ -333,6 +333,7 @@ impl Server {
         });
         Ok(Endpoint::new(Inner {
             flows,
+            signature: Signature::new(Arc::clone(&info)),
             info,
             instructions: self.instructions,
             declared: self.declared,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
     ClientRequest, Era, ErrorObject, HeaderParams, Implementation, ProtocolVersion, Request, RequestId,
-    ServerCapabilities, ServerResult, encode_error, encode_result, meta, peek_version,
+    ServerCapabilities, ServerResult, Signature, encode_error, meta, peek_version,
 };
 use serde_json::value::RawValue;
 
@@ -30,6 +30,7 @@ pub struct Endpoint(Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) info: Arc<Implementation>,
+    pub(crate) signature: Signature,
     pub(crate) instructions: Option<String>,
     pub(crate) declared: ServerCapabilities,
     pub(crate) catalog: Catalog,
@@ -91,15 +92,12 @@ impl Endpoint {
     /// Writes the answer to a request at the end of `out`, naming the server in its `_meta` (W7).
     pub fn encode(&self, out: &mut Vec<u8>, id: &RequestId, outcome: Outcome) {
         let failed = match outcome {
-            Ok(mut result) => {
-                if let Some(meta) = result.meta_mut() {
-                    meta.server_info.get_or_insert_with(|| Arc::clone(&self.0.info));
-                }
+            Ok(result) => {
                 if let ServerResult::InputRequired(asks) = &result {
                     // A state can be long: room for it is made once.
                     out.reserve(USUAL_QUESTION + asks.request_state.as_ref().map_or(0, String::len));
                 }
-                match encode_result(out, id, &result) {
+                match result.encode(out, id, &self.0.signature) {
                     Ok(()) => return,
                     Err(error) => ErrorObject::internal(format!("the result does not serialise: {error}")),
                 }
