@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::Stream;
 use reqwest::Response;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::link::{At, Http};
 use super::sse::{Decoder, Overlong};
@@ -19,8 +19,10 @@ use crate::client::{Error, Incoming, Sent, unfold};
 const ATTEMPTS: u32 = 5;
 /// How long to wait where the server does not say.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The least to wait after a connection that brought nothing at all.
-const LEAST: Duration = Duration::from_millis(50);
+/// The least and the most to wait, whatever the server says.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(60));
+/// A connection that lasts less and brings no event is a failure.
+const SHORT: Duration = Duration::from_secs(1);
 
 type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
@@ -44,8 +46,8 @@ struct Resumed {
     endless: bool,
     /// Failures in a row.
     failed: u32,
-    /// Whether this connection has brought anything.
-    brought: bool,
+    /// When this connection was made.
+    since: Instant,
 }
 
 impl Resumed {
@@ -58,7 +60,7 @@ impl Resumed {
             ready: VecDeque::new(),
             endless,
             failed: 0,
-            brought: false,
+            since: Instant::now(),
         };
         unfold(resumed, |mut resumed| async move {
             match resumed.next().await {
@@ -85,10 +87,10 @@ impl Resumed {
             };
             match poll_fn(|cx| body.as_mut().poll_next(cx)).await {
                 Some(Ok(chunk)) => {
-                    self.brought = true;
-                    let ready = &mut self.ready;
+                    let (ready, failed) = (&mut self.ready, &mut self.failed);
                     // An event without data is there for its id.
                     let fed = self.decoder.feed(&chunk, |event| {
+                        *failed = 0;
                         if !event.is_empty() {
                             ready.push_back(event);
                         }
@@ -111,15 +113,19 @@ impl Resumed {
         if self.decoder.last_id().is_none() && !self.endless {
             return ended.map_or(Ok(false), Err);
         }
+        if self.since.elapsed() >= SHORT {
+            self.failed = 0;
+        }
         while self.failed < ATTEMPTS {
-            let pause = self.decoder.retry().unwrap_or(PAUSE);
-            sleep(if self.brought { pause } else { pause.max(LEAST) }).await;
+            sleep(self.decoder.retry().unwrap_or(PAUSE).clamp(PAUSES.0, PAUSES.1)).await;
             self.decoder.begin_anew();
             let last_id = self.decoder.last_id().map(<[u8]>::to_vec);
             match self.http.get(&self.at, last_id.as_deref()).await {
                 Ok(response) => {
                     self.body = Some(Box::pin(response.bytes_stream()));
-                    (self.failed, self.brought) = (0, false);
+                    self.since = Instant::now();
+                    // Taken back by the first event.
+                    self.failed += 1;
                     return Ok(true);
                 }
                 Err(Failure::Error(error @ Error::Unreachable { .. })) => {
@@ -131,6 +137,10 @@ impl Resumed {
                 Err(Failure::Gone) => {
                     let why = "the stream broke off, and the session is gone";
                     return Err(Error::unreachable(why, Sent::Maybe));
+                }
+                Err(Failure::Refused(refusal)) if refusal.status >= 500 => {
+                    self.failed += 1;
+                    tracing::debug!(status = refusal.status, "a stream could not be taken up again");
                 }
                 Err(Failure::Refused(refusal)) => {
                     let status = refusal.status;

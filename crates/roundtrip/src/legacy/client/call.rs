@@ -13,7 +13,7 @@ use roundtrip_core::wire::{
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::admit::{Asked, admit};
 use super::link::{Failure, Link};
@@ -21,7 +21,7 @@ use super::outside;
 use super::questions::Questions;
 use super::request::Hello;
 use super::session::{Session, ended, in_background};
-use crate::client::{Error, Incoming, Sent, nameless_error, unfold};
+use crate::client::{BoxFuture, Error, Incoming, Sent, nameless_error, unfold};
 use crate::legacy::handshake::PING;
 
 /// How many questions one round may ask; those beyond are refused.
@@ -30,6 +30,8 @@ const QUESTIONS: usize = 32;
 const BATCH: usize = 256;
 /// How many messages are kept while people think.
 const UNREAD: usize = 256;
+/// How much of them.
+const UNREAD_BYTES: usize = 16 * 1024 * 1024;
 /// How long to wait for more questions once there is one: those asked together arrive together, or nearly so.
 const GATHER: Duration = Duration::from_millis(20);
 /// The code of an answer that will not come. It lies outside the range JSON-RPC reserves.
@@ -53,6 +55,8 @@ pub(super) struct OpenCall<L: Link> {
     asked: u32,
     /// The questions that wait for their answers.
     open: Vec<Open>,
+    /// Until when more of them are waited for.
+    gathers_until: Option<Instant>,
     over: bool,
 }
 
@@ -86,7 +90,6 @@ impl<L: Link> OpenCall<L> {
         id: RequestId,
         hello: Hello,
         questions: Option<Questions<L>>,
-        incoming: Incoming,
     ) -> Self {
         let session = Arc::clone(session);
         Self {
@@ -94,12 +97,43 @@ impl<L: Link> OpenCall<L> {
             id,
             hello,
             questions,
-            incoming,
+            incoming: nothing(),
             unread: VecDeque::new(),
             broke: None,
             asked: 0,
             open: Vec::new(),
+            gathers_until: None,
             over: false,
+        }
+    }
+
+    /// Sends the request. A server may ask something before it says anything else, and wait for that with its answer: then
+    /// what comes of the request is waited for while the question is answered.
+    pub(super) async fn send(
+        &mut self,
+        mut sending: BoxFuture<Result<Incoming, Failure>>,
+    ) -> Result<(), Failure> {
+        let sent = match &mut self.questions {
+            None => (&mut sending).await,
+            Some(questions) => tokio::select! {
+                biased;
+                sent = &mut sending => sent,
+                Some(question) = questions.next() => {
+                    self.unread.push_back(question);
+                    Ok(later(sending))
+                }
+            },
+        };
+        match sent {
+            Ok(incoming) => {
+                self.incoming = incoming;
+                Ok(())
+            }
+            Err(failure) => {
+                // There is nothing to cancel.
+                self.over = true;
+                Err(failure)
+            }
         }
     }
 
@@ -124,19 +158,17 @@ impl<L: Link> OpenCall<L> {
     /// The next thing that comes of it. After an answer nothing does.
     pub(super) async fn event(&mut self) -> Result<Event, Error> {
         loop {
-            let next = if self.open.is_empty() {
-                self.message().await
-            } else {
+            let next = match self.gathers_until {
+                None => self.message().await,
                 // Whoever asks several things at once wants them answered at once (C1).
-                match timeout(GATHER, self.message()).await {
+                Some(until) => match timeout_at(until, self.message()).await {
                     Ok(next) => next,
                     Err(_) => return Ok(self.ask()),
-                }
+                },
             };
             let message = match next {
                 Some(Ok(message)) => message,
-                // What broke is found again when somebody reads on.
-                _ if !self.open.is_empty() => return Ok(self.ask()),
+                // Nobody is asked on behalf of a call that is over.
                 Some(Err(error)) => return Err(error),
                 None => {
                     let why = "the server ended the exchange without an answer";
@@ -214,10 +246,12 @@ impl<L: Link> OpenCall<L> {
         self.asked = self.asked.saturating_add(1);
         let key = format!("{}-{}", kind(&question), self.asked);
         self.open.push(Open { key, id: request.id.clone(), question });
+        self.gathers_until.get_or_insert_with(|| Instant::now() + GATHER);
         Ok(())
     }
 
-    fn ask(&self) -> Event {
+    fn ask(&mut self) -> Event {
+        self.gathers_until = None;
         self.waits(true);
         Event::Asks(self.open.iter().map(|open| (open.key.clone(), open.question.clone())).collect())
     }
@@ -228,9 +262,13 @@ impl<L: Link> OpenCall<L> {
         }
     }
 
+    fn weighs(&self) -> usize {
+        self.unread.iter().map(Bytes::len).sum()
+    }
+
     /// Reads on while people think: a server that asks whether we are there is answered, and the rest is kept.
     pub(super) async fn watch(&mut self) -> Infallible {
-        while self.unread.len() < UNREAD && self.broke.is_none() {
+        while self.unread.len() < UNREAD && self.weighs() < UNREAD_BYTES && self.broke.is_none() {
             match self.incoming().await {
                 Some(Ok(message)) => match Message::decode(&message) {
                     Ok(Message::Request(request)) if request.method == PING => {
@@ -252,7 +290,6 @@ impl<L: Link> OpenCall<L> {
         for open in std::mem::take(&mut self.open) {
             let answer = answers.remove(&open.key);
             let refused = ErrorObject::new(GIVEN_UP, "this question was left without an answer");
-            let answer = answer.as_ref().map(|answer| plain(answer, self.session.version));
             let answer = answer.as_ref().ok_or(&refused);
             match self.session.respond(&open.id, answer).await {
                 Ok(()) => {}
@@ -292,6 +329,29 @@ impl<L: Link> Drop for OpenCall<L> {
 /// What a server is told whose question nobody will answer any more.
 pub(super) fn given_up() -> ErrorObject {
     ErrorObject::new(GIVEN_UP, "the call was given up, or is over")
+}
+
+/// What comes of a request, once it has been sent.
+fn later(sending: BoxFuture<Result<Incoming, Failure>>) -> Incoming {
+    enum Later {
+        Sending(BoxFuture<Result<Incoming, Failure>>),
+        Sent(Incoming),
+    }
+    unfold(Later::Sending(sending), |later| async move {
+        let mut incoming = match later {
+            Later::Sent(incoming) => incoming,
+            Later::Sending(sending) => match sending.await {
+                Ok(incoming) => incoming,
+                Err(Failure::Error(error)) => return Some((Err(error), None)),
+                Err(Failure::Gone) => return Some((Err(ended()), None)),
+                Err(Failure::Refused(refusal)) => return Some((Err(refusal.into_error()), None)),
+            },
+        };
+        match poll_fn(|cx| incoming.as_mut().poll_next(cx)).await? {
+            Ok(message) => Some((Ok(message), Some(Later::Sent(incoming)))),
+            Err(error) => Some((Err(error), None)),
+        }
+    })
 }
 
 fn nothing() -> Incoming {
@@ -334,7 +394,7 @@ fn batch(bytes: &[u8]) -> Result<Vec<Bytes>, Error> {
 }
 
 /// Before 2025-11-25 a model says one thing, never a list of them.
-fn plain(answer: &Raw, version: ProtocolVersion) -> Raw {
+pub(super) fn plain(answer: &Raw, version: ProtocolVersion) -> Raw {
     if version >= ProtocolVersion::V2025_11_25 {
         return answer.clone();
     }

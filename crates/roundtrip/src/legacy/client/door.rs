@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use roundtrip_core::wire::{Era, ProtocolVersion};
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::timeout;
 
 use super::held::Held;
 use super::link::{Failure, Link, Refusal};
 use super::request::{Hello, Request};
 use super::session::Session;
-use super::settle::{Found, NoSession, initialize, settle, told_apart};
+use super::settle::{Found, NoSession, PATIENCE, initialize, settle, told_apart};
 use super::translate;
 use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
 
@@ -171,7 +172,9 @@ impl<L: Link> Inner<L> {
         }
         let (this, hello) = (Arc::clone(self), hello.clone());
         let finding = tokio::spawn(async move {
-            let found = settle(&this.link, &hello).await?;
+            // Others wait for this too.
+            let all = 2 * PATIENCE;
+            let found = timeout(all, settle(&this.link, &hello)).await.unwrap_or(Err(Error::Timeout(all)))?;
             match &found {
                 Found::Modern => this.learn(Some(Era::Modern)),
                 Found::Old(session) => {

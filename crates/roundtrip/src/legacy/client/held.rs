@@ -14,7 +14,7 @@ use crate::client::Error;
 
 /// How long a call is held for answers that may never come.
 const EXPIRY: Duration = Duration::from_secs(600);
-/// How many calls are held; the oldest make way for those beyond.
+/// How many calls are held; those beyond are given up.
 const CAPACITY: usize = 256;
 /// What every handle begins with.
 const PREFIX: &str = "dev.roundtrip/open-call:";
@@ -52,10 +52,13 @@ impl<L: Link> Held<L> {
         let mut places = self.places();
         // Those whose time has come are over already.
         places.retain(|_, place| !place.sitter.is_finished());
-        let oldest = if places.len() >= CAPACITY { places.shift_remove_index(0) } else { None };
+        if places.len() >= CAPACITY {
+            // The sitter goes with its place, and the call with its sitter.
+            return Err(Error::GaveUp(format!(
+                "{CAPACITY} calls of this client wait for answers already, at a server of an earlier revision"
+            )));
+        }
         places.insert(handle.clone(), Place { wanted, sitter });
-        drop(places);
-        drop(oldest);
         Ok(handle)
     }
 

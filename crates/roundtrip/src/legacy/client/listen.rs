@@ -23,6 +23,7 @@ use super::outside;
 use super::questions::{belongs_to_a_call, somebody};
 use super::request::{Request, encoded};
 use super::session::{Session, in_background, named};
+use super::settle::PATIENCE;
 use crate::client::{Error, Incoming, Sent, unfold};
 use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 
@@ -30,6 +31,8 @@ use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 const CAPACITY: usize = 256;
 /// How many questions outside of any call are answered at a time.
 const ANSWERING: usize = 128;
+/// How large a question may be that comes beside a call.
+const LARGEST: usize = 1024 * 1024;
 /// How long is waited for a stream that is opened just in case.
 const OPENING: Duration = Duration::from_secs(2);
 /// How many resources one listener may watch.
@@ -78,6 +81,18 @@ impl<L: Link> Session<L> {
         Ok(())
     }
 
+    /// Opens the stream for questions again where it has broken off for good.
+    pub(super) fn listen_again(self: &Arc<Self>) {
+        let broken = self
+            .ears
+            .try_lock()
+            .is_ok_and(|ears| ears.kept.as_ref().is_some_and(|ear| ear.sender.upgrade().is_none()));
+        if broken {
+            let session = Arc::clone(self);
+            in_background(async move { drop(session.keep_ear().await) });
+        }
+    }
+
     async fn keep_ear(self: &Arc<Self>) -> Result<(), Failure> {
         let (ear, _) = self.hear().await?;
         self.ears.lock().await.kept = Some(ear);
@@ -92,7 +107,8 @@ impl<L: Link> Session<L> {
             let receiver = sender.subscribe();
             return Ok((ear, receiver));
         }
-        let incoming = self.link.listen(&self.at).await?;
+        let opening = timeout(PATIENCE, self.link.listen(&self.at)).await;
+        let incoming = opening.unwrap_or(Err(Error::Timeout(PATIENCE).into()))?;
         let (sender, receiver) = broadcast::channel(CAPACITY);
         let weak = sender.downgrade();
         let pump = tokio::spawn(pump(Arc::downgrade(self), incoming, sender)).abort_handle();
@@ -121,6 +137,11 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
         match Message::decode(&message) {
             Ok(Message::Request(request)) => {
                 let Some(session) = session.upgrade() else { return };
+                if message.len() > LARGEST {
+                    let large = ErrorObject::invalid_params(format!("a question is at most {LARGEST} bytes"));
+                    drop(session.respond(&request.id, Err(&large)).await);
+                    continue;
+                }
                 if is_question(&request.method) && belongs_to_a_call(&session, &message) {
                     continue;
                 }

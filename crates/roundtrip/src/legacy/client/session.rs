@@ -15,22 +15,28 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::call::{Event, OpenCall};
+use super::call::{Event, OpenCall, plain};
 use super::link::{Failure, Link};
 use super::listen::Ears;
 use super::questions::{Asked, Questions};
 use super::request::{Hello, Request, encoded};
 use crate::client::{Error, Sent};
-use crate::legacy::handshake::{InitializeResult, SET_LEVEL, within_revision};
+use crate::legacy::handshake::{InitializeResult, NEWEST, SET_LEVEL, within_revision};
 
 /// How long the server may take over a request of the door's own.
 const ASIDE: Duration = Duration::from_secs(30);
+/// How long the server may take over the end of a session.
+const ENDING: Duration = Duration::from_secs(5);
+/// How long something may take that nobody waits for.
+const BACKGROUND: Duration = Duration::from_secs(60);
 
 /// A session: begun by `initialize`, and shared by everything that goes on in it.
 pub(super) struct Session<L: Link> {
     pub(super) link: L,
     pub(super) at: L::At,
     pub(super) version: ProtocolVersion,
+    /// Whether somebody insisted on that.
+    pinned: bool,
     /// What the server was told when the session began.
     pub(super) declared: ClientCapabilities,
     pub(super) server: InitializeResult,
@@ -62,6 +68,7 @@ impl<L: Link> Session<L> {
             link,
             at,
             version,
+            pinned: hello.pinned.is_some(),
             declared: within_revision(hello.capabilities.clone(), version),
             name: Arc::new(server.server_info.clone()),
             server,
@@ -77,7 +84,12 @@ impl<L: Link> Session<L> {
 
     /// Whether a request can be made in this session: at its revision, and with all that it declares.
     pub(super) fn suits(&self, hello: &Hello) -> bool {
-        hello.pinned.is_none_or(|pinned| pinned == self.version) && self.declared.covers(&self.askable(hello))
+        let at_its_revision = match hello.pinned {
+            Some(pinned) => pinned == self.version,
+            // What somebody else insisted on is nothing to those who did not.
+            None => !self.pinned || self.version == NEWEST,
+        };
+        at_its_revision && self.declared.covers(&self.askable(hello))
     }
 
     fn caller_place(&self) -> MutexGuard<'_, Hello> {
@@ -104,8 +116,11 @@ impl<L: Link> Session<L> {
         self.set_level(request.log_level).await?;
         // A question may come before anything else does.
         let questions = request.may_ask().then(|| Questions::of(self, &request.id, &request.hello));
-        let incoming = self.link.request(&self.at, request.id.clone(), request.old()?).await?;
-        Ok(OpenCall::new(self, request.id.clone(), request.hello.clone(), questions, incoming))
+        let message = request.old()?;
+        self.listen_again();
+        let mut call = OpenCall::new(self, request.id.clone(), request.hello.clone(), questions);
+        call.send(self.link.request(&self.at, request.id.clone(), message)).await?;
+        Ok(call)
     }
 
     /// Log messages are opted into call by call in the modern era, and for the whole session in the old ones.
@@ -133,8 +148,8 @@ impl<L: Link> Session<L> {
         let message = encoded(encode_request(&id, method, &params))?.into();
         let hello = self.caller();
         let work = async {
-            let incoming = self.link.request(&self.at, id.clone(), message).await?;
-            let mut call = OpenCall::new(self, id, hello, None, incoming);
+            let mut call = OpenCall::new(self, id.clone(), hello, None);
+            call.send(self.link.request(&self.at, id, message)).await?;
             loop {
                 match call.event().await? {
                     Event::Answer(answer) => return answer.map_err(|error| Error::Rejected(error).into()),
@@ -155,13 +170,15 @@ impl<L: Link> Session<L> {
         id: &RequestId,
         answer: Result<&Raw, &ErrorObject>,
     ) -> Result<(), Failure> {
-        self.tell(response(id, answer)).await
+        let plain = answer.map(|answer| plain(answer, self.version));
+        self.tell(response(id, plain.as_ref().map_err(|error| *error))).await
     }
 
     /// Ends the session, once.
     pub(super) async fn end(&self) {
         if !self.ended.swap(true, Ordering::Relaxed) {
-            self.link.end(&self.at).await;
+            // A server that takes its time over this is not waited for.
+            let _ = timeout(ENDING, self.link.end(&self.at)).await;
         }
     }
 
@@ -207,6 +224,6 @@ pub(super) fn named(uri: &str) -> Params {
 /// Does something for its own sake, where there is a runtime to do it on.
 pub(super) fn in_background(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(work);
+        runtime.spawn(async move { drop(timeout(BACKGROUND, work).await) });
     }
 }

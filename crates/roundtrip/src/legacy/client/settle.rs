@@ -22,7 +22,7 @@ use crate::legacy::handshake::{
 };
 
 /// How long a server may take over the handshake.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How many messages may come before an answer.
 const MESSAGES: usize = 1000;
 /// No request of a client has this id.
@@ -44,39 +44,42 @@ enum Probed {
 
 /// Asks in the modern way, and where that leaves any doubt, in the old one.
 pub(super) async fn settle<L: Link>(link: &L, hello: &Hello) -> Result<Found<L>, Error> {
-    let discover = match link.modern(&discover(hello)?).await {
-        Ok(incoming) => incoming,
-        Err(Failure::Refused(refusal)) if refusal.is_doubt() => return begin(link, hello).await,
-        Err(Failure::Refused(refusal)) if refusal.error.as_ref().is_some_and(is_modern) => {
-            return Ok(Found::Modern);
-        }
-        Err(Failure::Refused(refusal)) => return Err(refusal.into_error()),
-        Err(Failure::Gone) => return Err(Error::unreachable("the server is gone", Sent::No)),
-        Err(Failure::Error(error)) => return Err(error),
-    };
-    let mut probed = Box::pin(probe(discover));
+    let mut probed = Box::pin(ask(link, discover(hello)?));
     match timeout(L::SILENCE, &mut probed).await {
-        Ok(Probed::Modern) => Ok(Found::Modern),
-        Ok(Probed::Old) => begin(link, hello).await,
+        Ok(Ok(Probed::Modern)) => Ok(Found::Modern),
+        Ok(Ok(Probed::Old)) => begin(link, hello).await,
+        Ok(Err(error)) => Err(error),
         // It may be an old server that passes over what it does not know, or any server that takes its time.
         Err(_) => {
             let mut old = Box::pin(begin(link, hello));
             tokio::select! {
                 biased;
                 probed = &mut probed => match probed {
-                    Probed::Modern => Ok(Found::Modern),
-                    Probed::Old => old.await,
+                    Ok(Probed::Modern) => Ok(Found::Modern),
+                    Ok(Probed::Old) | Err(_) => old.await,
                 },
                 old = &mut old => match old {
                     // It does not know the old question, and may still be at the modern one.
                     Ok(Found::Neither(error)) => match timeout(PATIENCE, probed).await {
-                        Ok(Probed::Modern) => Ok(Found::Modern),
-                        Ok(Probed::Old) | Err(_) => Ok(Found::Neither(error)),
+                        Ok(Ok(Probed::Modern)) => Ok(Found::Modern),
+                        Ok(Ok(Probed::Old) | Err(_)) | Err(_) => Ok(Found::Neither(error)),
                     },
                     old => old,
                 },
             }
         }
+    }
+}
+
+/// Asks in the modern way.
+async fn ask<L: Link>(link: &L, discover: Outgoing) -> Result<Probed, Error> {
+    match link.modern(&discover).await {
+        Ok(incoming) => Ok(probe(incoming).await),
+        Err(Failure::Refused(refusal)) if refusal.is_doubt() => Ok(Probed::Old),
+        Err(Failure::Refused(refusal)) if refusal.error.as_ref().is_some_and(is_modern) => Ok(Probed::Modern),
+        Err(Failure::Refused(refusal)) => Err(refusal.into_error()),
+        Err(Failure::Gone) => Err(Error::unreachable("the server is gone", Sent::No)),
+        Err(Failure::Error(error)) => Err(error),
     }
 }
 

@@ -87,10 +87,12 @@ impl Inbox {
 
     /// The child is gone: fails everything under way, and takes nothing more.
     pub(super) fn end(&self, message: &str) {
-        self.fail(|| Error::unreachable(message, Sent::Maybe));
+        // In one go: a place that is opened in between would never be told.
         let mut places = self.places();
         places.ended = true;
-        places.open.clear();
+        for (_, mailbox) in places.open.drain() {
+            mailbox.end(Error::unreachable(message, Sent::Maybe));
+        }
         if let Some(general) = places.general.take() {
             general.end(Error::unreachable(message, Sent::Maybe));
         }

@@ -9,7 +9,7 @@ use roundtrip::{Client, Error, FormAnswer, FormRequest, UrlRequest};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::server::{Old, Reply, Seen, Sender, empty, form, json_reply, stream};
+use super::server::{Old, Reply, Seen, Sender, empty, form, json_reply, slow_json, stream};
 use crate::fixture::text;
 
 async fn ada(form: FormRequest) -> Result<FormAnswer, Misfit> {
@@ -156,6 +156,39 @@ async fn a_question_beside_the_call_is_the_calls_question() {
     });
     assert_eq!(text(&call.await.expect("a result")), "\"Ada\"");
     assert_eq!(*rounds.lock().expect("rounds"), ["elicitation-1"]);
+}
+
+/// L7: a server may hold its whole answer back until a question beside the call is answered.
+#[tokio::test]
+async fn a_question_may_come_before_the_first_byte_of_an_answer() {
+    let (client, old) = Old::start(|old, seen| {
+        (seen.method() == "tools/call").then(|| {
+            let (old, seen) = (Arc::clone(old), seen.clone());
+            // A body that begins once the question is answered: until then the client has not even a status to go by.
+            slow_json(async move {
+                let general = old.general.lock().expect("general").clone().expect("a stream beside the call");
+                general.message(&form("beside", "Who?"));
+                let answer = old.response(&json!("beside")).await;
+                seen.says(&answer["result"]["content"]["name"].to_string())
+            })
+        })
+    })
+    .await;
+    let result = client.on_form(ada).call_tool("ask", ()).timeout(Duration::from_secs(5)).await;
+    assert_eq!(text(&result.expect("a result")), "\"Ada\"");
+    assert_eq!(old.posted().iter().filter(|method| *method == "tools/call").count(), 1);
+}
+
+/// L6: a call that is given up before its answer begins is cancelled at the server all the same.
+#[tokio::test]
+async fn a_call_is_cancelled_before_its_answer_begins() {
+    let (client, old) =
+        Old::start(|_, seen| (seen.tool() == "hang").then(|| slow_json(std::future::pending()))).await;
+    let error = client.call_tool("hang", ()).timeout(Duration::from_millis(50)).await.expect_err("no answer");
+    assert!(matches!(error, Error::Timeout(_)), "{error}");
+    let id = old.wait(|seen| seen.tool() == "hang").await.body["id"].clone();
+    old.wait(|seen| seen.method() == "notifications/cancelled" && seen.body["params"]["requestId"] == id)
+        .await;
 }
 
 /// L7: what is asked outside of any call is answered by the handlers; a ping is answered by the client itself, and what it

@@ -286,6 +286,19 @@ async fn silence_ends_with_the_calls_patience() {
     );
 }
 
+/// L6: a server that never answers the question about its era is asked in the old way, and neither calls nor the end of the
+/// client wait for it.
+#[tokio::test]
+async fn a_question_without_an_answer_is_not_waited_for_for_ever() {
+    let (client, _old) = Old::start(|_, seen| {
+        let mute = seen.method() == "server/discover" || seen.http == http::Method::DELETE;
+        mute.then(|| super::server::slow_json(std::future::pending()))
+    })
+    .await;
+    client.list_tools().timeout(Duration::from_secs(40)).await.expect("tools");
+    client.close().await;
+}
+
 /// L6: a server that is slow to say what it is does not cost later calls what it cost the first one.
 #[tokio::test]
 async fn whoever_loses_patience_does_not_keep_others_from_finding_out() {

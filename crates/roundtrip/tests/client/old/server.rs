@@ -63,6 +63,17 @@ pub(crate) fn empty(status: u16) -> Reply {
     Response::builder().status(status).body(Body::empty()).expect("a response")
 }
 
+/// One message, whose first byte comes when it is known.
+pub(crate) fn slow_json(message: impl Future<Output = Value> + Send + 'static) -> Reply {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let message = message.await;
+        let _ = sender.send(message.to_string());
+    });
+    let reply = Response::builder().status(200).header("content-type", "application/json");
+    reply.body(Body::from_stream(Chunks(receiver))).expect("a response")
+}
+
 /// Messages as they are sent, until the sender is dropped.
 pub(crate) fn stream() -> (Sender, Reply) {
     let (sender, receiver) = mpsc::unbounded_channel();
