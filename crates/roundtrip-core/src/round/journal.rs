@@ -127,6 +127,9 @@ const USUAL_ENTRY: usize = 32;
 /// What the note of an entry takes, unless its value is large.
 const USUAL_NOTE: usize = 1 + Pin::LEN + 3;
 
+/// What the note of a short entry takes: one whose key and value are so short that a byte says how long they are.
+const SHORT: usize = 1 + Pin::LEN + 2;
+
 /// The pin of what needs none.
 const UNPINNED: Pin = Pin::from_bytes([0; Pin::LEN]);
 
@@ -148,23 +151,29 @@ impl Journal {
         let rounds = reader.byte()?;
         let pins = PinKey::new(reader.chunk()?);
         let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
-        let mut at = 0;
+        let mut at: usize = 0;
         loop {
-            let tag = reader.byte()?;
-            if tag == END {
-                break;
-            }
-            let kind = Kind::from_tag(tag).ok_or(MalformedJournal)?;
-            let pin = if kind.is_pinned() { Pin::from_bytes(reader.chunk()?) } else { UNPINNED };
-            let key = reader.range(at)?;
-            let value = reader.range(key.end)?;
-            at = value.end;
-            slots.push(Slot { kind, key, pin, value, dead: false, used: false });
+            let (kind, pin, key, value) = match reader.short() {
+                Some(short) => short,
+                None => {
+                    let tag = reader.byte()?;
+                    if tag == END {
+                        break;
+                    }
+                    let kind = Kind::from_tag(tag).ok_or(MalformedJournal)?;
+                    let pin = if kind.is_pinned() { Pin::from_bytes(reader.chunk()?) } else { UNPINNED };
+                    (kind, pin, reader.size()?, reader.size()?)
+                }
+            };
+            let middle = at.checked_add(key).ok_or(MalformedJournal)?;
+            let end = middle.checked_add(value).ok_or(MalformedJournal)?;
+            slots.push(Slot { kind, key: at..middle, pin, value: middle..end, dead: false, used: false });
+            at = end;
         }
         let read = std::str::from_utf8(reader.0).map_err(|_| MalformedJournal)?;
         let whole =
             |slot: &Slot| read.is_char_boundary(slot.key.end) && read.is_char_boundary(slot.value.end);
-        if at != read.len() || !slots.iter().all(whole) {
+        if at != read.len() || !(read.is_ascii() || slots.iter().all(whole)) {
             return Err(MalformedJournal);
         }
         // What the client answers now goes to the end.
@@ -362,6 +371,12 @@ impl Journal {
 
 /// Notes an entry: its text follows elsewhere.
 fn note(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
+    // Nearly every entry is short, and is noted in one go; the bytes are the same.
+    if let (true, [key @ ..0x80, value @ ..0x80]) = (kind.is_pinned(), sizes) {
+        let [a, b, c, d, e, f, g, h] = *pin.as_bytes();
+        let short: [u8; SHORT] = [kind as u8, a, b, c, d, e, f, g, h, key as u8, value as u8];
+        return out.extend_from_slice(&short);
+    }
     out.push(kind as u8);
     if kind.is_pinned() {
         out.extend_from_slice(pin.as_bytes());
@@ -389,10 +404,17 @@ impl Reader<'_> {
         self.chunk().map(|[byte]| byte)
     }
 
-    /// What begins there in the text, as long as it says.
-    fn range(&mut self, start: usize) -> Result<Range<usize>, MalformedJournal> {
-        let end = start.checked_add(self.size()?).ok_or(MalformedJournal)?;
-        Ok(start..end)
+    /// What is noted of a short entry, in one look: its kind, its pin, and how long its key and its value are. None where
+    /// what comes next is none, and is to be read step by step.
+    fn short(&mut self) -> Option<(Kind, Pin, usize, usize)> {
+        let ([tag, a, b, c, d, e, f, g, h, key, value], rest) = self.0.split_first_chunk::<SHORT>()?;
+        let kind = Kind::from_tag(*tag).filter(|kind| kind.is_pinned())?;
+        if (key | value) & 0x80 != 0 {
+            return None;
+        }
+        self.0 = rest;
+        let pin = Pin::from_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
+        Some((kind, pin, usize::from(*key), usize::from(*value)))
     }
 
     fn size(&mut self) -> Result<usize, MalformedJournal> {
