@@ -69,6 +69,11 @@ impl Sealer {
         Ok(URL_SAFE_NO_PAD.encode_to_string(bytes))
     }
 
+    /// Whether sealing is done at once, because there is no codec to wait for.
+    pub fn seals_now(&self) -> bool {
+        matches!(self.by, By::Keyring(_))
+    }
+
     /// Opens a token at once, as [`open`](Self::open) does; nothing, where a codec has to be waited for.
     pub fn open_now(
         &self,

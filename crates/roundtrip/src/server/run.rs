@@ -105,7 +105,7 @@ impl Run {
         let Some(flow) = self.flow.take() else { return false };
         // The handler is dropped before anything is sent: its destructors run once, and nothing of it stays (A10).
         self.work = match self.drop_work() {
-            Ok(()) => Work::Other(flow.conclude(suspended)),
+            Ok(()) => flow.conclude(suspended),
             Err(error) => error.into(),
         };
         true

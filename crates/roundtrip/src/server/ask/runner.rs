@@ -1,8 +1,9 @@
 //! What a round comes to: the state it began with, and the state it leaves behind.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::Context;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
 use roundtrip_core::round::Journal;
@@ -13,8 +14,9 @@ use roundtrip_core::wire::{
 
 use super::table::{Asked, Suspended, Table};
 use super::trace::Trace;
-use crate::server::hook::{Outcome, OutcomeFuture};
+use crate::server::hook::Outcome;
 use crate::server::ledger::Keep;
+use crate::server::run::Work;
 use crate::server::traffic::Traffic;
 
 /// How a server's flows are run.
@@ -169,8 +171,16 @@ impl Flow {
     }
 
     /// What the round answers.
-    pub(crate) fn conclude(self: Box<Self>, suspended: Suspended) -> OutcomeFuture {
-        Box::pin(async move { self.flows.conclude(&self, suspended).await })
+    pub(crate) fn conclude(self: Box<Self>, suspended: Suspended) -> Work {
+        if !self.flows.sealer.seals_now() {
+            return Work::Other(Box::pin(async move { self.flows.conclude(&self, suspended).await }));
+        }
+        // Nothing here waits for anything, so there is nothing to put into a box.
+        let concluding = pin!(self.flows.conclude(&self, suspended));
+        match concluding.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => outcome.into(),
+            Poll::Pending => ErrorObject::internal("internal error").into(),
+        }
     }
 }
 
