@@ -6,10 +6,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::{Response, Url};
-use roundtrip_core::wire::{
-    CancelledNotification, CancelledNotificationParams, NotificationMeta, NotificationMethod as _,
-    ProtocolVersion, RequestId, encode_header_value, encode_notification,
-};
+use roundtrip_core::wire::{ProtocolVersion, RequestId, encode_cancelled, encode_header_value};
 
 use super::{Failure, Link, answer, broken, resume, shown};
 use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
@@ -201,12 +198,7 @@ impl Link for Http {
 
     /// Hanging up is not cancelling in a session: the server has to be told.
     fn cancel(&self, at: &At, id: &RequestId) -> BoxFuture<()> {
-        let params = CancelledNotificationParams {
-            meta: NotificationMeta::default(),
-            request_id: id.clone(),
-            reason: None,
-        };
-        let message = encode_notification(CancelledNotification::NAME, &params);
+        let message = encode_cancelled(id, None);
         let (this, at) = (self.clone(), at.clone());
         Box::pin(async move {
             if let Ok(message) = message {

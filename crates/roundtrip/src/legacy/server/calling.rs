@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
-    CallTool, CallToolResult, ClientRequest, ContentBlock, ErrorObject, InputRequiredResult, Method as _,
-    ProtocolVersion, Request, RequestId, ServerResult,
+    ClientRequest, ErrorObject, InputRequiredResult, ProtocolVersion, Request, RequestId, ServerResult,
 };
 use tokio::time::{Instant, sleep};
 
@@ -15,7 +14,7 @@ use super::desk::Desk;
 use super::session::{Session, answer};
 use super::sink::{Sink, Weight};
 use super::{question, translate};
-use crate::server::{AskError, Event, Listens, OpenLine, Outcome, Peer, Query, Questions};
+use crate::server::{AskError, Event, Listens, OpenLine, Outcome, Peer, Query, Questions, given_up};
 
 /// How often a question is asked again because its answer does not fit, and how often a handler that takes its rounds by
 /// hand is entered again (L2, L3).
@@ -74,7 +73,7 @@ impl Calling {
             let InputRequiredResult { input_requests, request_state, .. } = asks;
             let answers = if input_requests.is_empty() {
                 if waiting.get_or_insert_with(Instant::now).elapsed() > self.session.settings.answer_within {
-                    return self.fail("this call has not come to an end in time".to_owned());
+                    return given_up(&self.method, "this call has not come to an end in time".to_owned());
                 }
                 sleep(pause).await;
                 pause = PAUSES.1.min(pause * 2);
@@ -83,11 +82,16 @@ impl Calling {
                 (pause, waiting) = (PAUSES.0, None);
                 rounds += 1;
                 if rounds > AGAIN {
-                    return self.fail(format!("this call has asked {AGAIN} times without coming to an end"));
+                    return given_up(
+                        &self.method,
+                        format!("this call has asked {AGAIN} times without coming to an end"),
+                    );
                 }
                 match desk.ask_all(input_requests).await {
                     Ok(answers) => Some(translate::raw(&answers)?),
-                    Err((key, reason)) => return self.fail(AskError::Unanswered { key, reason }.to_string()),
+                    Err((key, reason)) => {
+                        return given_up(&self.method, AskError::Unanswered { key, reason }.to_string());
+                    }
                 }
             };
             self.params.set("inputResponses", answers);
@@ -125,7 +129,7 @@ impl Calling {
                     Query::Ask { key, request } => {
                         rounds += u32::from(desk.is_empty());
                         if let Some(why) = self.too_often(&key, &mut asked, rounds) {
-                            return self.fail(why);
+                            return given_up(&self.method, why);
                         }
                         desk.put(&key, *request);
                     }
@@ -148,19 +152,5 @@ impl Calling {
         }
         let most = self.session.endpoint.inner().flows.max_rounds;
         (rounds > most).then(|| format!("this call has asked {most} times without coming to an end"))
-    }
-
-    /// A call that cannot go on. A model can do something else instead, so a tool tells it.
-    fn fail(&self, why: String) -> Outcome {
-        tracing::warn!(method = self.method, why, "a call of an old client does not come to an end");
-        if self.method == CallTool::NAME {
-            let content = vec![ContentBlock::text(why)];
-            return Ok(ServerResult::CallTool(CallToolResult {
-                content,
-                is_error: Some(true),
-                ..Default::default()
-            }));
-        }
-        Err(ErrorObject::internal(why))
     }
 }

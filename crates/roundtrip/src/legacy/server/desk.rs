@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use roundtrip_core::wire::{CancelledNotification, CancelledNotificationParams, NotificationMethod as _};
-use roundtrip_core::wire::{InputRequest, InputRequests, NotificationMeta, Raw, encode_notification};
+use roundtrip_core::wire::{InputRequest, InputRequests, Raw, encode_cancelled};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -78,12 +77,7 @@ impl Desk {
 
     fn cancel(&self, id: i64, reason: &str) {
         self.session.forget_reply(id);
-        let params = CancelledNotificationParams {
-            meta: NotificationMeta::default(),
-            request_id: id.into(),
-            reason: Some(reason.to_owned()),
-        };
-        if let Ok(message) = encode_notification(CancelledNotification::NAME, &params) {
+        if let Ok(message) = encode_cancelled(&id.into(), Some(reason)) {
             self.sink.send(message, Weight::TakeBack);
         }
     }

@@ -8,15 +8,13 @@ use std::time::{Duration, SystemTime};
 
 use roundtrip_core::round::Journal;
 use roundtrip_core::seal::{Binding, Claims, Digest, FlowId, Opened, Rejected, SealError, Sealer, Timestamp};
-use roundtrip_core::wire::{
-    CallTool, CallToolResult, ContentBlock, ErrorObject, InputRequiredResult, Method, ServerResult,
-};
+use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
 
 use super::table::{Asked, Suspended, Table};
 use super::trace::Trace;
 use crate::server::hook::Outcome;
 use crate::server::ledger::Keep;
-use crate::server::run::Work;
+use crate::server::run::{Work, given_up};
 use crate::server::traffic::Traffic;
 
 /// How a server's flows are run.
@@ -89,7 +87,11 @@ impl Flows {
             return Err(misuse.into());
         }
         if !asked.is_empty() && journal.count_round() > self.max_rounds {
-            return flow.never_ends(self.max_rounds);
+            let most = self.max_rounds;
+            return given_up(
+                flow.method,
+                format!("this call has asked {most} times without coming to an end"),
+            );
         }
         let request_state = if stateless { None } else { Some(self.seal(flow, &journal, &asked).await?) };
         Ok(ServerResult::InputRequired(InputRequiredResult {
@@ -153,21 +155,6 @@ impl Flow {
     /// What the round comes to where the handler has returned and said itself what to ask.
     pub(crate) fn returned(&self) -> Option<Suspended> {
         self.table.returned()
-    }
-
-    /// How a call is ended that asks too often: a model can do something else instead, so a tool tells it (M21).
-    fn never_ends(&self, rounds: u32) -> Outcome {
-        let told = format!("this call has asked {rounds} times without coming to an end");
-        tracing::warn!(flow = %self.flow, rounds, "a flow does not come to an end");
-        if self.method == CallTool::NAME {
-            let content = vec![ContentBlock::text(told)];
-            return Ok(ServerResult::CallTool(CallToolResult {
-                content,
-                is_error: Some(true),
-                ..Default::default()
-            }));
-        }
-        Err(ErrorObject::internal(told))
     }
 
     /// What the round answers.

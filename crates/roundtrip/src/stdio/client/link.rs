@@ -7,10 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use roundtrip_core::wire::{
-    CancelledNotification, CancelledNotificationParams, Method as _, NotificationMeta,
-    NotificationMethod as _, ProtocolVersion, RequestId, SubscriptionsListen, encode_notification,
-};
+use roundtrip_core::wire::{Method as _, ProtocolVersion, RequestId, SubscriptionsListen, encode_cancelled};
 
 use super::child::{Child, Launcher, Writer};
 use super::inbox::{Inbox, Mailbox, Place};
@@ -203,15 +200,11 @@ impl Drop for Answers {
         // An answer that comes all the same finds no place, and is passed over.
         let waited = self.at.inbox.close(&self.id) && self.sent;
         // A handshake is never cancelled (cancellation, "Behavior Requirements").
-        if waited && self.place != Place::Aside {
-            let params = CancelledNotificationParams {
-                meta: NotificationMeta::default(),
-                request_id: self.id.clone(),
-                reason: None,
-            };
-            if let Ok(message) = encode_notification(CancelledNotification::NAME, &params) {
-                self.at.writer.write_now(line(&message));
-            }
+        if waited
+            && self.place != Place::Aside
+            && let Ok(message) = encode_cancelled(&self.id, None)
+        {
+            self.at.writer.write_now(line(&message));
         }
     }
 }

@@ -20,7 +20,7 @@ async fn an_old_server_is_found_out_once_for_all_clones() {
         tokio::join!(client.call_tool("a", ()).into_future(), clone.call_tool("b", ()).into_future());
     assert_eq!(text(&first.expect("a result")), "done");
     assert_eq!(text(&second.expect("a result")), "done");
-    client.list_tools().await.expect("tools");
+    client.list_tools().timeout(Duration::from_secs(20)).await.expect("tools");
     let posted = old.posted();
     let expected = ["server/discover", "initialize", "notifications/initialized"];
     assert_eq!(posted[..3], expected);
@@ -270,20 +270,28 @@ async fn a_handshake_answered_with_garbage_is_named() {
 /// L6: a server that says nothing to a handshake costs the call its timeout, and no more.
 #[tokio::test]
 async fn silence_ends_with_the_calls_patience() {
-    let (client, old) = Old::start(|old, seen| {
-        (seen.method() == "initialize").then(|| {
+    let (client, old) = Old::start(|old, seen| match seen.method() {
+        "initialize" => {
             let (sender, reply) = super::server::stream();
             *old.general.lock().expect("general") = Some(sender);
-            reply
-        })
+            Some(reply)
+        }
+        "notifications/initialized" => Some(super::server::empty(202)),
+        "tools/list" => Some(json_reply(200, &seen.result(&json!({ "tools": [] })))),
+        _ => None,
     })
     .await;
     let error = client.list_tools().timeout(Duration::from_millis(100)).await.expect_err("silence");
     assert!(matches!(error, Error::Timeout(_)), "{error}");
-    assert!(
-        old.seen().iter().all(|seen| seen.method() != "notifications/cancelled"),
-        "a handshake is not cancelled"
-    );
+    // The handshake is not cancelled: it goes on for whoever comes next.
+    let greeted = old.wait(|seen| seen.method() == "initialize").await;
+    let late = old.general.lock().expect("general").take().expect("a stream");
+    late.message(&greeted.result(&super::server::greeting("2025-11-25")));
+    drop(late);
+    client.list_tools().timeout(Duration::from_secs(20)).await.expect("tools");
+    let posted = old.posted();
+    assert_eq!(posted.iter().filter(|method| *method == "initialize").count(), 1, "{posted:?}");
+    assert!(posted.iter().all(|method| method != "notifications/cancelled"), "{posted:?}");
 }
 
 /// L6: a server that never answers the question about its era is asked in the old way, and neither calls nor the end of the

@@ -1,6 +1,8 @@
 //! Every kind of client at every kind of server, on both transports, with a tool that asks (versioning, "Compatibility
 //! Matrix").
 
+use std::sync::{Arc, Mutex};
+
 use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -117,7 +119,13 @@ fn speaking(client: Client, speaks: Speaks) -> Client {
 }
 
 async fn check(transport: &str, client: Client, at: Speaks, of: Speaks) {
-    let called = speaking(client, at).call_tool("book", ()).await;
+    let keys = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&keys);
+    let call = speaking(client, at).call_tool("book", ()).on_round(move |round| {
+        seen.lock().expect("no panic").extend(round.questions().map(|question| question.key().to_owned()));
+        Ok::<(), Error>(())
+    });
+    let called = call.await;
     match (at, of) {
         // Neither has a word of the other's, and says which words it would take.
         (Speaks::Modern, Speaks::Old) | (Speaks::Old, Speaks::Modern) => match called {
@@ -129,6 +137,11 @@ async fn check(transport: &str, client: Client, at: Speaks, of: Speaks) {
         _ => {
             let result = called.unwrap_or_else(|error| panic!("{transport}: {at:?} at {of:?}: {error}"));
             assert_eq!(text(&result), "a table for 2", "{transport}: {at:?} at {of:?}");
+            // Modern questions have the keys of their author; in the old words they have none, and are given some. Where
+            // both speak both, the newer one is spoken.
+            let modern = at != Speaks::Old && of != Speaks::Old;
+            let key = if modern { "party" } else { "elicitation-1" };
+            assert_eq!(*keys.lock().expect("no panic"), [key], "{transport}: {at:?} at {of:?}");
         }
     }
 }
