@@ -276,7 +276,7 @@ async fn silence_ends_with_the_calls_patience() {
             *old.general.lock().expect("general") = Some(sender);
             Some(reply)
         }
-        "notifications/initialized" => Some(super::server::empty(202)),
+        "notifications/initialized" => Some(empty(202)),
         "tools/list" => Some(json_reply(200, &seen.result(&json!({ "tools": [] })))),
         _ => None,
     })
