@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use super::journal::Kind;
 use super::question::{Question, QuestionKind};
 use crate::form::check;
-use crate::wire::{CreateMessageResult, ElicitAction, ElicitResult, JsonObject, ListRootsResult, Root};
+use crate::wire::{CreateMessageResult, ElicitAction, JsonObject, ListRootsResult, Root};
 
 /// An answer that fits its question.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,15 +136,25 @@ impl<'a> Settled<'a> {
     }
 }
 
+/// Reads the user's answer. A refusal is one whatever it carries (M14), so content is looked at only where it counts.
 fn elicited(json: &str) -> Result<Answer, Unusable> {
-    let result: ElicitResult =
-        serde_json::from_str(json).map_err(|error| unlike("an answer of the user", &error))?;
-    Ok(match result.action {
-        ElicitAction::Accept => Answer::Accepted(result.content.unwrap_or_default()),
-        // A refusal that carries content is a refusal all the same (M14).
-        ElicitAction::Decline => Answer::Declined,
-        ElicitAction::Cancel => Answer::Cancelled,
-    })
+    #[derive(Deserialize)]
+    struct Elicited<'a> {
+        action: ElicitAction,
+        #[serde(borrow, default)]
+        content: Option<&'a RawValue>,
+    }
+    let unlike = |error| unlike("an answer of the user", &error);
+    let result: Elicited<'_> = serde_json::from_str(json).map_err(unlike)?;
+    match (result.action, result.content) {
+        (ElicitAction::Accept, Some(content)) => {
+            let content: Option<JsonObject> = serde_json::from_str(content.get()).map_err(unlike)?;
+            Ok(Answer::Accepted(content.unwrap_or_default()))
+        }
+        (ElicitAction::Accept, None) => Ok(Answer::Accepted(JsonObject::new())),
+        (ElicitAction::Decline, _) => Ok(Answer::Declined),
+        (ElicitAction::Cancel, _) => Ok(Answer::Cancelled),
+    }
 }
 
 /// An answer of another kind than was asked for. The position in its text means nothing to whoever reads this.

@@ -56,7 +56,8 @@ impl Question {
         Self { key: key.into(), asks, identity: None }
     }
 
-    /// Keeps its answer although the wording changes, as long as this does not.
+    /// Keeps its answer although the wording changes, as long as this does not. The form or the origin of the URL that
+    /// was agreed to has to stay the same too.
     #[must_use]
     pub fn identity(mut self, identity: impl Into<Cow<'static, str>>) -> Self {
         self.identity = Some(identity.into());
@@ -75,7 +76,12 @@ impl Question {
                 let split = (message.len() as u128).to_le_bytes();
                 key.pin(3, about(split), &[message.as_bytes(), url.as_bytes()].concat())
             }
-            (QuestionKind::Url { .. }, Some(identity)) => key.pin(4, [0; 15], identity),
+            (QuestionKind::Url { url, .. }, Some(identity)) => {
+                // Consent to a page is consent to its site: a path or a query may change under a declared identity.
+                let origin = origin(url);
+                let split = (origin.len() as u128).to_le_bytes();
+                key.pin(4, about(split), &[origin.as_bytes(), identity].concat())
+            }
             (QuestionKind::Sample(params), None) => {
                 key.pin(5, [0; 15], &serde_json::to_vec(params).unwrap_or_default())
             }
@@ -129,6 +135,14 @@ impl Question {
         }
         needs
     }
+}
+
+/// The scheme and authority of a URL as they are spelled, up to where every parser sees them end (some take a backslash for
+/// a slash). A URL without an authority is all origin.
+fn origin(url: &str) -> &str {
+    let Some(start) = url.find("://").map(|colon| colon + "://".len()) else { return url };
+    let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |length| start + length);
+    &url[..end]
 }
 
 /// All but the last byte: of a length that is a zero, and a digest has more than enough.
