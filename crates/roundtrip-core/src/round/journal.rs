@@ -44,6 +44,8 @@ pub enum Kind {
     Declined = 8,
     /// A question that was dismissed, which is an answer too.
     Cancelled = 9,
+    /// A step that has begun and has no result: its idempotency key.
+    Begun = 10,
 }
 
 impl Kind {
@@ -58,6 +60,7 @@ impl Kind {
             7 => Self::State,
             8 => Self::Declined,
             9 => Self::Cancelled,
+            10 => Self::Begun,
             _ => return None,
         })
     }
@@ -254,6 +257,17 @@ impl Journal {
         let Slot { kind, pin, value, used, .. } = &self.slots[index];
         let value = self.text(value);
         Found { kind: *kind, pin: *pin, value, used: *used, place: Place(index) }
+    }
+
+    /// The answers that have been settled, each with its key, its kind and its value.
+    pub fn settled(&self) -> impl Iterator<Item = (&str, Kind, &str)> {
+        let settled = |slot: &&Slot| {
+            !slot.dead && matches!(slot.kind, Kind::Settled | Kind::Declined | Kind::Cancelled)
+        };
+        self.slots
+            .iter()
+            .filter(settled)
+            .map(|slot| (self.text(&slot.key), slot.kind, self.text(&slot.value)))
     }
 
     /// Whether there is nothing to remember.

@@ -106,11 +106,23 @@ pub struct Limits {
     /// Above how many calls at once those that come to a [`checkpoint`](super::Ask::checkpoint) are handed to another
     /// instance. Default: never.
     pub shed_above: usize,
+    /// How long a question may wait for a running step of [`once`](super::Ask::once) to end before its call fails: a step
+    /// that waits for an answer of its own round never ends. Default: 60 s.
+    pub question_behind_step: Duration,
+    /// How long a round that holds a claim in the [`ledger`](super::ledger) may go on after its client has hung up.
+    /// Default: 60 s.
+    pub finish_within: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { concurrent_calls: 10_000, subscriptions: 1_000, shed_above: usize::MAX }
+        Self {
+            concurrent_calls: 10_000,
+            subscriptions: 1_000,
+            shed_above: usize::MAX,
+            question_behind_step: Duration::from_secs(60),
+            finish_within: Duration::from_secs(60),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use roundtrip_core::wire::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::ask::{Begin, BoundArguments, OpenedState, Start};
+use super::ask::{Begin, BoundArguments, PutOff, Start};
 use super::call::{Arguments, Call, Peer, Rejection};
 use super::endpoint::{Endpoint, SUPPORTED};
 use super::handler::{Handler, HandlerFuture};
@@ -59,7 +59,7 @@ impl Endpoint {
         &self,
         params: &CallToolRequestParams<'_>,
         peer: &Peer,
-        opened: Option<OpenedState>,
+        put_off: Option<PutOff>,
     ) -> (Run, Source) {
         let Some(tool) = self.catalog().read().tools.get(&params.name).map(Arc::clone) else {
             return refused(ErrorObject::invalid_params(format!("unknown tool: {}", params.name)));
@@ -68,7 +68,7 @@ impl Endpoint {
         start.known = Some(tool.target);
         start.arguments = BoundArguments::Json(params.arguments);
         start.responses = params.input_responses;
-        match self.open(&mut start, params.request_state.as_deref(), opened) {
+        match self.open(&mut start, params.request_state.as_deref(), put_off) {
             Ok(Begin::Now) => {}
             Ok(Begin::Later(opening)) => {
                 return self.later::<CallTool>(opening, params, peer, Self::call_tool);
@@ -97,7 +97,7 @@ impl Endpoint {
         &self,
         params: &GetPromptRequestParams<'_>,
         peer: &Peer,
-        opened: Option<OpenedState>,
+        put_off: Option<PutOff>,
     ) -> (Run, Source) {
         let Some(prompt) = self.catalog().read().prompts.get(&params.name).map(Arc::clone) else {
             return refused(ErrorObject::invalid_params(format!("unknown prompt: {}", params.name)));
@@ -105,7 +105,7 @@ impl Endpoint {
         let mut start = self.start(GetPrompt::NAME, &params.name, peer, &params.meta.client_capabilities);
         start.arguments = BoundArguments::Texts(&params.arguments);
         start.responses = params.input_responses;
-        match self.open(&mut start, params.request_state.as_deref(), opened) {
+        match self.open(&mut start, params.request_state.as_deref(), put_off) {
             Ok(Begin::Now) => {}
             Ok(Begin::Later(opening)) => {
                 return self.later::<GetPrompt>(opening, params, peer, Self::get_prompt);
@@ -127,7 +127,7 @@ impl Endpoint {
         &self,
         params: &ReadResourceRequestParams<'_>,
         peer: &Peer,
-        opened: Option<OpenedState>,
+        put_off: Option<PutOff>,
     ) -> (Run, Source) {
         let uri = &*params.uri;
         let tables = self.catalog().read();
@@ -147,7 +147,7 @@ impl Endpoint {
         };
         let mut start = self.start(ReadResource::NAME, uri, peer, &params.meta.client_capabilities);
         start.responses = params.input_responses;
-        match self.open(&mut start, params.request_state.as_deref(), opened) {
+        match self.open(&mut start, params.request_state.as_deref(), put_off) {
             Ok(Begin::Now) => {}
             Ok(Begin::Later(opening)) => {
                 return self.later::<ReadResource>(opening, params, peer, Self::read_resource);
@@ -171,10 +171,10 @@ impl Endpoint {
         peer: &'a Peer,
         target: &'a str,
         arguments: Arguments<'a>,
-        start: Start<'a>,
+        mut start: Start<'a>,
     ) -> Call<'a> {
-        let (state, catalog) = (&self.inner().state, self.catalog());
-        Call { meta, peer, target, arguments, state, catalog, outbox: None, start }
+        let (state, catalog, outbox) = (&self.inner().state, self.catalog(), start.outbox.take());
+        Call { meta, peer, target, arguments, state, catalog, outbox, start }
     }
 
     fn listen(&self, id: &RequestId, params: &SubscriptionsListenRequestParams<'_>) -> (Run, Source) {

@@ -119,6 +119,12 @@ impl Endpoint {
         self.0.flows.traffic.drain();
     }
 
+    /// Waits until every round that holds a claim in the [`ledger`](super::ledger) has been recorded: those of clients that
+    /// have hung up go on without a connection. Await it last when you shut down, under a timeout of yours.
+    pub async fn finished(&self) {
+        self.0.flows.traffic.finished().await;
+    }
+
     /// Ends every subscription with its result; calls go on.
     pub fn close_subscriptions(&self) {
         self.0.catalog.hub().close();

@@ -9,7 +9,7 @@ use roundtrip_core::wire::RequestId;
 
 use super::hook::Outcome;
 use super::outbox::Outbox;
-use super::run::Run;
+use super::run::{Run, Work};
 use super::subscription::Subscription;
 use super::traffic::Permit;
 
@@ -118,6 +118,9 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.source.close();
+        // Inside its span, for what the handler's destructors log and for a claimed round, which goes on.
+        let _entered = self.span.enter();
+        self.run = Work::Ready(None).into();
     }
 }
 

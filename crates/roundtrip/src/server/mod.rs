@@ -54,5 +54,5 @@ pub use tool::Tool;
 
 pub(crate) use ask::{Disagreement, Trace, is_in_step, random};
 pub(crate) use endpoint::SUPPORTED;
-pub(crate) use run::given_up;
+pub(crate) use run::{given_up, panicked};
 pub(crate) use subscription::Subscription;

@@ -10,7 +10,7 @@ use roundtrip_core::wire::{
     ServerResult,
 };
 
-use super::ask::{Flow, Suspended};
+use super::ask::{Flow, Suspended, Table};
 use super::handler::HandlerFuture;
 use super::hook::{Outcome, OutcomeFuture};
 use super::reply::{Came, Reply};
@@ -89,7 +89,7 @@ impl Run {
             match polled {
                 Ok(Poll::Ready(Polled::Done(outcome))) => return Poll::Ready(self.end(outcome)),
                 Ok(Poll::Ready(Polled::Begun(run))) => *self = *run,
-                Ok(Poll::Ready(Polled::Suspended)) if self.suspend(Flow::returned) => {}
+                Ok(Poll::Ready(Polled::Suspended)) if self.suspend(|flow| flow.returned()) => {}
                 Ok(Poll::Ready(Polled::Suspended)) => {
                     let error = ErrorObject::internal("a handler answered with a reply of another call");
                     return Poll::Ready(self.end(Err(error)));
@@ -103,8 +103,8 @@ impl Run {
     }
 
     /// Ends the round if the handler waits for nothing but answers.
-    fn suspend(&mut self, suspended: impl FnOnce(&Flow) -> Option<Suspended>) -> bool {
-        let Some(suspended) = self.flow.as_deref().and_then(suspended) else { return false };
+    fn suspend(&mut self, suspended: impl FnOnce(&mut Flow) -> Option<Suspended>) -> bool {
+        let Some(suspended) = self.flow.as_deref_mut().and_then(suspended) else { return false };
         let Some(flow) = self.flow.take() else { return false };
         // The handler is dropped before anything is sent: its destructors run once, and nothing of it stays (A10).
         self.work = match self.drop_work() {
@@ -126,9 +126,23 @@ impl Run {
         catch_unwind(AssertUnwindSafe(|| drop(work))).map_err(|_| panicked())
     }
 
+    /// The state of its round, if its handler can ask.
+    pub(crate) fn table(&self) -> Option<&Arc<Table>> {
+        self.flow.as_ref().map(|flow| &flow.table)
+    }
+
     /// The same as one plain future, for hooks to wrap.
     pub(crate) fn boxed(mut self) -> OutcomeFuture {
         Box::pin(poll_fn(move |cx| self.poll(cx)))
+    }
+}
+
+/// A call that is cancelled drops its handler, whose destructors are user code (Z1).
+impl Drop for Run {
+    fn drop(&mut self) {
+        if !matches!(self.work, Work::Ready(_)) {
+            let _ = self.drop_work();
+        }
     }
 }
 

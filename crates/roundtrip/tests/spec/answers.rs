@@ -1,9 +1,13 @@
 //! Answers: which ones count, and what becomes of those that do not (basic, patterns, "Multi Round-Trip Requests").
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
-use roundtrip::{Answered, Ask, AskError, Prompt, Question, Reply, Round, Server, State, Tool, ToolError};
+use roundtrip::form::{Definition, Problems, check};
+use roundtrip::wire::{ElicitSchema, JsonObject};
+use roundtrip::{
+    Answered, Ask, AskError, Form, Prompt, Question, Reply, Round, Server, State, Tool, ToolError,
+};
 use serde_json::{Value, json};
 
 use crate::mrtr_server::{Party, both, endpoint, party, question_of_the_model, said_by_the_model};
@@ -141,6 +145,134 @@ async fn by_hand_a_broken_answer_is_asked_for_again() {
     assert_eq!(done.text(), "for 2");
 }
 
+#[derive(Form)]
+struct Numbers {
+    whole: i64,
+    natural: u64,
+    short: f32,
+}
+
+/// A form that checks more than its schema can say.
+struct Even(i64);
+
+impl Form for Even {
+    fn definition() -> &'static Definition {
+        static DEFINITION: LazyLock<Definition> = LazyLock::new(|| {
+            let number: ElicitSchema = serde_json::from_value(json!({
+                "type": "object", "properties": { "number": { "type": "integer" } }, "required": ["number"],
+            }))
+            .expect("a schema");
+            Definition::new(number)
+        });
+        &DEFINITION
+    }
+
+    fn from_content(content: &JsonObject) -> Result<Self, Problems> {
+        let number = check(Self::definition().schema(), content)?["number"].as_i64().unwrap_or(1);
+        if number % 2 == 0 { Ok(Self(number)) } else { Err(Problems::one("number", "must be even")) }
+    }
+}
+
+/// M12: an answer that fits the form's schema and not the type behind it is asked for again, with the reason, in line and
+/// by hand.
+#[tokio::test]
+async fn an_answer_that_fits_the_form_and_not_the_type_is_asked_for_again() {
+    async fn numbers(ask: Ask) -> Result<String, ToolError> {
+        let Numbers { whole, natural, short } = ask.form("numbers", "Which numbers?").await?;
+        Ok(format!("{whole} {natural} {short}"))
+    }
+    async fn even(ask: Ask) -> Result<String, ToolError> {
+        let Even(number) = ask.form("even", "An even number?").await?;
+        Ok(number.to_string())
+    }
+    async fn by_hand(round: Round) -> Result<Reply, ToolError> {
+        Ok(match round.answer::<Even>("even")? {
+            Some(Even(number)) => Reply::text(number.to_string()),
+            None => round.ask([Question::form::<Even>("even", "An even number?")]),
+        })
+    }
+    let endpoint =
+        endpoint([Tool::new("numbers", numbers), Tool::new("even", even), Tool::new("by_hand", by_hand)]);
+    let fitting = json!({ "whole": -1, "natural": 1, "short": 0.5 });
+    let with = |name: &str, value: Value| {
+        let mut numbers = fitting.clone();
+        numbers[name] = value;
+        numbers
+    };
+    let cases = [
+        (
+            "numbers",
+            "numbers",
+            with("whole", json!(1e30)),
+            "whole: must be a whole number",
+            fitting.clone(),
+            "-1 1 0.5",
+        ),
+        (
+            "numbers",
+            "numbers",
+            with("natural", json!(1e20)),
+            "natural: must be a whole number",
+            fitting.clone(),
+            "-1 1 0.5",
+        ),
+        (
+            "numbers",
+            "numbers",
+            with("short", json!(1e300)),
+            "short: must be a number",
+            fitting.clone(),
+            "-1 1 0.5",
+        ),
+        ("even", "even", json!({ "number": 3 }), "number: must be even", json!({ "number": 4 }), "4"),
+        ("by_hand", "even", json!({ "number": 3 }), "number: must be even", json!({ "number": 4 }), "4"),
+    ];
+    for (tool, key, wrong, why, right, text) in cases {
+        let call = Call::tool(tool);
+        let first = call.begin(&endpoint).await;
+        let second = call.answer(&endpoint, &first, json!({ key: accept(&wrong) })).await;
+        assert_eq!(second.keys(), [key], "{tool} {wrong}");
+        assert!(second.told(key).contains(why), "{tool}: {}", second.told(key));
+        let done = call.answer(&endpoint, &second, json!({ key: accept(&right) })).await;
+        assert_eq!(done.text(), text);
+    }
+}
+
+/// A6: consent to a web page under a declared identity is consent to its site: another path keeps it, another origin is asked.
+#[tokio::test]
+async fn consent_to_a_page_does_not_carry_over_to_another_origin() {
+    async fn visit(ask: Ask, State(urls): State<Urls>) -> Result<String, ToolError> {
+        let url = urls.lock().expect("a lock").clone();
+        ask.url("page", "Sign in", url.clone()).identity("sign in").await?;
+        Ok(url)
+    }
+    type Urls = Arc<std::sync::Mutex<String>>;
+    let urls = Urls::default();
+    let server = Server::new("pages", "1").state(Arc::clone(&urls)).tool(Tool::new("visit", visit));
+    let endpoint = server.build().expect("a server");
+    let call = Call::tool("visit");
+    let accepted = json!({ "page": { "action": "accept" } });
+    let show = |url: &str| *urls.lock().expect("a lock") = url.to_owned();
+    show("https://id.example/start?n=1");
+    let first = call.begin(&endpoint).await;
+    for same in ["https://id.example/other", "https://id.example?n=2", "https://id.example#top"] {
+        show(same);
+        assert_eq!(call.answer(&endpoint, &first, accepted.clone()).await.text(), same);
+    }
+    for other in [
+        "https://evil.example/start?n=1",
+        "http://id.example/start?n=1",
+        "https://id.example.evil.example/",
+        "https://id.example:444/start",
+        "https://id.example@evil.example/",
+        "https://id.example\\@evil.example/",
+        "javascript:alert(1)",
+    ] {
+        show(other);
+        assert_eq!(call.answer(&endpoint, &first, accepted.clone()).await.keys(), ["page"], "{other}");
+    }
+}
+
 /// M13: an answer of another kind than its question is asked for again.
 #[tokio::test]
 async fn an_answer_of_the_wrong_kind_is_asked_for_again() {
@@ -196,6 +328,8 @@ async fn refusals_are_answers_also_with_content() {
         None,
         Some(Value::Null),
         Some(json!({})),
+        Some(json!("no, thanks")),
+        Some(json!([1])),
         Some(json!({ "people": 2 })),
         Some(json!({ "people": [{}] })),
     ];

@@ -20,6 +20,7 @@ mod seal;
 mod seps;
 mod server;
 mod stdio;
+mod steps;
 mod support;
 mod tracing_spans;
 mod waiting;

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::task::Poll;
 
 use roundtrip_core::form::{Definition, Form};
-use roundtrip_core::round::{Kind, Question, QuestionKind};
+use roundtrip_core::round::{Question, QuestionKind};
 use roundtrip_core::wire::{
     BooleanSchema, CreateMessageRequestParams, ElicitSchema, ElicitationCapability, PrimitiveSchemaDefinition,
 };
@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use super::error::AskError;
 use super::once;
 use super::pending::{Asking, Consent, Content, FormOf, Message, Roots, YesOrNo};
-use super::table::Table;
+use super::table::{Parked, Table};
 use crate::server::call::{Call, Rejection};
 use crate::server::extract::FromCall;
 use crate::server::reply::ToolError;
@@ -176,11 +176,10 @@ impl Ask {
     /// When the key is used twice.
     pub async fn checkpoint(&self, key: impl AsRef<str>) -> Result<(), AskError> {
         let key = key.as_ref();
-        if self.0.passed(key)? || !self.0.is_moving() {
-            return Ok(());
+        match self.0.checkpoint(key)? {
+            None => Ok(()),
+            Some(parked) => self.stay(key, parked).await,
         }
-        self.0.remember(Kind::Passed, key, "");
-        self.park(key).await
     }
 
     /// Waits for something outside, such as the end of a visit to a web page: `look` is asked once a round, and as long
@@ -200,15 +199,14 @@ impl Ask {
         match once::look(&self.0, key, look).await? {
             Some(found) => Ok(found),
             None => {
-                self.park(key).await?;
+                self.stay(key, self.0.park(key)).await?;
                 Err(AskError::Closed.into())
             }
         }
     }
 
-    /// Ends the round where the handler stands.
-    async fn park(&self, key: &str) -> Result<(), AskError> {
-        let _parked = self.0.park(key);
+    /// Stays parked until the round ends, which drops the handler.
+    async fn stay(&self, key: &str, _parked: Parked) -> Result<(), AskError> {
         poll_fn(|cx| match self.0.wait(key, cx) {
             Ok(()) => Poll::Pending,
             Err(closed) => Poll::Ready(Err(closed)),

@@ -30,7 +30,7 @@ pub use pending::{
 pub use round::Round;
 pub use roundtrip_core::round::Answered;
 
-pub(crate) use opening::{Begin, OpenedState};
+pub(crate) use opening::{Begin, PutOff};
 pub(crate) use runner::{Flow, Flows, now, random};
 pub(crate) use start::{BoundArguments, Start};
 pub(crate) use table::{Suspended, Table};

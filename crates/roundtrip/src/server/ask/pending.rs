@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use roundtrip_core::form::Form;
-use roundtrip_core::round::{Answer, Answered, Question, QuestionKind, Settled};
+use roundtrip_core::round::{Answer, Answered, Question, QuestionKind, Settled, Unusable};
 use roundtrip_core::wire::{CreateMessageResult, JsonObject, Root};
 
 use serde_json::Value;
@@ -22,8 +22,12 @@ use super::table::Table;
 pub trait Read: Send + 'static {
     /// The typed answer.
     type Value: Send;
-    /// Reads it; `None` if the answer is of another kind, which cannot be once it has been checked.
-    fn read(question: &Question, answer: &Settled<'_>) -> Option<Self::Value>;
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When the answer fits its question and not the type: a number out of its range, or what a form of the author's own
+    /// checks beyond its schema. The question is asked again, with the reason.
+    fn read(question: &Question, answer: &Settled<'_>) -> Result<Self::Value, Unusable>;
 }
 
 /// Reads a form.
@@ -32,10 +36,10 @@ pub struct FormOf<T>(PhantomData<fn() -> T>);
 
 impl<T: Form> Read for FormOf<T> {
     type Value = T;
-    fn read(_: &Question, answer: &Settled<'_>) -> Option<T> {
+    fn read(_: &Question, answer: &Settled<'_>) -> Result<T, Unusable> {
         match answer {
-            Settled::Accepted(packed) => T::recall(packed).ok(),
-            _ => None,
+            Settled::Accepted(packed) => T::recall(packed).map_err(|problems| Unusable(problems.to_string())),
+            _ => Err(of_another_kind()),
         }
     }
 }
@@ -49,10 +53,10 @@ macro_rules! readers {
 
             impl Read for $reader {
                 type Value = $value;
-                fn read(question: &Question, answer: &Settled<'_>) -> Option<$value> {
-                    match answer.answer(question).ok()? {
-                        $pattern => $read,
-                        _ => None,
+                fn read(question: &Question, answer: &Settled<'_>) -> Result<$value, Unusable> {
+                    match answer.answer(question)? {
+                        $pattern => $read.ok_or_else(of_another_kind),
+                        _ => Err(of_another_kind()),
                     }
                 }
             }
@@ -71,6 +75,10 @@ readers! {
     Roots -> Vec<Root>: Answer::Roots(roots) => Some(roots);
     /// Reads a form as the object it is.
     Content -> JsonObject: Answer::Accepted(content) => Some(content);
+}
+
+fn of_another_kind() -> Unusable {
+    Unusable("it is an answer to another kind of question".to_owned())
 }
 
 /// How refusals are seen.
@@ -152,7 +160,8 @@ impl<R: Read, F: Refusals> Asking<R, F> {
         self.seen()
     }
 
-    /// Keeps the answer although the wording changes from round to round, as long as this does not.
+    /// Keeps the answer although the wording changes from round to round, as long as this does not. A form's schema and the
+    /// origin of a URL have to stay the same too.
     pub fn identity(mut self, identity: impl Into<Cow<'static, str>>) -> Self {
         self.question.identity = Some(identity.into());
         self
@@ -167,20 +176,13 @@ impl<R: Read, F: Refusals> Asking<R, F> {
     /// The answer, if the journal has it; else the question is on the table now.
     fn ask(&mut self) -> Result<Option<Answered<R::Value>>, AskError> {
         let read = |answer: &Settled<'_>| match answer {
-            Settled::Declined => Some(Answered::Declined),
-            Settled::Cancelled => Some(Answered::Cancelled),
+            Settled::Declined => Ok(Answered::Declined),
+            Settled::Cancelled => Ok(Answered::Cancelled),
             accepted @ Settled::Accepted(_) => R::read(&self.question, accepted).map(Answered::Accepted),
         };
-        match self.table.ask(&self.question, self.valid_for, read)? {
-            None => {
-                self.on_the_table = true;
-                Ok(None)
-            }
-            Some(Some(answered)) => Ok(Some(answered)),
-            Some(None) => {
-                Err(AskError::Misuse(format!("the answer to `{}` cannot be read", self.question.key)))
-            }
-        }
+        let answered = self.table.ask(&self.question, self.valid_for, read)?;
+        self.on_the_table = answered.is_none();
+        Ok(answered)
     }
 }
 

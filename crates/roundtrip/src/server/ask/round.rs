@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::AskError;
 use super::handle::{Ask, May};
-use super::pending::{Plain, Refusals};
+use super::pending::{FormOf, Plain, Read as _, Refusals};
 use super::table::Table;
 use crate::server::call::{Call, Rejection};
 use crate::server::extract::FromCall;
@@ -61,9 +61,9 @@ impl Round {
     pub fn reply<T: Form>(&self, key: &str) -> Result<Option<Answered<T>>, AskError> {
         let question = by_kind(Question::form::<T>(key.to_owned(), ""));
         self.0.look_up(&question, |answer| match answer {
-            Settled::Accepted(packed) => T::recall(packed).ok().map(Answered::Accepted),
-            Settled::Declined => Some(Answered::Declined),
-            Settled::Cancelled => Some(Answered::Cancelled),
+            Settled::Declined => Ok(Answered::Declined),
+            Settled::Cancelled => Ok(Answered::Cancelled),
+            accepted @ Settled::Accepted(_) => FormOf::read(&question, accepted).map(Answered::Accepted),
         })
     }
 
@@ -92,7 +92,7 @@ impl Round {
 
     fn read(&self, question: Question) -> Result<Option<Answer>, AskError> {
         let question = by_kind(question);
-        self.0.look_up(&question, |answer| answer.answer(&question).ok())
+        self.0.look_up(&question, |answer| answer.answer(&question))
     }
 
     /// Ends the round with questions.

@@ -1,7 +1,7 @@
 //! What a round comes to: the state it began with, and the state it leaves behind.
 
 use std::fmt;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
@@ -9,8 +9,9 @@ use std::time::{Duration, SystemTime};
 use roundtrip_core::round::Journal;
 use roundtrip_core::seal::{Binding, Claims, Digest, FlowId, Opened, Rejected, SealError, Sealer, Timestamp};
 use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
+use tokio::time::Sleep;
 
-use super::table::{Asked, Suspended, Table};
+use super::table::{Asked, Suspended, Suspension, Table};
 use super::trace::Trace;
 use crate::server::hook::Outcome;
 use crate::server::ledger::Keep;
@@ -45,6 +46,8 @@ pub(crate) struct Flow {
     /// What the token said that this round began with.
     pub(crate) claims: Option<Claims>,
     pub(crate) flows: Arc<Flows>,
+    /// Runs while a question waits for a step to end.
+    pub(crate) behind_step: Option<Pin<Box<Sleep>>>,
 }
 
 /// Random bytes of the operating system.
@@ -147,9 +150,20 @@ fn opened(opened: Result<Opened, Rejected>) -> Result<(Claims, Journal), ErrorOb
 }
 
 impl Flow {
-    /// Whether the handler waits for nothing but answers, and then what the round comes to.
-    pub(crate) fn suspend(&self, cx: &Context<'_>) -> Option<Suspended> {
-        self.table.suspend(cx)
+    /// Ends the round if the handler waits for nothing but answers, or has waited too long for a step to end.
+    pub(crate) fn suspend(&mut self, cx: &mut Context<'_>) -> Option<Suspended> {
+        match self.table.suspend(cx) {
+            Suspension::Ended(suspended) => Some(suspended),
+            Suspension::None => {
+                self.behind_step = None;
+                None
+            }
+            Suspension::BehindStep => {
+                let bound = self.flows.traffic.limits().question_behind_step;
+                let waiting = self.behind_step.get_or_insert_with(|| Box::pin(tokio::time::sleep(bound)));
+                waiting.as_mut().poll(cx).is_ready().then(|| self.table.give_up_on_steps(bound))
+            }
+        }
     }
 
     /// What the round comes to where the handler has returned and said itself what to ask.

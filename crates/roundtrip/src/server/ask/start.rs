@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::line::Questions;
 use super::runner::{Flow, Flows, random};
 use super::table::Table;
+use crate::server::outbox::Outbox;
 
 /// What a flow is bound to and what this round of it came with, taken apart only if the handler asks.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub(crate) struct Start<'a> {
     pub(crate) bound: Option<Binding>,
     /// What the token held, if there was one.
     pub(crate) opened: Option<(Claims, Journal)>,
+    /// The outbox of a call that was put off.
+    pub(crate) outbox: Option<Arc<Outbox>>,
     /// Made by the first parameter that can ask.
     pub(crate) flow: Option<Box<Flow>>,
 }
@@ -108,7 +111,9 @@ impl Start<'_> {
         }
         let flows = Arc::clone(self.flows);
         let method = self.method;
-        self.flow = Some(Box::new(Flow { table: Arc::clone(&table), flow, method, binding, claims, flows }));
+        let behind_step = None;
+        let flow = Flow { table: Arc::clone(&table), flow, method, binding, claims, flows, behind_step };
+        self.flow = Some(Box::new(flow));
         Ok(table)
     }
 }

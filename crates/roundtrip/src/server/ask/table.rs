@@ -1,6 +1,8 @@
 //! The table: what a running handler has asked, and what it already knows.
 
 mod guards;
+mod steps;
+mod suspend;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +11,14 @@ use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use roundtrip_core::round::{Found, Journal, Kind, Pin, PinKey, Question, Settled, read_responses};
+use roundtrip_core::round::{Found, Journal, Kind, Pin, Question, Settled, Unusable, read_responses};
 use roundtrip_core::seal::FlowId;
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject, InputRequest};
 use serde_json::value::RawValue;
 
-use self::guards::{Parked, StepGuard};
+pub(crate) use self::guards::Parked;
+pub(crate) use self::steps::Begun;
+pub(crate) use self::suspend::{Suspended, Suspension};
 use super::error::AskError;
 use super::line::Questions;
 use super::trace::Trace;
@@ -48,6 +52,10 @@ struct Inner {
     passed: Vec<String>,
     /// Which threads are polling a step right now.
     stepping: Vec<ThreadId>,
+    /// Whether a step has begun in this round.
+    stepped: bool,
+    /// Answers that fit their form and not the handler's type: their keys, and why.
+    unfit: Vec<(Cow<'static, str>, Unusable)>,
     /// By hand: the handler wants to go on elsewhere, or later, once it has returned.
     handed_off: bool,
     /// The handler's first mistake.
@@ -85,17 +93,6 @@ pub(crate) struct Asked {
     waits: bool,
 }
 
-/// What is left when a round ends without a result.
-#[derive(Debug)]
-pub(crate) struct Suspended {
-    pub(crate) journal: Journal,
-    pub(crate) asked: Vec<Asked>,
-    /// The handler asks in a way that cannot work.
-    pub(crate) misuse: Option<AskError>,
-    /// There is nothing to remember, and the handler wants no state for that.
-    pub(crate) stateless: bool,
-}
-
 impl Table {
     /// A table for a round.
     pub(crate) fn new(
@@ -116,6 +113,8 @@ impl Table {
             parked: Vec::new(),
             passed: Vec::new(),
             stepping: Vec::new(),
+            stepped: false,
+            unfit: Vec::new(),
             handed_off: false,
             misuse: None,
             closed: false,
@@ -166,7 +165,7 @@ impl Table {
         &self,
         question: &Question,
         valid_for: Option<Duration>,
-        read: impl FnOnce(&Settled<'_>) -> T,
+        read: impl FnOnce(&Settled<'_>) -> Result<T, Unusable>,
     ) -> Result<Option<T>, AskError> {
         let key = &question.key;
         self.traced(key);
@@ -181,10 +180,15 @@ impl Table {
                 return Err(inner.twice(key));
             }
             let place = found.place;
-            match inner.journal.answer(place, question, pin) {
-                Ok(Some(answer)) => return Ok(Some(read(&answer))),
+            match inner
+                .journal
+                .answer(place, question, pin)
+                .and_then(|answer| answer.as_ref().map(read).transpose())
+            {
+                Ok(Some(value)) => return Ok(Some(value)),
                 // Another question under a kept key: its answer does not count, all others do (A6).
                 Ok(None) => {}
+                // It breaks the form, or fits the form and not the handler's type.
                 Err(unusable) => problem = Some(unusable.0),
             }
             inner.journal.forget(key);
@@ -206,7 +210,7 @@ impl Table {
     pub(crate) fn look_up<T>(
         &self,
         question: &Question,
-        read: impl FnOnce(&Settled<'_>) -> Option<T>,
+        read: impl FnOnce(&Settled<'_>) -> Result<T, Unusable>,
     ) -> Result<Option<T>, AskError> {
         let key = &question.key;
         let mut inner = self.open()?;
@@ -219,7 +223,16 @@ impl Table {
             }
         }
         let Some(place) = inner.journal.peek(key).map(|found| found.place) else { return Ok(None) };
-        Ok(inner.journal.answer(place, question, pin).ok().flatten().and_then(|answer| read(&answer)))
+        // An answer that breaks its form stays where it is: `put` finds it, and says why the question is asked again.
+        let Ok(Some(answer)) = inner.journal.answer(place, question, pin) else { return Ok(None) };
+        match read(&answer) {
+            Ok(value) => Ok(Some(value)),
+            Err(unusable) => {
+                inner.journal.forget(key);
+                inner.unfit.push((key.clone(), unusable));
+                Ok(None)
+            }
+        }
     }
 
     /// By hand: puts a question on the table, whatever has been answered.
@@ -232,6 +245,8 @@ impl Table {
         let pin = inner.journal.pin(question);
         let place = inner.journal.peek(key).map(|found| found.place);
         let problem = place.and_then(|place| inner.journal.answer(place, question, pin).err());
+        let unfit = inner.unfit.iter().position(|(unfit, _)| unfit == key);
+        let problem = problem.or_else(|| unfit.map(|index| inner.unfit.swap_remove(index).1));
         inner.journal.forget(key);
         let request = self.request(question, problem.as_ref().map(|unusable| unusable.0.as_str()))?;
         inner.asked.push(Asked { key: key.clone(), pin, request, valid_for: None, waits: false });
@@ -304,50 +319,31 @@ impl Table {
         wake_all(inner);
     }
 
-    /// What a step came to in an earlier round: its value, or the failure it was told to remember.
-    pub(crate) fn step(&self, key: &str) -> Result<Option<Result<String, String>>, AskError> {
-        self.traced(key);
+    /// Passes a checkpoint, or stops at it: the round ends there, with nothing to ask, unless the guard is dropped before.
+    pub(crate) fn checkpoint(self: &Arc<Self>, key: &str) -> Result<Option<Parked>, AskError> {
+        let moving = self.is_moving();
         let mut inner = self.open()?;
         if inner.uses(key) {
             return Err(inner.twice(key));
         }
         match inner.journal.find(key) {
-            None => Ok(None),
-            Some(Found { kind: Kind::Step, value, used: false, .. }) => Ok(Some(Ok(value.to_owned()))),
-            Some(Found { kind: Kind::Failed, value, used: false, .. }) => Ok(Some(Err(value.to_owned()))),
-            Some(_) => Err(inner.twice(key)),
+            None => inner.passed.push(key.to_owned()),
+            Some(Found { kind: Kind::Passed, used: false, .. }) => return Ok(None),
+            Some(_) => return Err(inner.twice(key)),
         }
-    }
-
-    /// A step begins: until it ends, the handler is not dropped.
-    pub(crate) fn begin_step(self: &Arc<Self>, key: &str) -> StepGuard {
-        self.lock().running.push(key.to_owned());
-        StepGuard { table: Arc::clone(self), key: key.to_owned() }
-    }
-
-    pub(crate) fn remember(&self, kind: Kind, key: &str, value: &str) {
-        self.lock().journal.remember(kind, key, None, value);
-    }
-
-    /// Whether a place has been passed in an earlier round.
-    pub(crate) fn passed(&self, key: &str) -> Result<bool, AskError> {
-        let mut inner = self.open()?;
-        if inner.uses(key) {
-            return Err(inner.twice(key));
+        if !moving {
+            return Ok(None);
         }
-        match inner.journal.find(key) {
-            None => {
-                inner.passed.push(key.to_owned());
-                Ok(false)
-            }
-            Some(Found { kind: Kind::Passed, used: false, .. }) => Ok(true),
-            Some(_) => Err(inner.twice(key)),
-        }
+        inner.journal.remember(Kind::Passed, key, None, "");
+        Ok(Some(self.parked(inner, key)))
     }
 
     /// Ends the round here, with nothing to ask, unless the guard is dropped before.
     pub(crate) fn park(self: &Arc<Self>, key: &str) -> Parked {
-        let mut inner = self.lock();
+        self.parked(self.lock(), key)
+    }
+
+    fn parked(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>, key: &str) -> Parked {
         inner.parked.push(key.to_owned());
         Self::stir(inner);
         Parked { table: Arc::clone(self), key: key.to_owned() }
@@ -373,44 +369,6 @@ impl Table {
 
     pub(crate) fn by_key_alone(&self) {
         self.lock().by_key_alone = true;
-    }
-
-    /// If the handler waits for nothing but answers: what the round comes to. Closes the table. Otherwise whoever
-    /// runs the handler is woken when that may have changed.
-    pub(crate) fn suspend(&self, cx: &Context<'_>) -> Option<Suspended> {
-        let mut inner = self.lock();
-        let (parked, waits) = (!inner.parked.is_empty(), inner.asked.iter().any(|asked| asked.waits));
-        // Questions that go out do not end the round, and a place to stop waits for their answers.
-        let asked = if self.goes_out() { parked && !waits } else { parked || waits };
-        let waiting = asked || inner.misuse.is_some();
-        if !waiting || !inner.running.is_empty() || inner.closed {
-            if !inner.runner.as_ref().is_some_and(|runner| runner.will_wake(cx.waker())) {
-                inner.runner = Some(cx.waker().clone());
-            }
-            return None;
-        }
-        Some(Self::end(inner))
-    }
-
-    /// If the handler has returned with questions or with state: what the round comes to. Closes the table.
-    pub(crate) fn returned(&self) -> Option<Suspended> {
-        let inner = self.lock();
-        if inner.closed || (inner.asked.is_empty() && !inner.handed_off) {
-            return None;
-        }
-        Some(Self::end(inner))
-    }
-
-    fn end(mut inner: MutexGuard<'_, Inner>) -> Suspended {
-        inner.closed = true;
-        // What is left behind is never asked against, for the table is closed.
-        let left = Journal::new(PinKey::new([0; PinKey::LEN]));
-        let journal = std::mem::replace(&mut inner.journal, left);
-        let stateless = inner.by_key_alone && journal.is_empty();
-        let (asked, misuse) = (std::mem::take(&mut inner.asked), inner.misuse.take());
-        let suspended = Suspended { journal, asked, misuse, stateless };
-        wake_all(inner);
-        suspended
     }
 
     /// A mistake of the handler ends its call, and is not for the handler to swallow: whoever made it waits for that.

@@ -18,12 +18,19 @@ pub(crate) fn is_in_step() -> bool {
 pub(crate) async fn in_step<T>(step: impl Future<Output = T>) -> T {
     let mut step = pin!(step);
     poll_fn(|cx| {
-        let before = IN_STEP.replace(true);
-        let polled = step.as_mut().poll(cx);
-        IN_STEP.set(before);
-        polled
+        let _stepping = Stepping(IN_STEP.replace(true));
+        step.as_mut().poll(cx)
     })
     .await
+}
+
+/// Puts the mark back as it was, also when the step panics: the thread goes on to poll other calls.
+struct Stepping(bool);
+
+impl Drop for Stepping {
+    fn drop(&mut self) {
+        IN_STEP.set(self.0);
+    }
 }
 
 /// The keys each run of a handler has come by, in order.
@@ -69,4 +76,25 @@ impl Trace {
 pub(crate) enum Disagreement {
     Order { first: String, then: String },
     Volatile { before: String, now: String },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    /// Z1: the thread that polled a step which panicked is not taken for one inside a step.
+    #[test]
+    fn a_step_that_panics_leaves_no_mark_on_its_thread() {
+        let mut step = pin!(in_step(poll_fn(|_| -> Poll<()> { panic!("boom") })));
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            step.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+        }));
+        assert!(polled.is_err());
+        assert!(!is_in_step());
+    }
 }
