@@ -7,7 +7,7 @@ use roundtrip_core::wire::ErrorObject;
 
 use super::body::Body;
 use super::headers::{self, Accepts};
-use super::service::{Http, json, refuse_with, respond, stream};
+use super::service::{Http, failed, json, refuse_with, respond, stream};
 pub(super) use crate::legacy::server::Door;
 use crate::legacy::server::{Arrival, Reply, SESSION};
 
@@ -24,8 +24,11 @@ impl Http {
         accepts: Accepts,
         bytes: &[u8],
     ) -> Response<Body> {
-        // In a box: modern requests, which wait in the same future, need not carry its weight.
-        rendered(Box::pin(self.settings.old.post(self.arrival(&mut parts, accepts), bytes)).await)
+        match self.arrival(&mut parts, accepts) {
+            // In a box: modern requests, which wait in the same future, need not carry its weight.
+            Ok(arrival) => rendered(Box::pin(self.settings.old.post(arrival, bytes)).await),
+            Err(error) => failed(None, &error),
+        }
     }
 
     /// What is not a POST: streams of old revisions, and the end of their sessions.
@@ -35,26 +38,28 @@ impl Http {
         }
         let (method, accepts) =
             (parts.method.clone(), headers::accepts(&parts.headers).unwrap_or(Accepts::Json));
-        match method {
-            Method::GET if self.knows_session(parts) => {
-                rendered(self.settings.old.get(&self.arrival(parts, accepts)))
-            }
-            Method::DELETE if self.knows_session(parts) => {
-                rendered(self.settings.old.delete(&self.arrival(parts, accepts)))
-            }
-            _ => not_here(),
+        if !matches!(method, Method::GET | Method::DELETE) || !self.knows_session(parts) {
+            return not_here();
         }
+        let arrival = match self.arrival(parts, accepts) {
+            Ok(arrival) => arrival,
+            Err(error) => return failed(None, &error),
+        };
+        rendered(match method {
+            Method::GET => self.settings.old.get(&arrival),
+            _ => self.settings.old.delete(&arrival),
+        })
     }
 
-    fn arrival<'a>(&self, parts: &'a mut Parts, accepts: Accepts) -> Arrival<'a> {
-        Arrival {
-            principal: self.principal_of(parts),
+    fn arrival<'a>(&self, parts: &'a mut Parts, accepts: Accepts) -> Result<Arrival<'a>, ErrorObject> {
+        Ok(Arrival {
+            principal: self.principal_of(parts)?,
             extensions: std::mem::take(&mut parts.extensions),
             headers: &parts.headers,
             json: accepts != Accepts::Stream,
             streams: accepts != Accepts::Json,
             keep_alive: self.http_limits().keep_alive,
-        }
+        })
     }
 }
 

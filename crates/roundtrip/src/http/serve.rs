@@ -90,7 +90,12 @@ impl Bound {
         self.http.endpoint().drain();
         self.http.endpoint().close_subscriptions();
         closing.send_replace(());
-        let _ = tokio::time::timeout(limits.grace, closing.closed()).await;
+        let all_ended = async {
+            closing.closed().await;
+            // Rounds whose clients have hung up, and that are to be recorded all the same (M6).
+            self.http.endpoint().finished().await;
+        };
+        let _ = tokio::time::timeout(limits.grace, all_ended).await;
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -22,7 +23,7 @@ use super::old::Door;
 use super::origin::Gate;
 use super::receive::{Unread, read};
 use super::{EVENT_STREAM, JSON};
-use crate::server::{Endpoint, Event, InFlight, Listens, Peer, Principal, Server, SetupError};
+use crate::server::{Endpoint, Event, InFlight, Listens, Peer, Principal, Server, SetupError, panicked};
 
 /// A server on HTTP: a [`Service`] to mount where your requests come in, or to [`bind`](Self::bind) on its own.
 ///
@@ -145,7 +146,7 @@ impl Http {
     /// Makes a call of a message, if it is one that asks for a call.
     fn accept(&self, parts: &mut Parts, accepts: Accepts, bytes: &[u8]) -> Result<InFlight, Instead> {
         if let Some((id, request)) = headers::decode_call(&self.endpoint, &parts.headers, bytes) {
-            return Ok(self.begin(id, &request, parts, accepts));
+            return self.begin(id, &request, parts, accepts);
         }
         let message = match Message::decode(bytes) {
             Ok(Message::Request(message)) => message,
@@ -173,7 +174,7 @@ impl Http {
             );
             return Err(refuse_with(StatusCode::NOT_ACCEPTABLE, Some(&message.id), &error).into());
         }
-        Ok(self.begin(message.id, &request, parts, accepts))
+        self.begin(message.id, &request, parts, accepts)
     }
 
     fn begin(
@@ -182,18 +183,22 @@ impl Http {
         request: &ClientRequest<'_>,
         parts: &mut Parts,
         accepts: Accepts,
-    ) -> InFlight {
+    ) -> Result<InFlight, Instead> {
+        let principal = self.principal_of(parts).map_err(|error| failed(Some(&id), &error))?;
         let peer = Peer {
-            principal: self.principal_of(parts),
+            principal,
             listens: if accepts == Accepts::Json { Listens::No } else { Listens::Yes },
             extensions: std::mem::take(&mut parts.extensions),
             ..Peer::default()
         };
-        self.endpoint.begin(id, request, &peer)
+        Ok(self.endpoint.begin(id, request, &peer))
     }
 
-    pub(super) fn principal_of(&self, parts: &Parts) -> Option<Principal> {
-        self.settings.principal.as_ref().and_then(|principal| principal(parts))
+    /// Says who is calling. The author's function may panic over what a peer sent, which costs that request alone (Z1); nobody
+    /// is taken for an anonymous caller because of it.
+    pub(super) fn principal_of(&self, parts: &Parts) -> Result<Option<Principal>, ErrorObject> {
+        let Some(principal) = &self.settings.principal else { return Ok(None) };
+        catch_unwind(AssertUnwindSafe(|| principal(parts))).map_err(|_| panicked())
     }
 
     /// Everything that can be said before the body is read.
@@ -315,6 +320,11 @@ pub(super) fn stream(body: Body) -> Response<Body> {
     // Tells nginx and its like not to hold events back.
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
+}
+
+/// An error of our own making, before there was a call.
+pub(super) fn failed(id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
+    refuse_with(StatusCode::INTERNAL_SERVER_ERROR, id, error)
 }
 
 /// An error about the request itself.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use roundtrip_core::wire::{CompleteRequestParams, CompleteResult, Completion};
 
@@ -34,7 +35,7 @@ type Suggest = dyn Fn(Partial) -> Pin<Box<dyn Future<Output = Vec<String>> + Sen
 
 /// Completers by argument.
 #[derive(Default)]
-pub(crate) struct Completers(BTreeMap<String, Box<Suggest>>);
+pub(crate) struct Completers(BTreeMap<String, Arc<Suggest>>);
 
 impl Completers {
     pub(crate) fn add<F, Fut>(&mut self, argument: String, suggest: F)
@@ -42,7 +43,7 @@ impl Completers {
         F: Fn(Partial) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<String>> + Send + 'static,
     {
-        self.0.insert(argument, Box::new(move |partial| Box::pin(suggest(partial))));
+        self.0.insert(argument, Arc::new(move |partial| Box::pin(suggest(partial))));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -63,10 +64,11 @@ impl Completers {
             value: params.argument.value.to_string(),
             arguments: known.map(|(name, value)| (name.to_string(), value.to_string())).collect(),
         };
-        let running = self.0.get(&*params.argument.name).map(|suggest| suggest(partial));
+        let suggest = self.0.get(&*params.argument.name).map(Arc::clone);
         async move {
-            let mut values = match running {
-                Some(running) => running.await,
+            // Called when polled, where a panic of the author's code is caught (Z1).
+            let mut values = match suggest {
+                Some(suggest) => suggest(partial).await,
                 None => Vec::new(),
             };
             let total = values.len();

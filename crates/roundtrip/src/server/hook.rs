@@ -70,7 +70,11 @@ impl Hook {
 
     /// Wraps hooks around a call, the first one outermost.
     pub(crate) fn wrap(hooks: &[Self], call: &CallInfo, innermost: OutcomeFuture) -> OutcomeFuture {
-        hooks.iter().rev().fold(innermost, |inner, hook| hook.0(call.clone(), Next(inner)))
+        hooks.iter().rev().fold(innermost, |inner, hook| {
+            let (hook, call) = (Arc::clone(&hook.0), call.clone());
+            // Called when polled, where a panic of the author's code is caught (Z1).
+            Box::pin(async move { hook(call, Next(inner)).await })
+        })
     }
 }
 

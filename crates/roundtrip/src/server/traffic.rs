@@ -3,7 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tracing::Instrument as _;
+
 use super::builder::Limits;
+use super::hook::OutcomeFuture;
 
 /// The calls of one server.
 #[derive(Debug)]
@@ -11,6 +16,18 @@ pub(crate) struct Traffic {
     running: AtomicUsize,
     draining: AtomicBool,
     limits: Limits,
+    /// How many rounds hold a claim in the ledger.
+    claimed: watch::Sender<usize>,
+}
+
+/// A round that holds a claim in the ledger, until it is recorded or given up.
+#[derive(Debug)]
+pub(crate) struct Claimed(Arc<Traffic>);
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        self.0.claimed.send_modify(|claimed| *claimed -= 1);
+    }
 }
 
 /// A place among the calls that may run at once; given back when dropped.
@@ -25,7 +42,8 @@ impl Drop for Permit {
 
 impl Traffic {
     pub(crate) fn new(limits: Limits) -> Arc<Self> {
-        Arc::new(Self { running: AtomicUsize::new(0), draining: AtomicBool::new(false), limits })
+        let (running, draining) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Arc::new(Self { running, draining, limits, claimed: watch::Sender::new(0) })
     }
 
     pub(crate) fn admit(self: &Arc<Self>) -> Permit {
@@ -38,6 +56,10 @@ impl Traffic {
         self.running.load(Ordering::Relaxed) > self.limits.concurrent_calls
     }
 
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// How many calls may run at once.
     pub(crate) fn most(&self) -> usize {
         self.limits.concurrent_calls
@@ -46,6 +68,34 @@ impl Traffic {
     /// Whether work that can move to another instance had better do so (A8).
     pub(crate) fn is_moving(&self) -> bool {
         self.draining.load(Ordering::Relaxed) || self.running.load(Ordering::Relaxed) > self.limits.shed_above
+    }
+
+    /// Counts a round that holds a claim in the ledger.
+    pub(crate) fn claimed(self: &Arc<Self>) -> Claimed {
+        self.claimed.send_modify(|claimed| *claimed += 1);
+        Claimed(Arc::clone(self))
+    }
+
+    /// Lets the rest of a claimed round run although its client has hung up. It keeps a place among the calls, and has
+    /// [`Limits::finish_within`] to end.
+    pub(crate) fn finish(self: &Arc<Self>, work: OutcomeFuture) {
+        let Ok(runtime) = Handle::try_current() else {
+            return tracing::warn!("the runtime has ended, and a claimed round with it: it may run again");
+        };
+        let (permit, bound) = (self.admit(), self.limits.finish_within);
+        let finishing = async move {
+            if tokio::time::timeout(bound, work).await.is_err() {
+                tracing::error!(?bound, "a claimed round without a client did not end: it may run again");
+            }
+            drop(permit);
+        };
+        runtime.spawn(finishing.instrument(tracing::Span::current()));
+    }
+
+    /// Waits until no round holds a claim.
+    pub(crate) async fn finished(&self) {
+        // The sender is `self`, so there is no end to wait for but this.
+        let _ = self.claimed.subscribe().wait_for(|claimed| *claimed == 0).await;
     }
 
     pub(crate) fn drain(&self) {

@@ -234,6 +234,8 @@ impl Session<'_> {
         if tokio::time::timeout(GRACE, all_ended).await.is_err() {
             self.calls.running().drain().for_each(|(_, running)| running.task.abort());
         }
+        // Rounds that are to be recorded, whether or not somebody still reads (M6).
+        let _ = tokio::time::timeout(GRACE, self.endpoint.finished()).await;
     }
 }
 

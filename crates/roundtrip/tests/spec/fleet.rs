@@ -12,7 +12,7 @@ use crate::support::Call;
 
 /// A codec that takes its time, and can be out of order.
 #[derive(Debug)]
-struct Slow(Arc<AtomicBool>);
+pub(crate) struct Slow(pub(crate) Arc<AtomicBool>);
 
 impl Slow {
     async fn pass(&self, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {

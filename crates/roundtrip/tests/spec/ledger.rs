@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 
 use crate::support::message;
 
+mod hang_ups;
 mod repeats;
 mod stores;
 

@@ -1,10 +1,16 @@
 //! Subscriptions, progress and logging (patterns, "Subscriptions", "Progress"; utilities, "Logging").
 
+use std::sync::Arc;
+
+use roundtrip::seal::Sealer;
+use roundtrip::server::Peer;
 use roundtrip::wire::LoggingLevel;
-use roundtrip::{Catalog, Log, Progress, Prompt, Resource, Server, Tool};
+use roundtrip::{Ask, Catalog, Log, Progress, Prompt, Resource, Server, Tool, ToolError};
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Running, headers, message, meta};
+use crate::asking::yes;
+use crate::fleet::Slow;
+use crate::support::{Call, Connection, Running, headers, message, messages_of, meta};
 
 async fn nothing() -> &'static str {
     ""
@@ -95,7 +101,7 @@ async fn a_slow_listener_is_told_once() {
         panic!("a request")
     };
     let decoded = endpoint.decode(&request).expect("a request");
-    let mut call = endpoint.begin(request.id.clone(), &decoded, &roundtrip::server::Peer::default());
+    let mut call = endpoint.begin(request.id.clone(), &decoded, &Peer::default());
     assert!(matches!(call.event().await, roundtrip::server::Event::Notification(_)), "acknowledged");
     for number in 0..10_000 {
         catalog.add(Tool::new(format!("tool_{number}"), nothing)).expect("a tool");
@@ -178,4 +184,29 @@ async fn logs_are_sent_at_the_level_asked_for() {
     }
     let capabilities = running.call("server/discover", json!({})).await.result()["capabilities"].clone();
     assert_eq!(capabilities["logging"], json!({}), "a handler that logs declares it");
+}
+
+/// N2: progress and logs of a later round are sent although its state is opened by a codec that has to be waited for.
+#[tokio::test]
+async fn progress_is_sent_in_rounds_whose_state_is_opened_slowly() {
+    async fn work(ask: Ask, progress: Progress, log: Log) -> Result<&'static str, ToolError> {
+        ask.confirm("sure", "Sure?").await?;
+        progress.report(1.0);
+        log.send(LoggingLevel::Error, json!("halfway"));
+        Ok("done")
+    }
+    let server = Server::new("s", "1")
+        .seal(Sealer::with_codec(Slow(Arc::default())))
+        .tool(Tool::new("work", work))
+        .around(|_, next| next.run());
+    let endpoint = server.build().expect("a server");
+    let call = Call::tool("work");
+    let first = call.begin(&endpoint).await;
+    let mut request = call.request(first.state(), Some(yes("sure")));
+    request["params"]["_meta"]["progressToken"] = json!("t");
+    request["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("info");
+    let messages = messages_of(&endpoint, &Peer::default(), &request).await;
+    let methods: Vec<_> = messages.iter().filter_map(|message| message["method"].as_str()).collect();
+    assert_eq!(methods, ["notifications/progress", "notifications/message"], "{messages:?}");
+    assert_eq!(messages[2]["result"]["content"][0]["text"], "done");
 }

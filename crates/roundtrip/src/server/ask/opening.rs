@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use roundtrip_core::round::{Journal, read_responses};
 use roundtrip_core::seal::Claims;
@@ -14,6 +13,7 @@ use super::start::{BoundArguments, Start};
 use crate::server::call::{Peer, Principal};
 use crate::server::endpoint::Endpoint;
 use crate::server::in_flight::Source;
+use crate::server::outbox::Outbox;
 use crate::server::run::{Run, Work};
 
 /// What a state held.
@@ -21,6 +21,13 @@ pub(crate) type OpenedState = (Claims, Journal);
 
 /// A state on its way to be opened elsewhere.
 pub(crate) type Opening = Pin<Box<dyn Future<Output = Result<OpenedState, ErrorObject>> + Send>>;
+
+/// What a call has that was put off until its state was opened.
+pub(crate) struct PutOff {
+    opened: OpenedState,
+    /// Where its notifications go: the transport has had its other end from the start.
+    outbox: Arc<Outbox>,
+}
 
 /// When a call can begin.
 pub(crate) enum Begin {
@@ -30,7 +37,7 @@ pub(crate) enum Begin {
 }
 
 /// How one of the three methods is prepared.
-type Prepare<M> = fn(&Endpoint, &<M as Method>::Params<'_>, &Peer, Option<OpenedState>) -> (Run, Source);
+type Prepare<M> = fn(&Endpoint, &<M as Method>::Params<'_>, &Peer, Option<PutOff>) -> (Run, Source);
 
 impl Endpoint {
     pub(crate) fn start<'a>(
@@ -53,6 +60,7 @@ impl Endpoint {
             questions: &peer.questions,
             bound: None,
             opened: None,
+            outbox: None,
             flow: None,
         }
     }
@@ -62,15 +70,15 @@ impl Endpoint {
         &self,
         start: &mut Start<'_>,
         token: Option<&str>,
-        opened: Option<OpenedState>,
+        put_off: Option<PutOff>,
     ) -> Result<Begin, ErrorObject> {
         start.responses = start.responses.filter(|raw| raw.get() != "null");
         if let Some(raw) = start.responses {
             start.answers = read_responses(raw)?;
         }
         let Some(token) = token else { return Ok(Begin::Now) };
-        if let Some(opened) = opened {
-            start.opened = Some(opened);
+        if let Some(PutOff { opened, outbox }) = put_off {
+            (start.opened, start.outbox) = (Some(opened), Some(outbox));
             return Ok(Begin::Now);
         }
         let (flows, binding) = (&self.inner().flows, start.binding()?);
@@ -80,14 +88,7 @@ impl Endpoint {
             return Ok(Begin::Now);
         }
         let (flows, token) = (Arc::clone(flows), token.to_owned());
-        let mut opening: Opening = Box::pin(async move { flows.open(&token, &binding).await });
-        match opening.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(opened) => {
-                start.opened = Some(opened?);
-                Ok(Begin::Now)
-            }
-            Poll::Pending => Ok(Begin::Later(opening)),
-        }
+        Ok(Begin::Later(Box::pin(async move { flows.open(&token, &binding).await })))
     }
 
     /// Prepares a call once its state has been opened. Meanwhile the request is kept as text.
@@ -100,16 +101,18 @@ impl Endpoint {
     ) -> (Run, Source) {
         let (endpoint, peer) = (self.clone(), peer.clone());
         let text = to_raw_value(params);
+        let outbox = Arc::new(Outbox::new(peer.listens));
+        let source = Source::from(Some(Arc::clone(&outbox)));
         let beginning = async move {
             let begun = async {
                 let opened = opening.await?;
                 let text = text.map_err(|error| ErrorObject::internal(error.to_string()))?;
                 let params = decode_params::<M::Params<'_>>(Some(&text))?;
-                // Notifications before the result are not sent on this path: their place is taken already.
-                Ok::<_, ErrorObject>(Box::new(prepare(&endpoint, &params, &peer, Some(opened)).0))
+                let put_off = PutOff { opened, outbox };
+                Ok::<_, ErrorObject>(Box::new(prepare(&endpoint, &params, &peer, Some(put_off)).0))
             };
             begun.await.unwrap_or_else(|error| Box::new(Work::from(error).into()))
         };
-        (Work::Later(Box::pin(beginning)).into(), Source::None)
+        (Work::Later(Box::pin(beginning)).into(), source)
     }
 }

@@ -1,6 +1,10 @@
 //! A call that the ledger has to know of: claimed before its handler is polled, recorded before its reply is sent.
 
 use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use roundtrip_core::error::BUSY;
@@ -10,10 +14,11 @@ use roundtrip_core::wire::ErrorObject;
 use super::key::{self, IDEMPOTENCY_KEY, RoundKey};
 use super::recorded::Recorded;
 use super::{Book, Claim, Held};
-use crate::server::ask::now;
+use crate::server::ask::{Table, now};
 use crate::server::call::Call;
-use crate::server::hook::Outcome;
+use crate::server::hook::{Outcome, OutcomeFuture};
 use crate::server::run::{Run, Work};
+use crate::server::traffic::Traffic;
 
 /// A server's ledger, and how long it remembers callers' keys.
 #[derive(Debug, Clone)]
@@ -22,11 +27,14 @@ pub(crate) struct Keep {
     pub(crate) keys_for: Duration,
 }
 
-/// What has to be done around a call.
+/// Wraps a run: claims the round in the ledger before the first poll, records the reply before it is sent.
 pub(crate) struct Duty {
     book: Book,
     key: RoundKey,
     repeatable: Repeatable,
+    /// Set once the reply is on its way to the ledger.
+    recording: Arc<AtomicBool>,
+    traffic: Arc<Traffic>,
 }
 
 /// How long a round can be repeated.
@@ -65,12 +73,16 @@ impl Duty {
             (None, Some(own)) => (RoundKey::of_caller(&own, start)?, Repeatable::For(keep.keys_for)),
             (None, None) => return Ok(None),
         };
-        Ok(Some(Self { book: keep.book.clone(), key, repeatable }))
+        let (recording, traffic) = (Arc::default(), Arc::clone(&start.flows.traffic));
+        Ok(Some(Self { book: keep.book.clone(), key, repeatable, recording, traffic }))
     }
 
     /// Puts the claim before a run and the record behind it.
     pub(crate) fn around(self, run: Run) -> Run {
-        Work::Other(Box::pin(self.fulfil(run))).into()
+        let (recording, traffic) = (Arc::clone(&self.recording), Arc::clone(&self.traffic));
+        let table = run.table().map(Arc::clone);
+        let work: OutcomeFuture = Box::pin(self.fulfil(run));
+        Work::Other(Box::pin(RecordedRun { work: Some(work), table, recording, traffic })).into()
     }
 
     async fn fulfil(self, run: Run) -> Outcome {
@@ -97,9 +109,11 @@ impl Duty {
                 return Err(ErrorObject::new(BUSY, "the server is busy: try again later"));
             }
         };
+        let _claimed = self.traffic.claimed();
         // Moved here to be dropped first: the handler is gone before somebody else may run it.
         let mut run = run;
         let outcome = poll_fn(|cx| run.poll(cx)).await;
+        self.recording.store(true, Ordering::Relaxed);
         self.record(held, outcome).await
     }
 
@@ -119,5 +133,37 @@ impl Duty {
             tracing::error!(error = &error as &dyn std::error::Error, "a reply could not be recorded");
         }
         recorded.into_outcome()
+    }
+}
+
+/// A run under a claim. Dropped before its end, because the client hung up, it goes on by itself if its handler has begun a
+/// step or its reply is being recorded: to drop it then would let the round run again, and its effects with it (M6).
+struct RecordedRun {
+    /// None once it has ended.
+    work: Option<OutcomeFuture>,
+    table: Option<Arc<Table>>,
+    recording: Arc<AtomicBool>,
+    traffic: Arc<Traffic>,
+}
+
+impl Future for RecordedRun {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let Some(work) = &mut self.work else { return Poll::Pending };
+        let outcome = ready!(work.as_mut().poll(cx));
+        self.work = None;
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for RecordedRun {
+    fn drop(&mut self) {
+        let stepped = self.table.as_ref().is_some_and(|table| table.has_stepped());
+        if let Some(work) = self.work.take()
+            && (stepped || self.recording.load(Ordering::Relaxed))
+        {
+            self.traffic.finish(work);
+        }
     }
 }

@@ -13,9 +13,12 @@
 //!   ([`answer_within`](super::Server::answer_within)). On later rounds the token counts, and the key is not looked up.
 //! - Duplicates that arrive while the first one runs wait for its reply, and share it.
 //! - Recorded are results, questions, tool errors, and errors such as a refusal by the user. Not recorded, so that the
-//!   client can try again: panics and internal errors, a missing client capability, a busy server, and a call whose
-//!   connection broke before it came to an end. Whatever such a run did before it failed may be done again: that is what
+//!   client can try again: panics and internal errors, a missing client capability and a busy server. Whatever such a run
+//!   did before it failed may be done again: that is what
 //!   [`Step::idempotency_key`](super::OnceStep::idempotency_key) is for.
+//! - A client that hangs up cancels its round as long as the handler has begun no step of [`once`](super::Ask::once). From the
+//!   first step on, and while the reply is being recorded, the round goes on without the client and is recorded
+//!   ([`Limits::finish_within`](super::Limits::finish_within) bounds it).
 //!
 //! Hooks run around all this, for repeats too. A call that a hook refuses, or whose parameters do not fit, claims nothing:
 //! its token or key is good for another try.
