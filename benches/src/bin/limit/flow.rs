@@ -9,10 +9,13 @@ use std::{
 };
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use chacha20poly1305::{AeadInOut, KeyInit, Tag, XChaCha20Poly1305, XNonce};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
+use xaes_256_gcm::{
+    Nonce, Tag, Xaes256Gcm,
+    aead::{AeadInOut, KeyInit},
+};
 
 use crate::{
     message::{Params, Refusal, Text, write_string},
@@ -33,7 +36,7 @@ const BAD_STATE: Refusal = Refusal::new(200, -32602, "invalid or expired request
 
 /// What seals and opens the states of this process.
 pub(crate) struct Flows {
-    cipher: XChaCha20Poly1305,
+    cipher: Xaes256Gcm,
 }
 
 #[derive(Deserialize)]
@@ -69,7 +72,7 @@ impl Flows {
     pub(crate) fn new() -> Result<Self, getrandom::Error> {
         let mut key = [0; 32];
         getrandom::fill(&mut key)?;
-        Ok(Self { cipher: XChaCha20Poly1305::new(&key.into()) })
+        Ok(Self { cipher: Xaes256Gcm::new(&key.into()) })
     }
 
     /// Asks one question a round, as often as the arguments say, and then says what was answered last.
@@ -152,7 +155,7 @@ impl Flows {
         state[..NONCE].copy_from_slice(&nonce);
         state[NONCE..NONCE + EXPIRY].copy_from_slice(&(now + GOOD_FOR.as_secs()).to_le_bytes());
         let plain = &mut state[NONCE..];
-        let tag = self.cipher.encrypt_inout_detached(&XNonce::from(nonce), &[], plain.into());
+        let tag = self.cipher.encrypt_inout_detached(&Nonce::from(nonce), &[], plain.into());
         state.extend_from_slice(&tag.map_err(|_| FAILED)?);
         let start = out.len();
         out.resize(start + state.len().div_ceil(3) * 4, 0);
@@ -167,7 +170,7 @@ impl Flows {
         let (nonce, rest) = state.split_first_chunk_mut::<NONCE>().ok_or(BAD_STATE)?;
         let (sealed, tag) = rest.split_last_chunk_mut::<TAG>().ok_or(BAD_STATE)?;
         self.cipher
-            .decrypt_inout_detached(&XNonce::from(*nonce), &[], (&mut *sealed).into(), &Tag::from(*tag))
+            .decrypt_inout_detached(&Nonce::from(*nonce), &[], (&mut *sealed).into(), &Tag::from(*tag))
             .map_err(|_| BAD_STATE)?;
         let (expiry, rest) = sealed.split_first_chunk::<EXPIRY>().ok_or(BAD_STATE)?;
         if u64::from_le_bytes(*expiry) < now || !rest.starts_with(&digest) {

@@ -6,12 +6,12 @@ use base64::Engine;
 use base64::engine::general_purpose::{
     GeneralPurpose, STANDARD_PAD_INDIFFERENT, URL_SAFE_NO_PAD, URL_SAFE_PAD_INDIFFERENT,
 };
-use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
 use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use super::digest::hex;
+use super::suite::Ciphers;
 
 /// Separates what we derive from a secret from what others may derive from it.
 const SALT: &[u8] = b"roundtrip/seal/1";
@@ -64,21 +64,15 @@ impl Key {
     }
 
     /// What is derived from the secret, which is not needed any more after that.
-    #[expect(clippy::expect_used, reason = "hkdf fails only when asked for more than 8,160 bytes")]
-    pub(super) fn derive(&self) -> (KeyId, Box<XChaCha20Poly1305>) {
-        let hkdf = Hkdf::<Sha256>::new(Some(SALT), &self.0);
-        let mut id = [0; KeyId::LEN];
-        let mut cipher = Zeroizing::new([0; 32]);
-        hkdf.expand(b"key id", &mut id).expect("a short output");
-        hkdf.expand(b"xchacha20poly1305", &mut *cipher).expect("a short output");
-        // Boxed, so that moving it about leaves no copies that nobody wipes.
-        (KeyId(id), Box::new(XChaCha20Poly1305::new((&*cipher).into())))
+    pub(super) fn derive(&self) -> (KeyId, Ciphers) {
+        let secret = Hkdf::<Sha256>::new(Some(SALT), &self.0);
+        (KeyId::derive(&secret), Ciphers::derive(&secret))
     }
 }
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key({})", self.derive().0)
+        write!(f, "Key({})", KeyId::derive(&Hkdf::new(Some(SALT), &self.0)))
     }
 }
 
@@ -101,6 +95,13 @@ pub struct KeyId(pub(super) [u8; Self::LEN]);
 impl KeyId {
     /// How many bytes an id has.
     pub const LEN: usize = 4;
+
+    #[expect(clippy::expect_used, reason = "hkdf fails only when asked for more than 8,160 bytes")]
+    fn derive(secret: &Hkdf<Sha256>) -> Self {
+        let mut id = [0; Self::LEN];
+        secret.expand(b"key id", &mut id).expect("a short output");
+        Self(id)
+    }
 
     /// Its bytes.
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {

@@ -3,18 +3,23 @@
 use std::fmt;
 use std::sync::Arc;
 
-use chacha20poly1305::XChaCha20Poly1305;
-
-use super::{Key, KeyError, KeyId};
+use super::suite::Ciphers;
+use super::{Key, KeyError, KeyId, Suite};
 
 /// The keys of a service. The first seals; every one opens.
 ///
 /// To change keys without losing a flow, deploy three times and let a flow's lifetime pass in between: the new key
 /// last (all instances open it), the new key first (all seal with it), the old key gone.
 ///
+/// Tokens are sealed with the [`Suite`] that is quickest on this processor, and every instance opens all suites: a fleet may
+/// mix processors.
+///
 /// A clone shares the keys, which are wiped from memory with the last one.
 #[derive(Clone)]
-pub struct Keyring(Arc<Slots>);
+pub struct Keyring {
+    slots: Arc<Slots>,
+    suite: Suite,
+}
 
 struct Slots {
     first: Slot,
@@ -23,7 +28,7 @@ struct Slots {
 
 pub(super) struct Slot {
     pub(super) id: KeyId,
-    pub(super) cipher: Box<XChaCha20Poly1305>,
+    pub(super) ciphers: Ciphers,
 }
 
 impl Keyring {
@@ -34,15 +39,23 @@ impl Keyring {
     pub fn new(keys: impl IntoIterator<Item = Key>) -> Result<Self, KeyringError> {
         let mut slots: Vec<Slot> = Vec::new();
         for key in keys {
-            let (id, cipher) = key.derive();
+            let (id, ciphers) = key.derive();
             if let Some(first) = slots.iter().position(|slot| slot.id == id) {
                 return Err(KeyringError::Duplicate { first: first + 1, second: slots.len() + 1 });
             }
-            slots.push(Slot { id, cipher });
+            slots.push(Slot { id, ciphers });
         }
         let mut slots = slots.into_iter();
         let first = slots.next().ok_or(KeyringError::Empty)?;
-        Ok(Self(Arc::new(Slots { first, rest: slots.collect() })))
+        let slots = Arc::new(Slots { first, rest: slots.collect() });
+        Ok(Self { slots, suite: Suite::fastest() })
+    }
+
+    /// Seals with a suite of your choice. Opening needs none: a token names its own.
+    #[must_use]
+    pub fn suite(mut self, suite: Suite) -> Self {
+        self.suite = suite;
+        self
     }
 
     /// Reads keys as variables and files have them: one to a line or separated by commas, each in base64 or in
@@ -63,21 +76,21 @@ impl Keyring {
 
     /// The names of the keys, the one that seals first.
     pub fn key_ids(&self) -> impl Iterator<Item = KeyId> {
-        self.slots().map(|slot| slot.id)
+        self.all().map(|slot| slot.id)
     }
 
-    /// The key that seals.
-    pub(super) fn sealing(&self) -> &Slot {
-        &self.0.first
+    /// The key that seals, and the suite it seals with.
+    pub(super) fn sealing(&self) -> (&Slot, Suite) {
+        (&self.slots.first, self.suite)
     }
 
     /// The key of that name.
     pub(super) fn find(&self, id: KeyId) -> Option<&Slot> {
-        self.slots().find(|slot| slot.id == id)
+        self.all().find(|slot| slot.id == id)
     }
 
-    fn slots(&self) -> impl Iterator<Item = &Slot> {
-        std::iter::once(&self.0.first).chain(&self.0.rest)
+    fn all(&self) -> impl Iterator<Item = &Slot> {
+        std::iter::once(&self.slots.first).chain(&self.slots.rest)
     }
 }
 

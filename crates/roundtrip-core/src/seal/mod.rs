@@ -35,7 +35,7 @@
 //!
 //! | part | bytes | |
 //! |---|---|---|
-//! | version | 1 | authenticated |
+//! | version | 1 | authenticated; names the [`Suite`], or a codec |
 //! | key id | 4 | authenticated; says which key of the ring opens it |
 //! | nonce | 24 | random, so that a fleet may share a key without counting |
 //! | claims, payload | 94 or more | encrypted and authenticated |
@@ -56,6 +56,7 @@ mod keyring;
 mod limits;
 mod rejected;
 mod sealer;
+mod suite;
 mod timestamp;
 mod token;
 
@@ -69,5 +70,6 @@ pub use keyring::{Keyring, KeyringError};
 pub use limits::{CLOCK_SKEW, DEFAULT_TTL, Limits};
 pub use rejected::{Reason, Rejected, SealError};
 pub use sealer::Sealer;
+pub use suite::Suite;
 pub use timestamp::Timestamp;
 pub use token::Opened;

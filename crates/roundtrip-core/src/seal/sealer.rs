@@ -96,7 +96,8 @@ impl Sealer {
             By::Keyring(keyring) => return keyring.open(token, expected, now, &self.limits),
             By::Codec(codec) => codec,
         };
-        let bytes = decode(token, BY_CODEC, &self.limits)?;
+        let by_codec = |version| (version == BY_CODEC).then_some(());
+        let (bytes, ()) = decode(token, &self.limits, by_codec)?;
         let sealed = bytes.get(1..).unwrap_or_default();
         let plain = codec.open(sealed, ASSOCIATED).await.map_err(Rejected::by_codec)?;
         Ok(admit(plain, 0, expected, now, &self.limits)?)

@@ -3,17 +3,13 @@
 use std::fmt;
 
 use base64_simd::URL_SAFE_NO_PAD;
-use chacha20poly1305::{AeadInOut, Tag, XNonce};
 
-use super::{Binding, Claims, KeyId, Keyring, Limits, Reason, Rejected, SealError, Timestamp, claims};
+use super::suite::{NONCE_LEN, TAG_LEN};
+use super::{Binding, Claims, KeyId, Keyring, Limits, Reason, Rejected, SealError, Suite, Timestamp, claims};
 
-/// The first byte of a token that a key ring sealed.
-pub(super) const BY_KEYRING: u8 = 1;
-/// The first byte of a token that a codec sealed.
+/// The first byte of a token that a codec sealed. Those of a key ring name their suite.
 pub(super) const BY_CODEC: u8 = 2;
 
-const NONCE_LEN: usize = 24;
-const TAG_LEN: usize = 16;
 /// Version and key id: readable, and authenticated.
 const PREFIX_LEN: usize = 1 + KeyId::LEN;
 
@@ -48,10 +44,10 @@ impl Keyring {
         nonce: [u8; 24],
         limits: &Limits,
     ) -> Result<String, SealError> {
-        let key = self.sealing();
+        let (key, suite) = self.sealing();
         let room = PREFIX_LEN + NONCE_LEN + claims::MAX_LEN + payload.len() + TAG_LEN;
         let mut bytes = Vec::with_capacity(room);
-        bytes.push(BY_KEYRING);
+        bytes.push(suite.version());
         bytes.extend_from_slice(key.id.as_bytes());
         bytes.extend_from_slice(&nonce);
         claims.encode(&mut bytes);
@@ -60,11 +56,8 @@ impl Keyring {
 
         let (prefix, rest) = bytes.split_at_mut(PREFIX_LEN);
         let (_, plain) = rest.split_at_mut(NONCE_LEN);
-        let tag = key
-            .cipher
-            .encrypt_inout_detached(&XNonce::from(nonce), prefix, plain.into())
-            // The cipher's own limit is 256 GiB.
-            .map_err(|_| SealError::TooLarge { size, limit: limits.max_token })?;
+        let tag = key.ciphers.encrypt(suite, nonce, prefix, plain);
+        let tag = tag.ok_or(SealError::TooLarge { size, limit: limits.max_token })?;
         bytes.extend_from_slice(&tag);
         Ok(URL_SAFE_NO_PAD.encode_to_string(bytes))
     }
@@ -80,7 +73,7 @@ impl Keyring {
         now: Timestamp,
         limits: &Limits,
     ) -> Result<Opened, Rejected> {
-        let mut bytes = decode(token, BY_KEYRING, limits)?;
+        let (mut bytes, suite) = decode(token, limits, Suite::of_version)?;
         let (prefix, rest) = bytes.split_first_chunk_mut::<PREFIX_LEN>().ok_or(Reason::Malformed)?;
         let (nonce, rest) = rest.split_first_chunk_mut::<NONCE_LEN>().ok_or(Reason::Malformed)?;
         let (sealed, tag) = rest.split_last_chunk_mut::<TAG_LEN>().ok_or(Reason::Malformed)?;
@@ -88,9 +81,8 @@ impl Keyring {
         let [_, id @ ..] = *prefix;
         let id = KeyId(id);
         let key = self.find(id).ok_or_else(|| Rejected::by_key(Reason::UnknownKey, id))?;
-        key.cipher
-            .decrypt_inout_detached(&XNonce::from(*nonce), prefix, sealed.into(), &Tag::from(*tag))
-            .map_err(|_| Rejected::by_key(Reason::Forged, id))?;
+        let opened = key.ciphers.decrypt(suite, *nonce, prefix, sealed, *tag);
+        opened.ok_or_else(|| Rejected::by_key(Reason::Forged, id))?;
 
         let end = bytes.len() - TAG_LEN;
         bytes.truncate(end);
@@ -99,18 +91,20 @@ impl Keyring {
     }
 }
 
-/// The bytes of a token that has the size, the spelling and the version that tokens have.
-pub(super) fn decode(token: &str, version: u8, limits: &Limits) -> Result<Vec<u8>, Reason> {
+/// Decodes a token that has the size, the spelling and a version that tokens have. `known` says what a version stands for.
+pub(super) fn decode<V>(
+    token: &str,
+    limits: &Limits,
+    known: impl FnOnce(u8) -> Option<V>,
+) -> Result<(Vec<u8>, V), Reason> {
     if token.len() > limits.max_token {
         return Err(Reason::TooLarge);
     }
     // This variant refuses blanks, padding, the other alphabet and left-over bits: one spelling only.
     let bytes = URL_SAFE_NO_PAD.decode_to_vec(token).map_err(|_| Reason::Malformed)?;
-    match bytes.first() {
-        Some(found) if *found == version => Ok(bytes),
-        Some(found) => Err(Reason::Format(*found)),
-        None => Err(Reason::Malformed),
-    }
+    let version = *bytes.first().ok_or(Reason::Malformed)?;
+    let known = known(version).ok_or(Reason::Format(version))?;
+    Ok((bytes, known))
 }
 
 /// Reads opened bytes from `start` on, and believes them only if the claims are good for this call, now.
@@ -146,8 +140,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<Vec<u8>> {
-        match decode(text, BY_KEYRING, &Limits::default()) {
-            Ok(bytes) => Some(bytes),
+        match decode(text, &Limits::default(), Suite::of_version) {
+            Ok((bytes, _)) => Some(bytes),
             // Spelled well, whatever it holds.
             Err(Reason::Format(_)) => REFERENCE.decode(text).ok(),
             Err(_) => None,
@@ -158,7 +152,8 @@ mod tests {
     #[test]
     fn every_character_in_every_place_is_read_as_the_reference_reads_it() {
         for length in [1_u8, 2, 3, 94, 95, 96] {
-            let bytes: Vec<u8> = (0..length).map(|at| at.wrapping_mul(151) ^ BY_KEYRING).collect();
+            let bytes: Vec<u8> =
+                (0..length).map(|at| at.wrapping_mul(151) ^ Suite::Xaes256Gcm.version()).collect();
             let text = REFERENCE.encode(&bytes);
             assert_eq!(text, URL_SAFE_NO_PAD.encode_to_string(&bytes));
             for place in 0..text.len() {

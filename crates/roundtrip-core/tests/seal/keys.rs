@@ -119,6 +119,7 @@ fn debug_shows_no_secret() {
 fn ciphers_wipe_themselves() {
     fn wipes<T: zeroize::ZeroizeOnDrop>() {}
     wipes::<chacha20poly1305::XChaCha20Poly1305>();
+    wipes::<xaes_256_gcm::Xaes256Gcm>();
     wipes::<zeroize::Zeroizing<Vec<u8>>>();
 }
 

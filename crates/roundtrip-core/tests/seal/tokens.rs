@@ -8,18 +8,44 @@ use serde_json::json;
 
 use crate::{at, call, claims, open, parts, ring, seal};
 
-/// S12: a token is the same in every release that speaks this format, or a rolling upgrade would lose flows. This
-/// one agrees with a computation that shares no code with ours.
+/// S12: a token of either suite is the same in every release that speaks this format, or a rolling upgrade would lose flows.
+/// These agree with a computation that shares no code with ours. Both open on every instance, whatever it seals with itself.
 #[test]
 fn a_token_of_an_earlier_release_opens() {
-    let token = concat!(
-        "AeiXoZwDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwPn4iBJIq6vMiV2wyCfg9VbSc0Ii_pV6Bufp5fvPpd5",
-        "vO9GblcjjhGoGz5_tWBmRXyboieR2tLZ9SIaz3Rv9Yi_Q112TZ8PqmXot-S2930Xx8d5qikffNrkUJ2R",
-        "pOhmXKeakd9INXgXEHCetXkS5lTBSDNXubJwaHhp8sQVWT-3GlTXVUzc"
-    );
-    assert_eq!(seal(&ring([1]), &claims(), b"journal"), token);
-    let opened = open(&ring([1]), token).unwrap();
-    assert_eq!((opened.claims, opened.payload.as_slice()), (claims(), b"journal".as_slice()));
+    let tokens = [
+        (
+            Suite::XChaCha20Poly1305,
+            concat!(
+                "AeiXoZwDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwPn4iBJIq6vMiV2wyCfg9VbSc0Ii_pV6Bufp5fvPpd5",
+                "vO9GblcjjhGoGz5_tWBmRXyboieR2tLZ9SIaz3Rv9Yi_Q112TZ8PqmXot-S2930Xx8d5qikffNrkUJ2R",
+                "pOhmXKeakd9INXgXEHCetXkS5lTBSDNXubJwaHhp8sQVWT-3GlTXVUzc"
+            ),
+        ),
+        (
+            Suite::Xaes256Gcm,
+            concat!(
+                "A-iXoZwDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwN7woEQxlkx_GziJ3ftnOc29yNuy_s6o9_1-IJwe3xR",
+                "ilKDT4HMThHkXTqVcJ-xkTWFx3en2jgmj_q0yWjH4NZ9uOXDEY7mOZxoQ_mLfzeBw75WNpQxNft6qohP",
+                "5COrD77nNqvJFP2jQFHDLyIUUhoEUScoZniXY5QaCXvI_Jcud3w0snuA"
+            ),
+        ),
+    ];
+    for (suite, token) in tokens {
+        assert_eq!(seal(&ring([1]).suite(suite), &claims(), b"journal"), token, "{suite:?}");
+        for own in [Suite::XChaCha20Poly1305, Suite::Xaes256Gcm] {
+            let opened = open(&ring([2, 1]).suite(own), token).unwrap();
+            assert_eq!((opened.claims, opened.payload.as_slice()), (claims(), b"journal".as_slice()));
+        }
+    }
+}
+
+/// S3: a token whose version names the other suite is refused, as is any other change.
+#[test]
+fn a_token_does_not_open_under_another_suite() {
+    let token = seal(&ring([1]).suite(Suite::XChaCha20Poly1305), &claims(), b"journal");
+    let other = token.replacen("Ae", "A-", 1);
+    assert_ne!(token, other);
+    assert_eq!(open(&ring([1]), &other).map(drop), Err(Reason::Forged));
 }
 
 /// S3: any change to a token, in any byte, is refused.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use roundtrip_core::seal::{self, Key, KeyringError, Sealer};
+use roundtrip_core::seal::{self, Key, KeyringError, Sealer, Suite};
 
 /// The keys that seal the state of flows. The first one seals, every one opens: so keys are rotated by adding the new
 /// one at the end, then moving it to the front, then removing the old one, each on all instances before the next.
@@ -73,6 +73,12 @@ impl Keyring {
             Ok(text) => Self::parse(&text, &place),
             Err(error) => Err(KeysError::Unreadable { path: place, error }),
         }
+    }
+
+    /// Seals with a cipher suite of your choice, in place of the one that is quickest on this processor. Every suite opens.
+    #[must_use]
+    pub fn suite(self, suite: Suite) -> Self {
+        Self(self.0.suite(suite))
     }
 
     fn parse(text: &str, place: &str) -> Result<Self, KeysError> {
