@@ -1,4 +1,12 @@
-//! Lines from chunks, without a copy for those that arrive whole.
+//! Lines from chunks, without a copy for those that arrive whole, and messages as lines.
+
+use roundtrip_core::wire::one_line;
+
+/// Ends the line of the message that begins at `start`. Whatever the message was made of, it takes one line (I1).
+pub(crate) fn end_line(out: &mut Vec<u8>, start: usize) {
+    one_line(&mut out[start..]);
+    out.push(b'\n');
+}
 
 /// Splits a byte stream into lines, dropping those that grow past a cap.
 #[derive(Debug)]

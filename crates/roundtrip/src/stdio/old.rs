@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use roundtrip_core::wire::{Notification, Request, RequestId};
 
+use super::lines::end_line;
 use super::outgoing::Outgoing;
 use super::serve::{Calls, Session};
 pub(super) use crate::legacy::server::Pipe;
@@ -17,14 +18,12 @@ impl Session<'_> {
         let sink: Arc<dyn Sink> = Arc::new(lines);
         match self.old.request(request, self.peer, &sink) {
             Handled::Now(answer) => {
-                answers.extend_from_slice(&answer);
-                answers.push(b'\n');
+                answers.extend_from_slice(&line(answer));
             }
             Handled::Call(call) => {
                 let own = id.clone();
                 let run = async move {
-                    let mut line = call.await;
-                    line.push(b'\n');
+                    let line = line(call.await);
                     calls.end(&own, &outgoing, &line);
                 };
                 self.spawn(id, false, run, answers);
@@ -41,6 +40,12 @@ impl Session<'_> {
     }
 }
 
+/// A message as a line.
+fn line(mut message: Vec<u8>) -> Vec<u8> {
+    end_line(&mut message, 0);
+    message
+}
+
 fn push(outgoing: &Outgoing, line: &[u8], weight: Weight) {
     match weight {
         Weight::Hint => outgoing.push_hint(line),
@@ -52,9 +57,8 @@ fn push(outgoing: &Outgoing, line: &[u8], weight: Weight) {
 struct Lines(Arc<Outgoing>);
 
 impl Sink for Lines {
-    fn send(&self, mut message: Vec<u8>, weight: Weight) {
-        message.push(b'\n');
-        push(&self.0, &message, weight);
+    fn send(&self, message: Vec<u8>, weight: Weight) {
+        push(&self.0, &line(message), weight);
     }
 }
 
@@ -66,11 +70,11 @@ struct CallLines {
 }
 
 impl Sink for CallLines {
-    fn send(&self, mut message: Vec<u8>, weight: Weight) {
-        message.push(b'\n');
+    fn send(&self, message: Vec<u8>, weight: Weight) {
+        let line = line(message);
         let running = self.calls.running();
         if weight == Weight::TakeBack || running.contains_key(&self.id) {
-            push(&self.outgoing, &message, weight);
+            push(&self.outgoing, &line, weight);
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::lines::{Line, Lines};
+use super::lines::{Line, Lines, end_line};
 use super::old::Pipe;
 use super::outgoing::Outgoing;
 use super::{MAX_LINE, pipe};
@@ -274,6 +274,7 @@ async fn run(
 
 /// Writes an event as a line; true if it was the last.
 fn write(endpoint: &Endpoint, call: &InFlight, event: Event, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
     let last = match event {
         Event::Notification(message) => {
             out.extend_from_slice(&message);
@@ -284,11 +285,12 @@ fn write(endpoint: &Endpoint, call: &InFlight, event: Event, out: &mut Vec<u8>) 
             true
         }
     };
-    out.push(b'\n');
+    end_line(out, start);
     last
 }
 
 pub(super) fn refuse(answers: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) {
+    let start = answers.len();
     encode_error(answers, id, error);
-    answers.push(b'\n');
+    end_line(answers, start);
 }

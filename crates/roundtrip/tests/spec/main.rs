@@ -8,6 +8,7 @@ mod asking;
 mod elicitation;
 mod eras;
 mod fleet;
+mod framing;
 mod http;
 mod ledger;
 mod lists;

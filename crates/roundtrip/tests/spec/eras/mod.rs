@@ -2,7 +2,7 @@
 
 mod asking;
 mod http;
-mod peers;
+pub(crate) mod peers;
 mod sessions;
 mod stdio;
 mod tools;

@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use roundtrip_core::wire::one_line;
+
 use super::super::sink::{Sink, Weight};
 
 /// How many hints are kept for a client that does not read them. Questions and answers are kept whatever their number,
@@ -140,7 +142,9 @@ impl Stream {
         for event in state.events.iter().filter(|event| event.number > reader.seen) {
             // Writing into memory does not fail.
             let _ = write!(out, "id: {}-{}\ndata: ", self.number, event.number);
+            let start = out.len();
             out.extend_from_slice(&event.message);
+            one_line(&mut out[start..]);
             out.extend_from_slice(b"\n\n");
         }
         reader.seen = reader.seen.max(state.last);
