@@ -33,10 +33,17 @@ impl Session<'_> {
 
     /// A notification of an old revision: what it sets going goes on for as long as the pipe is open.
     pub(super) fn old_notification(&self, notification: &Notification<'_>) {
-        let sink: Arc<dyn Sink> = Arc::new(Lines(Arc::clone(&self.outgoing)));
-        if let Some(changes) = self.old.notification(notification, &sink) {
-            self.calls.listen(Some(tokio::spawn(changes).abort_handle()));
-        }
+        let Some(changes) = self.old.notification(notification) else { return };
+        let outgoing = Arc::clone(&self.outgoing);
+        let telling = tokio::spawn(async move {
+            loop {
+                // Changes must not be left out: they are taken when somebody keeps up.
+                outgoing.calm().await;
+                let Some(change) = changes.next().await else { return };
+                outgoing.push(&line(change));
+            }
+        });
+        self.calls.listen(Some(telling.abort_handle()));
     }
 }
 
@@ -44,22 +51,6 @@ impl Session<'_> {
 fn line(mut message: Vec<u8>) -> Vec<u8> {
     end_line(&mut message, 0);
     message
-}
-
-fn push(outgoing: &Outgoing, line: &[u8], weight: Weight) {
-    match weight {
-        Weight::Hint => outgoing.push_hint(line),
-        _ => outgoing.push(line),
-    }
-}
-
-/// Everything on one pipe.
-struct Lines(Arc<Outgoing>);
-
-impl Sink for Lines {
-    fn send(&self, message: Vec<u8>, weight: Weight) {
-        push(&self.0, &line(message), weight);
-    }
 }
 
 /// The lines of one call, for as long as it has not been cancelled (I2).
@@ -73,8 +64,12 @@ impl Sink for CallLines {
     fn send(&self, message: Vec<u8>, weight: Weight) {
         let line = line(message);
         let running = self.calls.running();
-        if weight == Weight::TakeBack || running.contains_key(&self.id) {
-            push(&self.outgoing, &line, weight);
+        if weight != Weight::TakeBack && !running.contains_key(&self.id) {
+            return;
+        }
+        match weight {
+            Weight::Hint => self.outgoing.push_hint(&line),
+            _ => self.outgoing.push(&line),
         }
     }
 }

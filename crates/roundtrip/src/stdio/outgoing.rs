@@ -32,18 +32,22 @@ impl Outgoing {
 
     /// Adds whole lines.
     pub(crate) fn push(&self, lines: &[u8]) {
-        if lines.is_empty() {
-            return;
-        }
-        self.waiting().bytes.extend_from_slice(lines);
-        self.ready.notify_one();
+        self.push_below(usize::MAX, lines);
     }
 
     /// Adds a line that may be left out where the reader does not keep up.
     pub(crate) fn push_hint(&self, line: &[u8]) {
-        if self.waiting().bytes.len() < HIGH_WATER {
-            self.push(line);
+        self.push_below(HIGH_WATER, line);
+    }
+
+    fn push_below(&self, most: usize, lines: &[u8]) {
+        let mut waiting = self.waiting();
+        if lines.is_empty() || waiting.bytes.len() >= most {
+            return;
         }
+        waiting.bytes.extend_from_slice(lines);
+        drop(waiting);
+        self.ready.notify_one();
     }
 
     /// Nothing more will come.

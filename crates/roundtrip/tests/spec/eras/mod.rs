@@ -1,6 +1,7 @@
 //! Clients of the handshake eras: the same handlers, in the words of 2025-11-25 and before.
 
 mod asking;
+mod bounds;
 mod http;
 pub(crate) mod peers;
 mod sessions;
