@@ -20,6 +20,7 @@ mod robustness;
 mod seal;
 mod seps;
 mod server;
+mod slow_clients;
 mod stdio;
 mod support;
 mod tracing_spans;
