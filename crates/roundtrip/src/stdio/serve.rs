@@ -16,12 +16,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use super::calls::{Calls, Place, Running};
 use super::lines::{Line, Lines, end_line};
 use super::old::Pipe;
-use super::outgoing::Outgoing;
+use super::outgoing::{HIGH_WATER, Outgoing};
 use super::{MAX_LINE, pipe};
 use crate::server::{Endpoint, Event, InFlight, Peer, ServeError, Server};
 
 /// How long running calls get to finish once the input has ended.
 const GRACE: Duration = Duration::from_secs(1);
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
 
 impl Server {
     /// Serves standard input and output, until the input ends.
@@ -29,7 +31,7 @@ impl Server {
     /// Nothing else may write to standard output: log to standard error.
     ///
     /// # Errors
-    /// When the server was put together wrongly, or a stream breaks.
+    /// When the server was put together wrongly, a stream breaks, or nobody reads the output (see [`serve_lines`]).
     pub async fn serve_stdio(self) -> Result<(), ServeError> {
         let endpoint = self.build()?;
         Ok(serve_lines(&endpoint, &Peer::default(), pipe::stdin(), pipe::stdout()).await?)
@@ -39,37 +41,33 @@ impl Server {
 /// Serves one peer over a pair of byte streams, one message a line, until the input ends.
 ///
 /// # Errors
-/// When a stream breaks.
+/// When a stream breaks, or nobody reads the output: not a byte of it for 30 s, or for 2 s once the input has ended.
 pub async fn serve_lines(
     endpoint: &Endpoint,
     peer: &Peer,
-    mut input: impl AsyncRead + Unpin,
+    input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<()> {
     let session =
         Session { endpoint, peer, old: Pipe::new(endpoint), calls: Arc::default(), outgoing: Arc::default() };
-    let writing = {
+    let mut writing = {
         let outgoing = Arc::clone(&session.outgoing);
         tokio::spawn(async move { outgoing.write_to(output).await })
     };
-    let mut lines = Lines::new(MAX_LINE);
-    let mut buffer = vec![0; 64 * 1024];
-    let mut answers = Vec::new();
-    let ended = loop {
-        session.outgoing.calm().await;
-        if writing.is_finished() {
-            break Ok(());
-        }
-        match input.read(&mut buffer).await {
-            Ok(0) => break Ok(()),
-            Ok(size) => lines.feed(&buffer[..size], |line| session.line(line, &mut answers)),
-            Err(error) => break Err(error),
-        }
-        session.send(&mut answers);
+    let (ended, written) = tokio::select! {
+        biased;
+        // There is no sense in reading what cannot be answered.
+        written = &mut writing => (Ok(()), Some(written)),
+        ended = session.read(input) => (ended, None),
     };
+    session.outgoing.hurry();
     session.drain().await;
     session.outgoing.close();
-    match writing.await {
+    let written = match written {
+        Some(written) => written,
+        None => writing.await,
+    };
+    match written {
         // Whoever has hung up does not read on either.
         Ok(Err(error)) if ended.is_ok() && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Ok(written) => ended.and(written),
@@ -88,10 +86,43 @@ pub(super) struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// Takes lines until the input ends. Lines wait while their answers are not read; reading goes on as far as the buffer
+    /// goes, so that the end of the input is seen all the same.
+    async fn read(&self, mut input: impl AsyncRead + Unpin) -> io::Result<()> {
+        let mut lines = Lines::new(MAX_LINE);
+        let mut buffer = vec![0; CHUNK];
+        let (mut start, mut end, mut ended) = (0, 0, false);
+        let mut answers = Vec::new();
+        while !ended || start < end {
+            tokio::select! {
+                biased;
+                () = self.outgoing.calm(), if start < end => {
+                    start += lines.feed_while(&buffer[start..end], |line| {
+                        self.line(line, &mut answers);
+                        answers.len() < HIGH_WATER
+                    });
+                    self.send(&mut answers);
+                    if start == end {
+                        (start, end) = (0, 0);
+                    }
+                }
+                read = input.read(&mut buffer[end..]), if !ended && end < CHUNK => match read? {
+                    0 => {
+                        ended = true;
+                        self.outgoing.hurry();
+                    }
+                    size => end += size,
+                },
+            }
+        }
+        Ok(())
+    }
+
     /// Sends answers that are ready.
     pub(super) fn send(&self, answers: &mut Vec<u8>) {
         self.outgoing.push(answers);
         answers.clear();
+        answers.shrink_to(CHUNK);
     }
 
     /// Takes one line. Answers that are ready at once go to the end of `answers`.

@@ -1,6 +1,8 @@
 //! Servers as child processes: a real one, which is this test binary once more, and small scripts that misbehave.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use roundtrip::client::Sent;
 use roundtrip::{Change, Client, Error, Pending, Turn};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use crate::fixture::{server, text};
@@ -31,12 +34,27 @@ async fn serves_when_started_as_a_child() {
     }
 }
 
-fn real() -> Client {
+/// Not a test of its own: a server that takes its runtime down before it ends, as most programs do.
+#[test]
+fn serves_and_exits_when_started_as_a_child() {
+    if std::env::var_os(CHILD).is_some() {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let served = runtime.block_on(server().serve_stdio());
+        drop(runtime);
+        // The test harness would want to say something on the same output.
+        std::process::exit(if served.is_ok() { 0 } else { 9 });
+    }
+}
+
+/// This binary once more, as a server.
+fn child(part: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this binary"));
+    command.args(["--quiet", "--nocapture", "--exact", part]).env(CHILD, "1");
     command
-        .args(["--quiet", "--nocapture", "--exact", "stdio::serves_when_started_as_a_child"])
-        .env(CHILD, "1");
-    Client::stdio(command)
+}
+
+fn real() -> Client {
+    Client::stdio(child("stdio::serves_when_started_as_a_child"))
 }
 
 /// A file of this process, gone with it.
@@ -346,4 +364,26 @@ async fn a_call_stored_over_several_lines_is_gone_on_with_in_one() {
     let [request] = &lines[..] else { panic!("one request, not {lines:?}") };
     assert_eq!(request["params"]["arguments"], arguments);
     assert_eq!(request["params"]["_meta"]["com.example/m"], arguments);
+}
+
+/// I3: a server whose output is a socket that nobody reads, as under Node.js, ends when its input does.
+#[tokio::test]
+async fn a_server_whose_output_is_a_full_socket_ends() {
+    let (output, unread) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
+    let mut command = child("stdio::serves_and_exits_when_started_as_a_child");
+    command.stdin(Stdio::piped()).stdout(OwnedFd::from(output)).kill_on_drop(true);
+    let mut server = command.spawn().expect("a server");
+    let mut input = server.stdin.take().expect("its input");
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    for id in 0..1_000 {
+        let list = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": { "_meta": meta } });
+        input.write_all(format!("{list}\n").as_bytes()).await.expect("written");
+    }
+    drop(input);
+    let ended = tokio::time::timeout(Duration::from_secs(20), server.wait()).await;
+    assert_eq!(ended.expect("it ends").expect("a status").code(), Some(9));
+    drop(unread);
 }

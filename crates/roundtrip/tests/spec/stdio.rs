@@ -11,9 +11,10 @@ use roundtrip::{Args, Progress, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, block_in_place};
+use tokio::time::Instant;
 
 use crate::support::{message, meta};
 
@@ -206,6 +207,99 @@ async fn the_server_never_asks_on_the_stream() {
         lines += 1;
     }
     assert!(lines >= 4, "{lines}");
+}
+
+/// Sends more than a pipe and the server's buffer hold, without reading any of the answers.
+async fn fill(pipe: &mut Pipe) {
+    let text = "x".repeat(2 * 1024 * 1024);
+    for id in 1..=2 {
+        pipe.request(id, "tools/call", json!({ "name": "echo", "arguments": { "text": text } })).await;
+    }
+}
+
+/// I3: an output that breaks while much is waiting for it ends the server, though the input stays open.
+#[tokio::test]
+async fn an_output_that_breaks_ends_the_server() {
+    let (input, theirs) = tokio::io::duplex(64 * 1024);
+    let (output, ours) = tokio::io::duplex(64 * 1024);
+    let endpoint = server().build().expect("a server");
+    let served = tokio::spawn(async move { serve_lines(&endpoint, &Peer::default(), theirs, output).await });
+    let (unread, input) = tokio::io::split(input);
+    let (output, _unused) = tokio::io::split(ours);
+    let mut pipe = Pipe { input, output: BufReader::new(unread), served };
+    fill(&mut pipe).await;
+    drop((output, _unused));
+    let ended = tokio::time::timeout(Duration::from_secs(20), pipe.served).await;
+    ended.expect("it ends").expect("no panic").expect("hanging up is no error");
+}
+
+/// I3: an output that nobody reads ends the server after a while, with an error that says so.
+#[tokio::test(start_paused = true)]
+async fn an_output_nobody_reads_ends_the_server() {
+    let mut pipe = Pipe::open(server());
+    fill(&mut pipe).await;
+    let begun = Instant::now();
+    let ended = tokio::time::timeout(Duration::from_secs(120), &mut pipe.served).await;
+    let error = ended.expect("it ends").expect("no panic").expect_err("nobody reads");
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(error.to_string().contains("30s"), "{error}");
+    assert!(begun.elapsed() >= Duration::from_secs(30), "{:?}", begun.elapsed());
+}
+
+/// I3: the end of the input ends the server promptly, also where nobody reads what there is to write.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_input_ends_a_server_whose_output_nobody_reads() {
+    let mut pipe = Pipe::open(server());
+    fill(&mut pipe).await;
+    pipe.request(3, "tools/list", json!({})).await;
+    pipe.input.shutdown().await.expect("closed");
+    let begun = Instant::now();
+    let ended = tokio::time::timeout(Duration::from_secs(120), &mut pipe.served).await;
+    ended.expect("it ends").expect("no panic").expect_err("what was written got nowhere");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+/// I3: a reader that is slow and reads all the same gets everything, also after the end of the input.
+#[tokio::test(start_paused = true)]
+async fn a_slow_reader_gets_everything() {
+    let mut pipe = Pipe::open(server());
+    fill(&mut pipe).await;
+    let mut all = vec![0; 64 * 1024];
+    for _ in 0..4 {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        pipe.output.read_exact(&mut all).await.expect("more");
+    }
+    pipe.request(3, "tools/list", json!({})).await;
+    pipe.input.shutdown().await.expect("closed");
+    for _ in 0..8 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        pipe.output.read_exact(&mut all).await.expect("more");
+    }
+    let mut rest = Vec::new();
+    pipe.output.read_to_end(&mut rest).await.expect("the rest");
+    assert!(String::from_utf8_lossy(&rest).lines().last().is_some_and(|line| line.contains("\"id\":3")));
+    pipe.served.await.expect("ended").expect("in good order");
+}
+
+/// Z2: requests that arrive in one piece are answered as fast as their answers are read, and not all at once.
+#[tokio::test(start_paused = true)]
+async fn answers_nobody_reads_do_not_pile_up() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&runs);
+    let large = Tool::new("large", move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        async { "x".repeat(1024 * 1024) }
+    });
+    let mut pipe = Pipe::open(Server::new("s", "1").tool(large));
+    let requests: Vec<String> =
+        (0..100).map(|id| message(id, "tools/call", json!({ "name": "large" })).to_string()).collect();
+    pipe.send(&requests.join("\n")).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let begun = runs.load(Ordering::Relaxed);
+    assert!((1..=5).contains(&begun), "{begun} answers wait");
+    for id in 0..100 {
+        assert_eq!(pipe.receive().await["id"], id);
+    }
 }
 
 /// I2: a request whose id is in use is refused before anything of it runs.
