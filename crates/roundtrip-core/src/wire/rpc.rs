@@ -13,6 +13,10 @@ use super::{ErrorObject, Method, cow};
 /// The only JSON-RPC version there is.
 pub const JSONRPC_VERSION: &str = "2.0";
 
+/// The longest id, and the longest progress token, in bytes. Both are copied into messages that wait to be sent, so a
+/// longer one is not taken.
+pub const LONGEST_ID: usize = 1024;
+
 /// A request's id: a string or an integer, never null (W1).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequestId {
@@ -72,6 +76,11 @@ impl<'de> Deserialize<'de> for RequestId {
                     .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(number), &"an integer below 2^63"))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<RequestId, E> {
+                if text.len() > LONGEST_ID {
+                    return Err(E::custom(format_args!(
+                        "an id or a progress token is at most {LONGEST_ID} bytes long"
+                    )));
+                }
                 Ok(RequestId::String(text.into()))
             }
         }
@@ -341,6 +350,19 @@ mod tests {
     fn refusal(text: &str) -> (Option<RequestId>, i64) {
         let malformed = Message::decode(text.as_bytes()).expect_err(text);
         (malformed.id, malformed.error.code)
+    }
+
+    /// Z2: an id is kept for as long as its request runs, so its length has a limit, which the refusal names.
+    #[test]
+    fn an_id_of_more_than_a_kibibyte_is_refused() {
+        let request = |length: usize| {
+            let id = "x".repeat(length);
+            format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"m"}}"#)
+        };
+        assert!(Message::decode(request(LONGEST_ID).as_bytes()).is_ok());
+        let refused = Message::decode(request(LONGEST_ID + 1).as_bytes()).expect_err("too long");
+        assert_eq!((refused.id, refused.error.code), (None, -32600));
+        assert!(refused.error.message.contains("at most 1024 bytes"), "{}", refused.error.message);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use roundtrip_core::error::Error;
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, Implementation, Method as _, ProtocolVersion, Raw, RequestId, RequestMeta,
-    encode_request,
+    encode_request, one_line,
 };
 
 use super::asker::Asker;
@@ -199,8 +199,9 @@ impl Client {
             log_level: options.log_level(),
             extra: options.extra().map(|(key, value)| (key.into(), value.as_ref())).collect(),
         };
-        let message = encode_request(&id, request.method, &request.with_meta(meta))
+        let mut message = encode_request(&id, request.method, &request.with_meta(meta))
             .map_err(|error| Error::ApiMisuse(format!("the request does not serialise: {error}")))?;
+        one_line(&mut message);
         let target = request.target();
         let mirrored = match &target {
             Some(tool) if request.method == CallTool::NAME && transport.has_headers() => {

@@ -23,7 +23,7 @@ pub type Incoming = Pin<Box<dyn Stream<Item = Result<Bytes, Error>> + Send>>;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Outgoing {
-    /// The whole JSON-RPC message, without a newline in it.
+    /// The whole JSON-RPC message, without a line break in it.
     pub message: Bytes,
     /// Its id, which no other request of this client has.
     pub id: RequestId,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use roundtrip_core::wire::one_line;
 use tokio::time::{Instant, Sleep};
 
 use crate::server::{Endpoint, Event, InFlight};
@@ -66,6 +67,7 @@ impl Events {
     /// Puts an event into the buffer; after the response the call is gone.
     fn write(&mut self, event: Event) {
         self.buffer.extend_from_slice(b"data: ");
+        let start = self.buffer.len();
         match event {
             Event::Notification(message) => self.buffer.extend_from_slice(&message),
             Event::Response(outcome) => {
@@ -74,6 +76,7 @@ impl Events {
                 }
             }
         }
+        one_line(&mut self.buffer[start..]);
         self.buffer.extend_from_slice(b"\n\n");
     }
 

@@ -2,11 +2,13 @@
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
-    self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, Method, ProtocolVersion,
-    Request, RequestId, decode_header_value, peek_version,
+    self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, Message, Method,
+    ProtocolVersion, Request, RequestId, decode_header_value, peek_version,
 };
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{EVENT_STREAM, JSON, name};
 use crate::server::{Endpoint, SUPPORTED};
@@ -74,13 +76,7 @@ fn agree(
         return Err(differs("MCP-Protocol-Version", version, body));
     }
     if let Some(target) = decoded.target() {
-        let raw = required(headers, &name::NAME, "Mcp-Name")?;
-        if raw != target {
-            let sent = decode_header_value(raw).map_err(|why| invalid("Mcp-Name", &why))?;
-            if sent != target {
-                return Err(differs("Mcp-Name", &sent, target));
-            }
-        }
+        is_name_of(required(headers, &name::NAME, "Mcp-Name")?, target)?;
     }
     if let ClientRequest::CallTool(params) = decoded {
         let checked =
@@ -88,6 +84,53 @@ fn agree(
         checked.unwrap_or(Ok(()))?;
     }
     Ok(())
+}
+
+/// Holds the value of `Mcp-Name` against the name it mirrors.
+fn is_name_of(raw: &str, target: &str) -> Result<(), ErrorObject> {
+    if raw == target {
+        return Ok(());
+    }
+    let sent = decode_header_value(raw).map_err(|why| invalid("Mcp-Name", &why))?;
+    if sent == target { Ok(()) } else { Err(differs("Mcp-Name", &sent, target)) }
+}
+
+/// Holds `Mcp-Method` and `Mcp-Name`, where they are there, against a message, or each of a batch, of a revision that
+/// does not require them. What is no message is left to whoever reads it.
+pub(crate) fn agree_where_present(
+    headers: &HeaderMap,
+    bytes: &[u8],
+) -> Result<(), (Option<RequestId>, ErrorObject)> {
+    if !headers.contains_key(&name::METHOD) && !headers.contains_key(&name::NAME) {
+        return Ok(());
+    }
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        let messages: Vec<&RawValue> = serde_json::from_slice(bytes).unwrap_or_default();
+        return messages.iter().try_for_each(|message| agrees(headers, message.get().as_bytes()));
+    }
+    agrees(headers, bytes)
+}
+
+fn agrees(headers: &HeaderMap, bytes: &[u8]) -> Result<(), (Option<RequestId>, ErrorObject)> {
+    let (id, method, params) = match Message::decode(bytes) {
+        Ok(Message::Request(request)) => (Some(request.id), request.method, request.params),
+        Ok(Message::Notification(notification)) => (None, notification.method, notification.params),
+        Ok(Message::Response(_)) | Err(_) => return Ok(()),
+    };
+    let check = || {
+        match single(headers, &name::METHOD, "Mcp-Method")? {
+            Some(sent) if sent != method => return Err(differs("Mcp-Method", sent, &method)),
+            _ => {}
+        }
+        let target = params
+            .and_then(|params| serde_json::from_str::<Params>(params.get()).ok())
+            .and_then(|params| params.target(&method));
+        match (single(headers, &name::NAME, "Mcp-Name")?, target) {
+            (Some(raw), Some(target)) => is_name_of(raw, &target),
+            _ => Ok(()),
+        }
+    };
+    check().map_err(|error| (id, error))
 }
 
 /// `Mcp-Param-*` headers against the arguments they mirror (H3).

@@ -13,6 +13,10 @@ pub struct HttpLimits {
     /// How long a connection may take to send a request's head, idle time between requests included.
     /// Default: 75 s. Only where Roundtrip itself accepts connections.
     pub head_timeout: Duration,
+    /// How long a client may leave its answer unread. Default: 30 s in which it takes not a single byte of what there is
+    /// to write; a stream on which there is nothing to say does not count. Only where Roundtrip itself accepts
+    /// connections.
+    pub write_timeout: Duration,
     /// How many connections are open at once. Default: 20,000. Only where Roundtrip itself accepts connections.
     pub connections: usize,
     /// How long running calls get to finish when the server shuts down. Default: 30 s. Only where Roundtrip itself
@@ -29,6 +33,7 @@ impl Default for HttpLimits {
             body_bytes: 4 * 1024 * 1024,
             body_timeout: Duration::from_secs(30),
             head_timeout: Duration::from_secs(75),
+            write_timeout: Duration::from_secs(30),
             connections: 20_000,
             grace: Duration::from_secs(30),
             keep_alive: Duration::from_secs(15),

@@ -24,6 +24,9 @@ impl Http {
         accepts: Accepts,
         bytes: &[u8],
     ) -> Response<Body> {
+        if let Err((id, error)) = headers::agree_where_present(&parts.headers, bytes) {
+            return refuse_with(StatusCode::BAD_REQUEST, id.as_ref(), &error);
+        }
         match self.arrival(&mut parts, accepts) {
             // In a box: modern requests, which wait in the same future, need not carry its weight.
             Ok(arrival) => rendered(Box::pin(self.settings.old.post(arrival, bytes)).await),

@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower_service::Service as _;
 
 use super::service::Http;
+use super::socket::{Answer, Socket};
 use crate::server::{ServeError, Server};
 
 /// The path the endpoint is served at when Roundtrip accepts the connections itself.
@@ -135,21 +136,20 @@ async fn connection(
     // An answer is one write: there is nothing to wait for and put together.
     let _ = stream.set_nodelay(true);
     let limits = http.http_limits();
+    let socket = Socket::new(stream, limits.write_timeout);
+    let answering = socket.answering();
     let service = service_fn(move |request: Request<Incoming>| {
-        let mut http = http.clone();
+        let (mut http, _guard) = (http.clone(), answering.begin());
         async move {
-            if request.uri().path() == PATH {
-                http.call(request).await
-            } else {
-                Ok::<_, Infallible>(not_here())
-            }
+            let response = if request.uri().path() == PATH { http.call(request).await? } else { not_here() };
+            Ok::<_, Infallible>(response.map(|body| Answer { body, _guard }))
         }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout)
         .max_buf_size(64 * 1024)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(socket), service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = &mut connection => ended,

@@ -89,7 +89,8 @@ impl Endpoint {
         InFlight::new(id, run, source, span, permit)
     }
 
-    /// Writes the answer to a request at the end of `out`, naming the server in its `_meta` (W7).
+    /// Writes the answer to a request at the end of `out`, naming the server in its `_meta` (W7). Where messages are
+    /// lines, it goes through [`one_line`](roundtrip_core::wire::one_line) afterwards.
     pub fn encode(&self, out: &mut Vec<u8>, id: &RequestId, outcome: Outcome) {
         let failed = match outcome {
             Ok(result) => {

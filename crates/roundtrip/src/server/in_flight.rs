@@ -20,7 +20,8 @@ use super::traffic::Permit;
 )]
 #[derive(Debug)]
 pub enum Event {
-    /// A notification to send before the result: one whole JSON-RPC message.
+    /// A notification to send before the result: one whole JSON-RPC message. Where messages are lines, it goes through
+    /// [`one_line`](roundtrip_core::wire::one_line) first.
     Notification(Vec<u8>),
     /// What the call came to. Nothing follows.
     Response(Outcome),

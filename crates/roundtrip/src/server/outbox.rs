@@ -13,6 +13,8 @@ use super::call::Listens;
 
 /// How many messages may wait for a slow client. What comes beyond is left out: progress and logs are hints.
 const CAPACITY: usize = 256;
+/// How many bytes may wait before further messages are left out.
+const CAPACITY_BYTES: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Outbox(Mutex<Queue>);
@@ -20,6 +22,8 @@ pub(crate) struct Outbox(Mutex<Queue>);
 #[derive(Debug, Default)]
 struct Queue {
     messages: VecDeque<Vec<u8>>,
+    /// The bytes of all of them.
+    bytes: usize,
     last_progress: Option<f64>,
     left_out: usize,
     closed: bool,
@@ -54,7 +58,7 @@ impl Outbox {
     /// The next message, or `Pending` with the waker kept.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
         let mut queue = self.queue();
-        match queue.messages.pop_front() {
+        match queue.pop() {
             Some(message) => Poll::Ready(message),
             None => {
                 if !queue.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
@@ -67,7 +71,7 @@ impl Outbox {
 
     /// The next message that is there already.
     pub(crate) fn pop(&self) -> Option<Vec<u8>> {
-        self.queue().messages.pop_front()
+        self.queue().pop()
     }
 
     /// Nothing is sent for a call that has ended, even if the handler left a copy of itself behind (N2).
@@ -82,16 +86,25 @@ impl Outbox {
 }
 
 impl Queue {
+    fn pop(&mut self) -> Option<Vec<u8>> {
+        let message = self.messages.pop_front()?;
+        self.bytes -= message.len();
+        Some(message)
+    }
+
     fn push<N: NotificationMethod>(&mut self, params: &N::Params) {
         if self.closed {
             return;
         }
-        if self.messages.len() >= CAPACITY {
+        if self.messages.len() >= CAPACITY || self.bytes >= CAPACITY_BYTES {
             self.left_out += 1;
             return;
         }
         match encode_notification(N::NAME, params) {
-            Ok(message) => self.messages.push_back(message),
+            Ok(message) => {
+                self.bytes += message.len();
+                self.messages.push_back(message);
+            }
             Err(error) => tracing::warn!(%error, "a notification does not serialise"),
         }
         if let Some(waker) = self.waker.take() {

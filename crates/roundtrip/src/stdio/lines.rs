@@ -1,4 +1,12 @@
-//! Lines from chunks, without a copy for those that arrive whole.
+//! Lines from chunks, without a copy for those that arrive whole, and messages as lines.
+
+use roundtrip_core::wire::one_line;
+
+/// Ends the line of the message that begins at `start`. Whatever the message was made of, it takes one line (I1).
+pub(crate) fn end_line(out: &mut Vec<u8>, start: usize) {
+    one_line(&mut out[start..]);
+    out.push(b'\n');
+}
 
 /// Splits a byte stream into lines, dropping those that grow past a cap.
 #[derive(Debug)]
@@ -23,27 +31,41 @@ impl Lines {
     }
 
     /// Hands every line that `chunk` completes to `take`. Blank lines are passed over.
+    #[cfg(feature = "client")]
     pub(crate) fn feed(&mut self, chunk: &[u8], mut take: impl FnMut(Line<'_>)) {
-        let mut rest = chunk;
-        while let Some(end) = memchr::memchr(b'\n', rest) {
-            let (line, after) = (&rest[..end], &rest[end + 1..]);
-            rest = after;
+        self.feed_while(chunk, |line| {
+            take(line);
+            true
+        });
+    }
+
+    /// Hands lines that `chunk` completes to `take` for as long as that wants more; how many bytes are dealt with.
+    pub(crate) fn feed_while(&mut self, chunk: &[u8], mut take: impl FnMut(Line<'_>) -> bool) -> usize {
+        let mut done = 0;
+        while let Some(length) = memchr::memchr(b'\n', &chunk[done..]) {
+            let line = &chunk[done..done + length];
+            done += length + 1;
             if std::mem::take(&mut self.skipping) {
                 continue;
             }
-            if self.started.len() + line.len() > self.cap {
+            let more = if self.started.len() + line.len() > self.cap {
                 self.started = Vec::new();
-                take(Line::TooLong);
+                take(Line::TooLong)
             } else if self.started.is_empty() {
-                emit(line, &mut take);
+                emit(line, &mut take)
             } else {
                 self.started.extend_from_slice(line);
-                emit(&self.started, &mut take);
+                let more = emit(&self.started, &mut take);
                 self.started.clear();
+                more
+            };
+            if !more {
+                return done;
             }
         }
+        let rest = &chunk[done..];
         if self.skipping {
-            return;
+            return chunk.len();
         }
         if self.started.len() + rest.len() > self.cap {
             self.started = Vec::new();
@@ -52,13 +74,12 @@ impl Lines {
         } else {
             self.started.extend_from_slice(rest);
         }
+        chunk.len()
     }
 }
 
-fn emit(line: &[u8], take: &mut impl FnMut(Line<'_>)) {
-    if !line.iter().all(u8::is_ascii_whitespace) {
-        take(Line::Whole(line));
-    }
+fn emit(line: &[u8], take: &mut impl FnMut(Line<'_>) -> bool) -> bool {
+    line.iter().all(u8::is_ascii_whitespace) || take(Line::Whole(line))
 }
 
 #[cfg(test)]
@@ -69,12 +90,18 @@ mod tests {
         let mut lines = Lines::new(cap);
         let mut all = Vec::new();
         for chunk in chunks {
-            lines.feed(chunk.as_bytes(), |line| {
-                all.push(match line {
-                    Line::Whole(line) => String::from_utf8_lossy(line).into_owned(),
-                    Line::TooLong => "too long".to_owned(),
+            let mut rest = chunk.as_bytes();
+            while !rest.is_empty() {
+                // One at a time: whoever has had enough is given the rest later.
+                let done = lines.feed_while(rest, |line| {
+                    all.push(match line {
+                        Line::Whole(line) => String::from_utf8_lossy(line).into_owned(),
+                        Line::TooLong => "too long".to_owned(),
+                    });
+                    false
                 });
-            });
+                rest = &rest[done..];
+            }
         }
         all
     }

@@ -3,6 +3,7 @@
 //! The framing is not tied to standard streams: [`serve_lines`] serves any pair of byte streams, such as the two
 //! halves of a Unix socket.
 
+mod calls;
 #[cfg(feature = "client")]
 pub(crate) mod client;
 mod lines;

@@ -2,75 +2,60 @@
 
 use std::sync::Arc;
 
-use roundtrip_core::wire::{Notification, Request, RequestId};
+use roundtrip_core::wire::{Notification, Request};
 
-use super::outgoing::Outgoing;
-use super::serve::{Calls, Session};
+use super::calls::Place;
+use super::lines::end_line;
+use super::serve::Session;
 pub(super) use crate::legacy::server::Pipe;
 use crate::legacy::server::{Handled, Sink, Weight};
 
 impl Session<'_> {
     /// A request of an old revision.
     pub(super) fn old_request(&self, request: &Request<'_>, answers: &mut Vec<u8>) {
-        let (calls, outgoing, id) = (Arc::clone(&self.calls), Arc::clone(&self.outgoing), request.id.clone());
-        let lines = CallLines { calls: Arc::clone(&calls), outgoing: Arc::clone(&outgoing), id: id.clone() };
-        let sink: Arc<dyn Sink> = Arc::new(lines);
+        let place = self.place(&request.id);
+        let sink: Arc<dyn Sink> = Arc::new(place.clone());
         match self.old.request(request, self.peer, &sink) {
-            Handled::Now(answer) => {
-                answers.extend_from_slice(&answer);
-                answers.push(b'\n');
-            }
+            Handled::Now(answer) => answers.extend_from_slice(&line(answer)),
             Handled::Call(call) => {
-                let own = id.clone();
-                let run = async move {
-                    let mut line = call.await;
-                    line.push(b'\n');
-                    calls.end(&own, &outgoing, &line);
-                };
-                self.spawn(id, false, run, answers);
+                let own = place.clone();
+                self.spawn(&place, false, async move { own.end(&line(call.await)) }, answers);
             }
         }
     }
 
     /// A notification of an old revision: what it sets going goes on for as long as the pipe is open.
-    pub(super) fn old_notification(&self, notification: &Notification<'_>) {
-        let sink: Arc<dyn Sink> = Arc::new(Lines(Arc::clone(&self.outgoing)));
-        if let Some(changes) = self.old.notification(notification, &sink) {
-            self.calls.listen(Some(tokio::spawn(changes).abort_handle()));
-        }
+    pub(super) fn old_notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
+        let Some(changes) = self.old.notification(notification) else { return };
+        // The handshake's answer goes out before anything else.
+        self.send(answers);
+        let outgoing = Arc::clone(&self.outgoing);
+        let telling = tokio::spawn(async move {
+            loop {
+                // Changes must not be left out: they are taken when somebody keeps up.
+                outgoing.calm().await;
+                let Some(change) = changes.next().await else { return };
+                outgoing.push(&line(change));
+            }
+        });
+        self.calls.listen(Some(telling.abort_handle()));
     }
 }
 
-fn push(outgoing: &Outgoing, line: &[u8], weight: Weight) {
-    match weight {
-        Weight::Hint => outgoing.push_hint(line),
-        _ => outgoing.push(line),
-    }
-}
-
-/// Everything on one pipe.
-struct Lines(Arc<Outgoing>);
-
-impl Sink for Lines {
-    fn send(&self, mut message: Vec<u8>, weight: Weight) {
-        message.push(b'\n');
-        push(&self.0, &message, weight);
-    }
+/// A message as a line.
+fn line(mut message: Vec<u8>) -> Vec<u8> {
+    end_line(&mut message, 0);
+    message
 }
 
 /// The lines of one call, for as long as it has not been cancelled (I2).
-struct CallLines {
-    calls: Arc<Calls>,
-    outgoing: Arc<Outgoing>,
-    id: RequestId,
-}
-
-impl Sink for CallLines {
-    fn send(&self, mut message: Vec<u8>, weight: Weight) {
-        message.push(b'\n');
-        let running = self.calls.running();
-        if weight == Weight::TakeBack || running.contains_key(&self.id) {
-            push(&self.outgoing, &message, weight);
+impl Sink for Place {
+    fn send(&self, message: Vec<u8>, weight: Weight) {
+        let line = line(message);
+        match weight {
+            Weight::Hint => self.send_hint(&line),
+            Weight::TakeBack => self.outgoing.push(&line),
+            Weight::Must | Weight::Answer => Self::send(self, &line),
         }
     }
 }

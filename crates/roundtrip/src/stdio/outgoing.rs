@@ -1,12 +1,22 @@
 //! What is to be written: collected from many calls, written by one.
 
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
 /// How much may wait for a slow reader before we stop reading ourselves.
-const HIGH_WATER: usize = 1024 * 1024;
+pub(super) const HIGH_WATER: usize = 1024 * 1024;
+/// How long the other end may take not a single byte of what there is to write.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same once the input has ended, which is to end the server promptly (I3).
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Lines waiting to be written.
 #[derive(Debug, Default)]
@@ -16,11 +26,15 @@ pub(crate) struct Outgoing {
     ready: Notify,
     /// What was waiting has been taken.
     taken: Notify,
+    /// The input has ended.
+    hurried: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     bytes: Vec<u8>,
+    /// The input has ended.
+    hurried: bool,
     closed: bool,
 }
 
@@ -32,18 +46,28 @@ impl Outgoing {
 
     /// Adds whole lines.
     pub(crate) fn push(&self, lines: &[u8]) {
-        if lines.is_empty() {
-            return;
-        }
-        self.waiting().bytes.extend_from_slice(lines);
-        self.ready.notify_one();
+        self.push_below(usize::MAX, lines);
     }
 
     /// Adds a line that may be left out where the reader does not keep up.
     pub(crate) fn push_hint(&self, line: &[u8]) {
-        if self.waiting().bytes.len() < HIGH_WATER {
-            self.push(line);
+        self.push_below(HIGH_WATER, line);
+    }
+
+    fn push_below(&self, most: usize, lines: &[u8]) {
+        let mut waiting = self.waiting();
+        if lines.is_empty() || waiting.bytes.len() >= most {
+            return;
         }
+        waiting.bytes.extend_from_slice(lines);
+        drop(waiting);
+        self.ready.notify_one();
+    }
+
+    /// The input has ended: the other end gets less time from here on.
+    pub(crate) fn hurry(&self) {
+        self.waiting().hurried = true;
+        self.hurried.notify_one();
     }
 
     /// Nothing more will come.
@@ -63,8 +87,8 @@ impl Outgoing {
         }
     }
 
-    /// Writes until closed, or until the other end is gone.
-    pub(crate) async fn write_to(&self, mut writer: impl AsyncWrite + Unpin) -> std::io::Result<()> {
+    /// Writes until closed, or until the other end is gone or takes nothing any more.
+    pub(crate) async fn write_to(&self, mut writer: impl AsyncWrite + Unpin) -> io::Result<()> {
         let mut batch = Vec::new();
         loop {
             let closed = {
@@ -74,15 +98,46 @@ impl Outgoing {
             };
             if batch.is_empty() {
                 if closed {
-                    return writer.flush().await;
+                    return self.in_time(writer.flush()).await;
                 }
                 self.ready.notified().await;
                 continue;
             }
             self.taken.notify_waiters();
-            writer.write_all(&batch).await?;
-            writer.flush().await?;
+            let mut rest = &batch[..];
+            while !rest.is_empty() {
+                match self.in_time(writer.write(rest)).await? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    size => rest = &rest[size..],
+                }
+            }
+            self.in_time(writer.flush()).await?;
             batch.clear();
+            // One large answer does not have to be remembered for good.
+            batch.shrink_to(HIGH_WATER);
+        }
+    }
+
+    /// Waits for a write, for as long as the other end may take.
+    async fn in_time<T>(&self, write: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        let mut write = pin!(write);
+        // Most writes are taken at once: a timer is only set for those that are not.
+        if let Poll::Ready(written) = poll_fn(|cx| Poll::Ready(write.as_mut().poll(cx))).await {
+            return written;
+        }
+        let begun = Instant::now();
+        loop {
+            let hurried = self.waiting().hurried;
+            let patience = if hurried { LAST_WRITE_TIMEOUT } else { WRITE_TIMEOUT };
+            tokio::select! {
+                biased;
+                written = &mut write => return written,
+                () = self.hurried.notified(), if !hurried => {}
+                () = sleep_until(begun + patience) => {
+                    let why = format!("nobody reads the output: nothing was taken of it for {patience:?}");
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+                }
+            }
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Standard streams as async byte streams.
 //!
 //! A pipe is opened anew through `/dev/stdin`, which gives a description of our own to make non-blocking: the one
-//! we inherited may be shared with our parent. What is not a pipe (a terminal, a file, a socket) is read by a thread
-//! that nobody waits for, so that a process can end while a read hangs.
+//! we inherited may be shared with our parent. What is not a pipe (a terminal, a file, a socket) is read and written by
+//! threads that nobody waits for, so that a process can end while a read or a write hangs.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -27,7 +28,7 @@ pub(crate) fn stdout() -> Box<dyn AsyncWrite + Send + Unpin> {
     if let Ok(pipe) = tokio::net::unix::pipe::OpenOptions::new().open_sender("/dev/stdout") {
         return Box::new(pipe);
     }
-    Box::new(tokio::io::stdout())
+    Box::new(ThreadStdout::start())
 }
 
 /// Standard input read by a thread.
@@ -74,5 +75,101 @@ impl AsyncRead for ThreadStdin {
         out.put_slice(&self.current[..size]);
         self.current.advance(size);
         Poll::Ready(Ok(()))
+    }
+}
+
+/// Standard output written by a thread, a chunk at a time.
+struct ThreadStdout(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    chunk: Mutex<Chunk>,
+    /// There is something to write, or nothing more to come.
+    ready: Condvar,
+}
+
+#[derive(Default)]
+struct Chunk {
+    /// What the thread is to write, or is writing.
+    bytes: Arc<[u8]>,
+    error: Option<io::Error>,
+    closed: bool,
+    waker: Option<Waker>,
+}
+
+impl Shared {
+    fn chunk(&self) -> MutexGuard<'_, Chunk> {
+        // Every change is made in one step.
+        self.chunk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes chunks until there will be no more, or nobody takes them.
+    fn write(&self) {
+        loop {
+            let bytes = {
+                let idle = |chunk: &mut Chunk| chunk.bytes.is_empty() && !chunk.closed;
+                let chunk = self.ready.wait_while(self.chunk(), idle);
+                Arc::clone(&chunk.unwrap_or_else(PoisonError::into_inner).bytes)
+            };
+            if bytes.is_empty() {
+                return;
+            }
+            let mut stdout = io::stdout().lock();
+            let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
+            drop(stdout);
+            let mut chunk = self.chunk();
+            chunk.bytes = Arc::default();
+            chunk.error = written.err();
+            if let Some(waker) = chunk.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl ThreadStdout {
+    fn start() -> Self {
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
+        std::thread::spawn(move || own.write());
+        Self(shared)
+    }
+
+    /// Waits until the thread has written what it was given.
+    fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<io::Result<MutexGuard<'_, Chunk>>> {
+        let mut chunk = self.0.chunk();
+        if let Some(error) = chunk.error.take() {
+            return Poll::Ready(Err(error));
+        }
+        if chunk.bytes.is_empty() {
+            return Poll::Ready(Ok(chunk));
+        }
+        chunk.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for ThreadStdout {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut chunk = ready!(self.poll_idle(cx))?;
+        let size = bytes.len().min(CHUNK);
+        chunk.bytes = bytes[..size].into();
+        self.0.ready.notify_one();
+        Poll::Ready(Ok(size))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_idle(cx).map_ok(drop)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(cx)
+    }
+}
+
+impl Drop for ThreadStdout {
+    fn drop(&mut self) {
+        self.0.chunk().closed = true;
+        self.0.ready.notify_one();
     }
 }

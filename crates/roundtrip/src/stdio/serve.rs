@@ -1,10 +1,9 @@
 //! The server side: lines in, lines out, calls side by side.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -13,17 +12,18 @@ use roundtrip_core::wire::{
     RequestId, decode_params, encode_error,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
-use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 
-use super::lines::{Line, Lines};
+use super::calls::{Calls, Place, Running};
+use super::lines::{Line, Lines, end_line};
 use super::old::Pipe;
-use super::outgoing::Outgoing;
+use super::outgoing::{HIGH_WATER, Outgoing};
 use super::{MAX_LINE, pipe};
 use crate::server::{Endpoint, Event, InFlight, Peer, ServeError, Server};
 
 /// How long running calls get to finish once the input has ended.
 const GRACE: Duration = Duration::from_secs(1);
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
 
 impl Server {
     /// Serves standard input and output, until the input ends.
@@ -31,7 +31,7 @@ impl Server {
     /// Nothing else may write to standard output: log to standard error.
     ///
     /// # Errors
-    /// When the server was put together wrongly, or a stream breaks.
+    /// When the server was put together wrongly, a stream breaks, or nobody reads the output (see [`serve_lines`]).
     pub async fn serve_stdio(self) -> Result<(), ServeError> {
         let endpoint = self.build()?;
         Ok(serve_lines(&endpoint, &Peer::default(), pipe::stdin(), pipe::stdout()).await?)
@@ -41,38 +41,33 @@ impl Server {
 /// Serves one peer over a pair of byte streams, one message a line, until the input ends.
 ///
 /// # Errors
-/// When a stream breaks.
+/// When a stream breaks, or nobody reads the output: not a byte of it for 30 s, or for 2 s once the input has ended.
 pub async fn serve_lines(
     endpoint: &Endpoint,
     peer: &Peer,
-    mut input: impl AsyncRead + Unpin,
+    input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<()> {
     let session =
         Session { endpoint, peer, old: Pipe::new(endpoint), calls: Arc::default(), outgoing: Arc::default() };
-    let writing = {
+    let mut writing = {
         let outgoing = Arc::clone(&session.outgoing);
         tokio::spawn(async move { outgoing.write_to(output).await })
     };
-    let mut lines = Lines::new(MAX_LINE);
-    let mut buffer = vec![0; 64 * 1024];
-    let mut answers = Vec::new();
-    let ended = loop {
-        session.outgoing.calm().await;
-        if writing.is_finished() {
-            break Ok(());
-        }
-        match input.read(&mut buffer).await {
-            Ok(0) => break Ok(()),
-            Ok(size) => lines.feed(&buffer[..size], |line| session.line(line, &mut answers)),
-            Err(error) => break Err(error),
-        }
-        session.outgoing.push(&answers);
-        answers.clear();
+    let (ended, written) = tokio::select! {
+        biased;
+        // There is no sense in reading what cannot be answered.
+        written = &mut writing => (Ok(()), Some(written)),
+        ended = session.read(input) => (ended, None),
     };
+    session.outgoing.hurry();
     session.drain().await;
     session.outgoing.close();
-    match writing.await {
+    let written = match written {
+        Some(written) => written,
+        None => writing.await,
+    };
+    match written {
         // Whoever has hung up does not read on either.
         Ok(Err(error)) if ended.is_ok() && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Ok(written) => ended.and(written),
@@ -90,47 +85,46 @@ pub(super) struct Session<'a> {
     pub(super) outgoing: Arc<Outgoing>,
 }
 
-/// The calls that did not finish at once. Only a call that stands here may write.
-#[derive(Debug, Default)]
-pub(super) struct Calls {
-    running: Mutex<HashMap<RequestId, Running>>,
-    ended: Notify,
-    /// What is told outside of any call.
-    changes: Mutex<Option<AbortHandle>>,
-}
-
-#[derive(Debug)]
-pub(super) struct Running {
-    task: AbortHandle,
-    /// A subscription goes on for as long as somebody listens, so nobody waits for it.
-    listening: bool,
-}
-
-impl Calls {
-    pub(super) fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
-        // Entries are added and removed in single steps.
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lets a task go on for as long as the pipe is open; the one before it ends.
-    pub(super) fn listen(&self, task: Option<AbortHandle>) {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(earlier) = std::mem::replace(&mut *changes, task) {
-            earlier.abort();
-        }
-    }
-
-    /// The last line of a call, unless it has been cancelled.
-    pub(super) fn end(&self, id: &RequestId, outgoing: &Outgoing, line: &[u8]) {
-        let mut running = self.running();
-        if running.remove(id).is_some() {
-            outgoing.push(line);
-            self.ended.notify_one();
-        }
-    }
-}
-
 impl Session<'_> {
+    /// Takes lines until the input ends. Lines wait while their answers are not read; reading goes on as far as the buffer
+    /// goes, so that the end of the input is seen all the same.
+    async fn read(&self, mut input: impl AsyncRead + Unpin) -> io::Result<()> {
+        let mut lines = Lines::new(MAX_LINE);
+        let mut buffer = vec![0; CHUNK];
+        let (mut start, mut end, mut ended) = (0, 0, false);
+        let mut answers = Vec::new();
+        while !ended || start < end {
+            tokio::select! {
+                biased;
+                () = self.outgoing.calm(), if start < end => {
+                    start += lines.feed_while(&buffer[start..end], |line| {
+                        self.line(line, &mut answers);
+                        answers.len() < HIGH_WATER
+                    });
+                    self.send(&mut answers);
+                    if start == end {
+                        (start, end) = (0, 0);
+                    }
+                }
+                read = input.read(&mut buffer[end..]), if !ended && end < CHUNK => match read? {
+                    0 => {
+                        ended = true;
+                        self.outgoing.hurry();
+                    }
+                    size => end += size,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends answers that are ready.
+    pub(super) fn send(&self, answers: &mut Vec<u8>) {
+        self.outgoing.push(answers);
+        answers.clear();
+        answers.shrink_to(CHUNK);
+    }
+
     /// Takes one line. Answers that are ready at once go to the end of `answers`.
     fn line(&self, line: Line<'_>, answers: &mut Vec<u8>) {
         let line = match line {
@@ -143,7 +137,7 @@ impl Session<'_> {
         };
         match Message::decode(line) {
             Ok(Message::Request(request)) => self.request(request, answers),
-            Ok(Message::Notification(notification)) => self.notification(&notification),
+            Ok(Message::Notification(notification)) => self.notification(&notification, answers),
             Ok(Message::Response(response)) => self.old.response(response),
             Err(malformed) => match self.old.batch(line) {
                 Some(messages) => {
@@ -157,6 +151,11 @@ impl Session<'_> {
     }
 
     fn request(&self, request: Request<'_>, answers: &mut Vec<u8>) {
+        // Lines are taken one after the other, and only what comes in one adds a call: nobody takes the id meanwhile.
+        if self.calls.running().contains_key(&request.id) {
+            let error = ErrorObject::invalid_request("a request of this id is still running");
+            return refuse(answers, Some(&request.id), &error);
+        }
         let decoded = match self.endpoint.decode(&request) {
             Ok(decoded) => decoded,
             Err(_) if self.old.takes(&request) => return self.old_request(&request, answers),
@@ -171,44 +170,44 @@ impl Session<'_> {
             }
         }
         let listening = matches!(decoded, ClientRequest::SubscriptionsListen(_));
-        let (endpoint, calls, outgoing) =
-            (self.endpoint.clone(), Arc::clone(&self.calls), Arc::clone(&self.outgoing));
-        let id = call.id().clone();
-        self.spawn(id, listening, run(endpoint, call, listening, calls, outgoing), answers);
+        let place = self.place(call.id());
+        self.spawn(&place, listening, run(self.endpoint.clone(), call, listening, place.clone()), answers);
     }
 
-    /// Lets a call run on its own.
+    /// A place for a call that does not finish at once.
+    pub(super) fn place(&self, id: &RequestId) -> Place {
+        Place {
+            calls: Arc::clone(&self.calls),
+            outgoing: Arc::clone(&self.outgoing),
+            id: id.clone(),
+            number: self.calls.next_number.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Lets a call run on its own. What it has said already goes out first: it may say more at once.
     pub(super) fn spawn(
         &self,
-        id: RequestId,
+        place: &Place,
         listening: bool,
         call: impl Future<Output = ()> + Send + 'static,
         answers: &mut Vec<u8>,
     ) {
+        self.send(answers);
         let mut running = self.calls.running();
-        match running.entry(id) {
-            Entry::Occupied(taken) => {
-                let error = ErrorObject::invalid_request("a request of this id is still running");
-                refuse(answers, Some(taken.key()), &error);
-            }
-            Entry::Vacant(free) => {
-                let task = tokio::spawn(call);
-                free.insert(Running { task: task.abort_handle(), listening });
-            }
-        }
+        let task = tokio::spawn(call).abort_handle();
+        running.insert(place.id.clone(), Running { number: place.number, task, listening });
     }
 
     /// `notifications/cancelled` is the only one that means anything to a modern call.
-    fn notification(&self, notification: &Notification<'_>) {
+    fn notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
         if notification.method != CancelledNotification::NAME {
-            return self.old_notification(notification);
+            return self.old_notification(notification, answers);
         }
         let params =
             decode_params::<<CancelledNotification as NotificationMethod>::Params>(notification.params);
         let Ok(params) = params else { return };
-        if let Some(Running { task, .. }) = self.calls.running().remove(&params.request_id) {
+        if self.calls.cancel(&params.request_id) {
             tracing::debug!(id = %params.request_id, reason = params.reason, "cancelled");
-            task.abort();
         }
     }
 
@@ -216,23 +215,9 @@ impl Session<'_> {
     async fn drain(&self) {
         self.calls.listen(None);
         self.old.hang_up();
-        self.calls.running().retain(|_, running| {
-            if running.listening {
-                running.task.abort();
-            }
-            !running.listening
-        });
-        let all_ended = async {
-            loop {
-                let ended = self.calls.ended.notified();
-                if self.calls.running().is_empty() {
-                    return;
-                }
-                ended.await;
-            }
-        };
-        if tokio::time::timeout(GRACE, all_ended).await.is_err() {
-            self.calls.running().drain().for_each(|(_, running)| running.task.abort());
+        self.calls.end_listening();
+        if tokio::time::timeout(GRACE, self.calls.all_ended()).await.is_err() {
+            self.calls.abort_all();
         }
         // Rounds that are to be recorded, whether or not somebody still reads (M6).
         let _ = tokio::time::timeout(GRACE, self.endpoint.finished()).await;
@@ -241,41 +226,28 @@ impl Session<'_> {
 
 /// Drives a call to its end. What comes before the answer may be left out where nobody keeps up; changes, which must not
 /// be, wait until somebody does.
-async fn run(
-    endpoint: Endpoint,
-    mut call: InFlight,
-    listening: bool,
-    calls: Arc<Calls>,
-    outgoing: Arc<Outgoing>,
-) {
+async fn run(endpoint: Endpoint, mut call: InFlight, listening: bool, place: Place) {
     let mut line = Vec::new();
     loop {
         if listening {
-            outgoing.calm().await;
+            place.outgoing.calm().await;
         }
         let event = call.event().await;
-        let last = write(&endpoint, &call, event, &mut line);
-        // Under the lock, so that nothing is sent for a call that has just been cancelled (I2).
-        let mut running = calls.running();
-        if !running.contains_key(call.id()) {
-            return;
+        if write(&endpoint, &call, event, &mut line) {
+            return place.end(&line);
         }
-        if last || listening {
-            outgoing.push(&line);
+        if listening {
+            place.send(&line);
         } else {
-            outgoing.push_hint(&line);
+            place.send_hint(&line);
         }
         line.clear();
-        if last {
-            running.remove(call.id());
-            calls.ended.notify_one();
-            return;
-        }
     }
 }
 
 /// Writes an event as a line; true if it was the last.
 fn write(endpoint: &Endpoint, call: &InFlight, event: Event, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
     let last = match event {
         Event::Notification(message) => {
             out.extend_from_slice(&message);
@@ -286,11 +258,12 @@ fn write(endpoint: &Endpoint, call: &InFlight, event: Event, out: &mut Vec<u8>) 
             true
         }
     };
-    out.push(b'\n');
+    end_line(out, start);
     last
 }
 
 pub(super) fn refuse(answers: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) {
+    let start = answers.len();
     encode_error(answers, id, error);
-    answers.push(b'\n');
+    end_line(answers, start);
 }

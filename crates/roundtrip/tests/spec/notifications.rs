@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roundtrip::seal::Sealer;
 use roundtrip::server::Peer;
-use roundtrip::wire::LoggingLevel;
+use roundtrip::wire::{LONGEST_ID, LoggingLevel};
 use roundtrip::{Ask, Catalog, Log, Progress, Prompt, Resource, Server, Tool, ToolError};
 use serde_json::{Value, json};
 
@@ -209,4 +209,54 @@ async fn progress_is_sent_in_rounds_whose_state_is_opened_slowly() {
     let methods: Vec<_> = messages.iter().filter_map(|message| message["method"].as_str()).collect();
     assert_eq!(methods, ["notifications/progress", "notifications/message"], "{messages:?}");
     assert_eq!(messages[2]["result"]["content"][0]["text"], "done");
+}
+
+/// Z2: a progress token is copied into every notification, so its length has a limit, which the refusal names.
+#[tokio::test]
+async fn a_progress_token_of_a_mebibyte_is_refused() {
+    let running = Running::start(server()).await;
+    let call = |length: usize| {
+        let mut meta = meta();
+        meta["progressToken"] = json!("x".repeat(length));
+        message(1, "tools/call", json!({ "name": "t", "_meta": meta }))
+    };
+    let mut connection = running.connect().await;
+    for length in [LONGEST_ID + 1, 1024 * 1024] {
+        let call = call(length);
+        let refused = connection.post(&headers(&call), call.to_string().as_bytes()).await;
+        assert_eq!(refused.refusal(), (400, -32602));
+        assert!(refused.error_message().contains("at most 1024 bytes"), "{}", refused.error_message());
+        assert!(refused.body.len() < 1024, "what is too long is not repeated");
+    }
+    let call = call(LONGEST_ID);
+    assert_eq!(connection.post(&headers(&call), call.to_string().as_bytes()).await.status, 200);
+}
+
+/// Z2: the same for ids, which are kept for as long as a request runs; the refusal has none.
+#[tokio::test]
+async fn an_id_of_a_mebibyte_is_refused() {
+    let running = Running::start(server()).await;
+    let call = message("x".repeat(1024 * 1024), "tools/call", json!({ "name": "t" }));
+    let refused = running.connect().await.post(&headers(&call), call.to_string().as_bytes()).await;
+    assert_eq!((refused.refusal(), refused.json().get("id")), ((400, -32600), None));
+    assert!(refused.error_message().contains("at most 1024 bytes"), "{}", refused.error_message());
+}
+
+/// Z2: what a handler says before anybody can read it is bounded in bytes, not in messages alone.
+#[tokio::test]
+async fn long_log_messages_nobody_reads_are_bounded_in_bytes() {
+    let server = Server::new("s", "1").tool(Tool::new("chatty", async |log: Log| {
+        let text = "x".repeat(10_000);
+        for _ in 0..200 {
+            log.error(&text);
+        }
+        "said"
+    }));
+    let running = Running::start(server).await;
+    let mut meta = meta();
+    meta["io.modelcontextprotocol/logLevel"] = json!("debug");
+    let answer = running.call("tools/call", json!({ "name": "chatty", "_meta": meta })).await;
+    let events = answer.events();
+    assert!((20..=27).contains(&events.len()), "256 KiB and the answer: {}", events.len());
+    assert_eq!(events.last().expect("an answer")["result"]["content"][0]["text"], "said");
 }

@@ -1,6 +1,9 @@
 //! stdio: one message a line (transports, "stdio").
 
-use std::sync::Arc;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use roundtrip::server::Peer;
 use roundtrip::stdio::serve_lines;
@@ -8,9 +11,10 @@ use roundtrip::{Args, Progress, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, block_in_place};
+use tokio::time::Instant;
 
 use crate::support::{message, meta};
 
@@ -23,7 +27,7 @@ struct Text {
 struct Pipe {
     input: WriteHalf<DuplexStream>,
     output: BufReader<ReadHalf<DuplexStream>>,
-    served: JoinHandle<std::io::Result<()>>,
+    served: JoinHandle<io::Result<()>>,
 }
 
 impl Pipe {
@@ -203,4 +207,192 @@ async fn the_server_never_asks_on_the_stream() {
         lines += 1;
     }
     assert!(lines >= 4, "{lines}");
+}
+
+/// Sends more than a pipe and the server's buffer hold, without reading any of the answers.
+async fn fill(pipe: &mut Pipe) {
+    let text = "x".repeat(2 * 1024 * 1024);
+    for id in 1..=2 {
+        pipe.request(id, "tools/call", json!({ "name": "echo", "arguments": { "text": text } })).await;
+    }
+}
+
+/// I3: an output that breaks while much is waiting for it ends the server, though the input stays open.
+#[tokio::test]
+async fn an_output_that_breaks_ends_the_server() {
+    let (input, theirs) = tokio::io::duplex(64 * 1024);
+    let (output, ours) = tokio::io::duplex(64 * 1024);
+    let endpoint = server().build().expect("a server");
+    let served = tokio::spawn(async move { serve_lines(&endpoint, &Peer::default(), theirs, output).await });
+    let (unread, input) = tokio::io::split(input);
+    let (output, _unused) = tokio::io::split(ours);
+    let mut pipe = Pipe { input, output: BufReader::new(unread), served };
+    fill(&mut pipe).await;
+    drop((output, _unused));
+    let ended = tokio::time::timeout(Duration::from_secs(20), pipe.served).await;
+    ended.expect("it ends").expect("no panic").expect("hanging up is no error");
+}
+
+/// I3: an output that nobody reads ends the server after a while, with an error that says so.
+#[tokio::test(start_paused = true)]
+async fn an_output_nobody_reads_ends_the_server() {
+    let mut pipe = Pipe::open(server());
+    fill(&mut pipe).await;
+    let begun = Instant::now();
+    let ended = tokio::time::timeout(Duration::from_secs(120), &mut pipe.served).await;
+    let error = ended.expect("it ends").expect("no panic").expect_err("nobody reads");
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(error.to_string().contains("30s"), "{error}");
+    assert!(begun.elapsed() >= Duration::from_secs(30), "{:?}", begun.elapsed());
+}
+
+/// I3: the end of the input ends the server promptly, also where nobody reads what there is to write.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_input_ends_a_server_whose_output_nobody_reads() {
+    let mut pipe = Pipe::open(server());
+    fill(&mut pipe).await;
+    pipe.request(3, "tools/list", json!({})).await;
+    pipe.input.shutdown().await.expect("closed");
+    let begun = Instant::now();
+    let ended = tokio::time::timeout(Duration::from_secs(120), &mut pipe.served).await;
+    ended.expect("it ends").expect("no panic").expect_err("what was written got nowhere");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+/// I3: a reader that is slow and reads all the same gets everything, also after the end of the input.
+#[tokio::test(start_paused = true)]
+async fn a_slow_reader_gets_everything() {
+    let mut pipe = Pipe::open(server());
+    fill(&mut pipe).await;
+    let mut all = vec![0; 64 * 1024];
+    for _ in 0..4 {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        pipe.output.read_exact(&mut all).await.expect("more");
+    }
+    pipe.request(3, "tools/list", json!({})).await;
+    pipe.input.shutdown().await.expect("closed");
+    for _ in 0..8 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        pipe.output.read_exact(&mut all).await.expect("more");
+    }
+    let mut rest = Vec::new();
+    pipe.output.read_to_end(&mut rest).await.expect("the rest");
+    assert!(String::from_utf8_lossy(&rest).lines().last().is_some_and(|line| line.contains("\"id\":3")));
+    pipe.served.await.expect("ended").expect("in good order");
+}
+
+/// Z2: requests that arrive in one piece are answered as fast as their answers are read, and not all at once.
+#[tokio::test(start_paused = true)]
+async fn answers_nobody_reads_do_not_pile_up() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&runs);
+    let large = Tool::new("large", move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        async { "x".repeat(1024 * 1024) }
+    });
+    let mut pipe = Pipe::open(Server::new("s", "1").tool(large));
+    let requests: Vec<String> =
+        (0..100).map(|id| message(id, "tools/call", json!({ "name": "large" })).to_string()).collect();
+    pipe.send(&requests.join("\n")).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let begun = runs.load(Ordering::Relaxed);
+    assert!((1..=5).contains(&begun), "{begun} answers wait");
+    for id in 0..100 {
+        assert_eq!(pipe.receive().await["id"], id);
+    }
+}
+
+/// I2: a request whose id is in use is refused before anything of it runs.
+#[tokio::test]
+async fn a_request_of_an_id_in_use_is_not_run() {
+    let (tool, started, release) = waiting("wait");
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&runs);
+    let pay = Tool::new("pay", move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        async { "paid" }
+    });
+    let mut pipe = Pipe::open(server().tool(tool).tool(pay));
+    pipe.request(1, "tools/call", json!({ "name": "wait" })).await;
+    started.notified().await;
+    pipe.request(1, "tools/call", json!({ "name": "pay" })).await;
+    assert_eq!(pipe.receive().await["error"]["code"], -32600);
+    assert_eq!(runs.load(Ordering::Relaxed), 0, "nothing was paid");
+    release.notify_one();
+    assert_eq!(pipe.receive().await["result"]["content"][0]["text"], "waited");
+    pipe.request(1, "tools/call", json!({ "name": "pay" })).await;
+    assert_eq!(pipe.receive().await["result"]["content"][0]["text"], "paid", "the id is free again");
+}
+
+/// A tool that blocks its thread until it is released, the moment it is polled for the first time or the second.
+fn blocking(name: &str, at_once: bool) -> (Tool, Arc<Notify>, mpsc::Sender<()>) {
+    let started = Arc::new(Notify::new());
+    let (release, released) = mpsc::channel();
+    let (starting, released) = (Arc::clone(&started), Arc::new(Mutex::new(released)));
+    let tool = Tool::new(name, move || {
+        let (started, released) = (Arc::clone(&starting), Arc::clone(&released));
+        async move {
+            if !at_once {
+                tokio::task::yield_now().await;
+            }
+            started.notify_one();
+            let patience = Duration::from_secs(20);
+            block_in_place(|| released.lock().expect("one at a time").recv_timeout(patience))
+                .expect("released in time");
+            "blocked"
+        }
+    });
+    (tool, started, release)
+}
+
+/// N2: progress comes before the result of its call, also where the call goes on while the lines after it are read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn progress_never_follows_the_result() {
+    let (block, _, release) = blocking("block", true);
+    let quick = Tool::new("quick", async |progress: Progress| {
+        progress.report((1, 2));
+        // Twice: it is polled once more where it has something to say.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        progress.report((2, 2));
+        "quick"
+    });
+    let mut pipe = Pipe::open(Server::new("s", "1").tool(block).tool(quick));
+    let mut meta = meta();
+    meta["progressToken"] = json!("t");
+    let first = message(1, "tools/call", json!({ "name": "quick", "_meta": meta }));
+    let second = message(2, "tools/call", json!({ "name": "block" }));
+    // In one piece: the second keeps the reading of lines from going on while the first one runs to its end.
+    pipe.input.write_all(format!("{first}\n{second}\n").as_bytes()).await.expect("written");
+    assert_eq!(pipe.receive().await["params"]["progress"], 1);
+    assert_eq!(pipe.receive().await["params"]["progress"], 2);
+    assert_eq!(pipe.receive().await["id"], 1);
+    release.send(()).expect("it waits");
+    assert_eq!(pipe.receive().await["id"], 2);
+}
+
+/// I2: a call that was cancelled and cannot stop at once does not answer a later one of the same id.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_cancelled_call_does_not_answer_for_the_next_of_its_id() {
+    let (block, blocked, unblock) = blocking("block", false);
+    let (wait, waits, release) = waiting("wait");
+    let mut pipe = Pipe::open(server().tool(block).tool(wait));
+    pipe.request(1, "tools/call", json!({ "name": "block" })).await;
+    blocked.notified().await;
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    pipe.send(&cancel.to_string()).await;
+    pipe.request(1, "tools/call", json!({ "name": "wait" })).await;
+    waits.notified().await;
+    // The next request shows that the second call of this id is registered.
+    pipe.request(2, "tools/list", json!({})).await;
+    assert_eq!(pipe.receive().await["id"], 2);
+    unblock.send(()).expect("it waits");
+    for id in 3..100 {
+        pipe.request(id, "tools/list", json!({})).await;
+        assert_eq!(pipe.receive().await["id"], id, "not a word of the cancelled one");
+    }
+    release.notify_one();
+    let answer = pipe.receive().await;
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(1), &json!("waited")));
 }

@@ -29,6 +29,8 @@ use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 
 /// How many changes may wait for a listener. One that falls so far behind ends: a change must not be lost unnoticed.
 const CAPACITY: usize = 256;
+/// The longest message about a change that is passed on to listeners.
+const LARGEST_CHANGE: usize = 64 * 1024;
 /// How many questions outside of any call are answered at a time.
 const ANSWERING: usize = 128;
 /// How large a question may be that comes beside a call.
@@ -161,6 +163,9 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
                     }
                     other => drop(outside::answer(&session, &hello.asker, &id, other).await),
                 }
+            }
+            Ok(Message::Notification(notification)) if message.len() > LARGEST_CHANGE => {
+                tracing::warn!(method = &*notification.method, "a notification is too long; passed over");
             }
             // Nobody may be listening.
             Ok(Message::Notification(_)) => drop(sender.send(message)),

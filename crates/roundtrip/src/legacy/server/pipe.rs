@@ -11,13 +11,20 @@ use serde_json::value::RawValue;
 
 use super::session::{BATCH, Handled, Session, answer};
 use super::settings::{Handshake, Served};
-use super::sink::{Sink, Weight};
+use super::sink::Sink;
 use super::terms::Terms;
 use crate::legacy::handshake::{INITIALIZE, INITIALIZED, PING, refusal};
-use crate::server::{Endpoint, Peer};
+use crate::server::{Endpoint, Peer, Subscription};
 
-/// What is told to clients outside of any call, for as long as it is polled.
-pub(crate) type Changes = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Changes that a client is told of outside of any call. What is not taken yet is told once, however often it changes.
+pub(crate) struct Changes(Arc<Subscription>);
+
+impl Changes {
+    /// The next message; none once the server has ended.
+    pub(crate) async fn next(&self) -> Option<Vec<u8>> {
+        Session::change(&self.0).await
+    }
+}
 
 /// The old side of a pipe, which begins with `initialize`.
 pub(crate) struct Pipe {
@@ -77,22 +84,12 @@ impl Pipe {
         Ok(agreed)
     }
 
-    /// Takes a notification. What comes back has to be polled while the pipe is open.
-    pub(crate) fn notification(
-        &self,
-        notification: &Notification<'_>,
-        sink: &Arc<dyn Sink>,
-    ) -> Option<Changes> {
+    /// Takes a notification. What comes back is to be told while the pipe is open.
+    pub(crate) fn notification(&self, notification: &Notification<'_>) -> Option<Changes> {
         if notification.method != INITIALIZED || self.listening.swap(true, Ordering::Relaxed) {
             return None;
         }
-        let subscription = self.session.get()?.subscription().ok()?;
-        let sink = Arc::clone(sink);
-        Some(Box::pin(async move {
-            while let Some(change) = Session::change(&subscription).await {
-                sink.send(change, Weight::Must);
-            }
-        }))
+        self.session.get()?.subscription().ok().map(Changes)
     }
 
     /// The messages of a line that holds several, which 2025-03-26 has and no other revision.

@@ -16,6 +16,8 @@ use crate::client::{Error, Sent, nameless_error};
 /// How many notifications may wait in a mailbox. Calls do without those beyond, which are hints; a stream of
 /// changes that falls so far behind ends, because a change must not be lost unnoticed.
 const CAPACITY: usize = 256;
+/// How many bytes of notifications may wait in a mailbox beside the first, with the same consequences.
+const CAPACITY_BYTES: usize = 1024 * 1024;
 
 /// The requests under way at one child.
 #[derive(Debug, Default)]
@@ -129,15 +131,16 @@ impl Inbox {
     fn asked(&self, line: &[u8]) {
         let general = self.places().general.clone();
         match general {
-            Some(general) => general.notify(line),
+            Some(general) => general.notify(&Bytes::copy_from_slice(line)),
             // No request is to blame for this more than any other, and none may hang over it.
             None => self.to_all(line),
         }
     }
 
     fn to_all(&self, line: &[u8]) {
+        let message = Bytes::copy_from_slice(line);
         for mailbox in self.places().open.values() {
-            mailbox.notify(line);
+            mailbox.notify(&message);
         }
     }
 
@@ -163,18 +166,20 @@ impl Inbox {
             _ => tag,
         };
         let places = self.places();
+        // One copy, however many it is for.
+        let message = Bytes::copy_from_slice(line);
         match id {
             Some(id) => {
                 if let Some(mailbox) = places.open.get(&id) {
-                    mailbox.notify(line);
+                    mailbox.notify(&message);
                 }
             }
             None if notification.method == LoggingMessageNotification::NAME => {
                 let calls = places.open.values().filter(|mailbox| mailbox.place != Place::Stream);
-                calls.for_each(|mailbox| mailbox.notify(line));
+                calls.for_each(|mailbox| mailbox.notify(&message));
             }
             None => match &places.general {
-                Some(general) => general.notify(line),
+                Some(general) => general.notify(&message),
                 None => {
                     tracing::debug!(method = &*notification.method, "a notification that belongs nowhere");
                 }
@@ -193,9 +198,23 @@ pub(super) struct Mailbox {
 #[derive(Debug, Default)]
 struct Mail {
     messages: VecDeque<Bytes>,
+    /// The bytes of all of them.
+    bytes: usize,
     error: Option<Error>,
     ended: bool,
     waker: Option<Waker>,
+}
+
+impl Mail {
+    fn has_room_for(&self, message: &Bytes) -> bool {
+        self.messages.is_empty()
+            || self.messages.len() < CAPACITY && self.bytes + message.len() <= CAPACITY_BYTES
+    }
+
+    fn push(&mut self, message: Bytes) {
+        self.bytes += message.len();
+        self.messages.push_back(message);
+    }
 }
 
 impl Mailbox {
@@ -207,10 +226,10 @@ impl Mailbox {
         }
     }
 
-    fn notify(&self, line: &[u8]) {
+    fn notify(&self, message: &Bytes) {
         self.with(|mail| {
-            if mail.messages.len() < CAPACITY {
-                mail.messages.push_back(Bytes::copy_from_slice(line));
+            if mail.has_room_for(message) {
+                mail.push(message.clone());
             } else if self.place == Place::Stream && !mail.ended {
                 mail.ended = true;
                 let why = "this stream of changes fell too far behind: listen again, and take changes faster";
@@ -221,7 +240,7 @@ impl Mailbox {
 
     fn answer(&self, line: &[u8]) {
         self.with(|mail| {
-            mail.messages.push_back(Bytes::copy_from_slice(line));
+            mail.push(Bytes::copy_from_slice(line));
             mail.ended = true;
         });
     }
@@ -237,6 +256,7 @@ impl Mailbox {
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
         let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(message) = mail.messages.pop_front() {
+            mail.bytes -= message.len();
             return Poll::Ready(Some(Ok(message)));
         }
         if mail.ended {
@@ -244,5 +264,63 @@ impl Mailbox {
         }
         mail.waker = Some(cx.waker().clone());
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    fn progress(token: i64, length: usize) -> Vec<u8> {
+        let text = "x".repeat(length);
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1,"message":"{text}"}}}}"#
+        )
+        .into_bytes()
+    }
+
+    /// The bytes of everything that waits, and the error at the end.
+    fn drain(mailbox: &Mailbox) -> (usize, Option<Error>) {
+        let mut bytes = 0;
+        loop {
+            match mailbox.poll_next(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Some(Ok(message))) => bytes += message.len(),
+                Poll::Ready(Some(Err(error))) => return (bytes, Some(error)),
+                Poll::Ready(None) | Poll::Pending => return (bytes, None),
+            }
+        }
+    }
+
+    /// Z2: long notifications that nobody reads do not fill the memory; the answer comes all the same.
+    #[test]
+    fn notifications_nobody_reads_are_bounded_in_bytes() {
+        let inbox = Inbox::default();
+        let mailbox = inbox.open(&1.into(), Place::Call).expect("a place");
+        for _ in 0..100 {
+            inbox.route(&progress(1, 100_000));
+        }
+        let (kept, error) = drain(&mailbox);
+        assert!((500_000..=CAPACITY_BYTES).contains(&kept) && error.is_none(), "{kept} {error:?}");
+        inbox.route(&progress(1, 2 * CAPACITY_BYTES));
+        inbox.route(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        assert!(drain(&mailbox).0 > 2 * CAPACITY_BYTES, "a single long one is kept, and the answer");
+    }
+
+    /// N1: a stream of changes that falls behind by bytes ends, as one does that falls behind by messages.
+    #[test]
+    fn long_changes_nobody_reads_end_the_stream() {
+        let inbox = Inbox::default();
+        let mailbox = inbox.open(&1.into(), Place::Stream).expect("a place");
+        let uri = "x".repeat(100_000);
+        let tag = r#""_meta":{"io.modelcontextprotocol/subscriptionId":1}"#;
+        for _ in 0..100 {
+            let params = format!(r#"{{{tag},"uri":"{uri}"}}"#);
+            let method = "notifications/resources/updated";
+            inbox.route(format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#).as_bytes());
+        }
+        let (kept, error) = drain(&mailbox);
+        assert!(kept <= CAPACITY_BYTES && error.is_some_and(|error| error.to_string().contains("behind")));
     }
 }

@@ -13,6 +13,7 @@ use super::child::{Child, Launcher, Writer};
 use super::inbox::{Inbox, Mailbox, Place};
 use super::{Failure, Link};
 use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
+use crate::stdio::lines::end_line;
 
 /// A server as a child process.
 #[derive(Clone)]
@@ -94,7 +95,10 @@ impl At {
 }
 
 fn line(message: &[u8]) -> Bytes {
-    [message, b"\n"].concat().into()
+    let mut line = Vec::with_capacity(message.len() + 1);
+    line.extend_from_slice(message);
+    end_line(&mut line, 0);
+    line.into()
 }
 
 impl Link for Pipe {

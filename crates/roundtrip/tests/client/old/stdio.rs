@@ -10,7 +10,7 @@ use tokio::process::Command;
 
 use super::server::{form, greeting};
 use crate::fixture::text;
-use crate::stdio::Scratch;
+use crate::stdio::{Scratch, spread_over_lines};
 
 const PART: &str = "ROUNDTRIP_TEST_OLD_PART";
 
@@ -261,5 +261,14 @@ async fn a_flood_on_the_pipe_does_not_drown_the_call() {
         Err(error) => assert!(matches!(error, Error::GaveUp(_)), "{error}"),
     }
     assert_eq!(text(&client.call_tool("a", ()).await.expect("a result")), "done");
+    client.close().await;
+}
+
+/// I1: arguments that are spread over lines are one request to an old server, too.
+#[tokio::test]
+async fn a_models_line_breaks_forge_no_request_to_an_old_server() {
+    let client = child("plain");
+    let done = client.call_tool("x", spread_over_lines()).await.expect("an answer");
+    assert_eq!(text(&done), "done");
     client.close().await;
 }

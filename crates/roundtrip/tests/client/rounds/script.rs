@@ -84,6 +84,7 @@ pub(crate) fn replies<const N: usize>(results: [Value; N]) -> (Client, Arc<Log>)
 
 impl Transport for Script {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
+        assert!(!outgoing.message.contains(&b'\n') && !outgoing.message.contains(&b'\r'), "one line");
         let message: Value = serde_json::from_slice(&outgoing.message).expect("json");
         let number = {
             let mut requests = self.log.requests.lock().expect("requests");

@@ -131,3 +131,12 @@ async fn replies_that_break_the_rules_are_named() {
     assert!(matches!(&error, Error::PeerMisbehaved(why) if why.contains("`tools/list`")), "{error:?}");
     assert_eq!(log.len(), 2);
 }
+
+/// I1: a transport of the user's own is given messages of one line, whatever was put into them.
+#[tokio::test]
+async fn any_transport_is_given_one_line_for_a_message() {
+    let raw = serde_json::value::RawValue::from_string("{\n\"a\":\r\n1}".to_owned()).expect("JSON");
+    let (client, log) = replies([done()]);
+    client.call_tool("book", &raw).meta("com.example/m", &raw).await.expect("an answer");
+    assert_eq!(log.params(0)["arguments"], json!({ "a": 1 }));
+}

@@ -293,3 +293,43 @@ async fn a_slow_answer_turns_into_a_stream() {
     assert!(stream.sign_of_life().await, "a comment, before the answer");
     assert_eq!(text(&stream.message().await.expect("the answer")), "slept");
 }
+
+/// H2: the headers that mirror a message are not required in a session; where they are there, they say what the message
+/// says, or somebody who trusts them (a gateway, a firewall) lets something else pass.
+#[tokio::test]
+async fn headers_that_contradict_an_old_message_are_refused() {
+    let diary = Diary::default();
+    let web = Web::new(server(&diary));
+    let client = web.session("2025-03-26", &everything()).await;
+    let lists = request(1, "tools/list", json!({}));
+    let notes = request(1, "resources/read", json!({ "uri": "test://notes" }));
+    let batch = json!([tool(1, "number"), tool(2, "book")]);
+    let gone = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    for (name, value, message) in [
+        ("mcp-method", "tools/list", &tool(1, "book")),
+        ("mcp-method", "Tools/Call", &tool(1, "book")),
+        ("mcp-name", "number", &tool(1, "book")),
+        ("mcp-name", "=?base64?bnVtYmVy?=", &tool(1, "book")),
+        ("mcp-name", "test://other", &notes),
+        ("mcp-method", "tools/call", &lists),
+        ("mcp-method", "notifications/initialized", &gone),
+        ("mcp-name", "number", &batch),
+        ("mcp-method", "tools/list", &initialize("2025-03-26", &json!({}))),
+    ] {
+        let mut refused = client.with(name, value).post(message).await;
+        assert_eq!(refused.status, 400, "{name}: {value}");
+        let refused = refused.json().await;
+        assert_eq!(refused["error"]["code"], -32020, "{name}: {value}: {refused}");
+    }
+    assert_eq!(diary.read(), Vec::<String>::new(), "nothing of it ran");
+    for (name, value, message) in [
+        ("mcp-method", "tools/call", tool(1, "number")),
+        ("mcp-name", "number", tool(1, "number")),
+        ("mcp-name", "=?base64?bnVtYmVy?=", tool(1, "number")),
+        ("mcp-name", "whatever", lists),
+        ("mcp-method", "resources/read", notes),
+    ] {
+        let mut taken = client.with(name, value).post(&message).await;
+        assert!(taken.json().await.get("result").is_some(), "{name}: {value}");
+    }
+}

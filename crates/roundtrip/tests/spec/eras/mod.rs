@@ -1,8 +1,9 @@
 //! Clients of the handshake eras: the same handlers, in the words of 2025-11-25 and before.
 
 mod asking;
+mod bounds;
 mod http;
-mod peers;
+pub(crate) mod peers;
 mod sessions;
 mod stdio;
 mod tools;

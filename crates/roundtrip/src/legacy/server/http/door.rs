@@ -204,7 +204,7 @@ impl Door {
         // Most calls are done at the first poll, and those need no task.
         match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => {
-                session.release(&request.id);
+                session.release(&request.id, stream.number);
                 stream.send(answer, Weight::Answer);
                 drop(finish);
             }

@@ -250,8 +250,12 @@ impl HttpSession {
     }
 
     /// Gives a place back that is not needed after all.
-    pub(super) fn release(&self, id: &RequestId) {
-        lock(&self.held).running.remove(id);
+    pub(super) fn release(&self, id: &RequestId, stream: u64) {
+        let mut held = lock(&self.held);
+        // Cancelled meanwhile, the id may have been used anew.
+        if held.running.get(id).is_some_and(|running| running.stream == stream) {
+            held.running.remove(id);
+        }
     }
 
     /// Lets a call run on its own, whatever becomes of the connection it came on. Without its place it has been cancelled

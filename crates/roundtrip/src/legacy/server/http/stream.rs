@@ -5,11 +5,15 @@ use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use roundtrip_core::wire::one_line;
+
 use super::super::sink::{Sink, Weight};
 
 /// How many hints are kept for a client that does not read them. Questions and answers are kept whatever their number,
 /// which is small: each of them waits for the one before.
 const KEPT_HINTS: usize = 256;
+/// How many bytes of hints are kept. The newest is kept however long it is.
+const KEPT_HINT_BYTES: usize = 256 * 1024;
 /// How long a client is to wait before it comes back, in milliseconds.
 const RETRY: u32 = 1_000;
 
@@ -28,6 +32,7 @@ struct State {
     last: u64,
     bytes: usize,
     hints: usize,
+    hint_bytes: usize,
     finished: bool,
     /// It has been read to its end.
     read: bool,
@@ -140,7 +145,9 @@ impl Stream {
         for event in state.events.iter().filter(|event| event.number > reader.seen) {
             // Writing into memory does not fail.
             let _ = write!(out, "id: {}-{}\ndata: ", self.number, event.number);
+            let start = out.len();
             out.extend_from_slice(&event.message);
+            one_line(&mut out[start..]);
             out.extend_from_slice(b"\n\n");
         }
         reader.seen = reader.seen.max(state.last);
@@ -169,6 +176,14 @@ pub(super) struct Reader {
 }
 
 impl State {
+    fn forget_oldest_hint(&mut self) {
+        let oldest = self.events.iter().position(|event| event.weight == Weight::Hint);
+        let Some(event) = oldest.and_then(|oldest| self.events.remove(oldest)) else { return };
+        self.hints -= 1;
+        self.hint_bytes -= event.message.len();
+        self.bytes -= event.message.len();
+    }
+
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -185,14 +200,13 @@ impl Sink for Stream {
         state.last += 1;
         let number = state.last;
         state.bytes += message.len();
+        if weight == Weight::Hint {
+            state.hints += 1;
+            state.hint_bytes += message.len();
+        }
         state.events.push_back(Event { number, weight, message });
-        state.hints += usize::from(weight == Weight::Hint);
-        if state.hints > KEPT_HINTS
-            && let Some(oldest) = state.events.iter().position(|event| event.weight == Weight::Hint)
-            && let Some(event) = state.events.remove(oldest)
-        {
-            state.hints -= 1;
-            state.bytes -= event.message.len();
+        while state.hints > KEPT_HINTS || state.hints > 1 && state.hint_bytes > KEPT_HINT_BYTES {
+            state.forget_oldest_hint();
         }
         state.wake();
     }

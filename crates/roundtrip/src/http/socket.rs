@@ -1,0 +1,191 @@
+//! A TCP connection that hyper serves, watched for two things hyper does not watch for.
+//!
+//! A client that does not read blocks writing for ever: here, a write that is not accepted for too long breaks the
+//! connection. And hyper stops reading once a byte of the next request has arrived, so that it does not see a client
+//! hang up: here, while a request is being answered, reading goes on into a buffer.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf as _, BytesMut};
+use http_body::{Frame, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+/// How many bytes of further requests are read while one is being answered. Beyond them the client has to wait.
+const READ_AHEAD: usize = 64 * 1024;
+
+/// Whether a request of this connection is being answered.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answering(Arc<AtomicBool>);
+
+impl Answering {
+    /// Holds for as long as what comes back is kept.
+    pub(super) fn begin(&self) -> AnsweringGuard {
+        self.0.store(true, Ordering::Relaxed);
+        AnsweringGuard(self.clone())
+    }
+
+    fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A request that is being answered. HTTP/1 answers one after the other.
+#[derive(Debug)]
+pub(super) struct AnsweringGuard(Answering);
+
+impl Drop for AnsweringGuard {
+    fn drop(&mut self) {
+        self.0.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A response body, and the mark that it is not finished.
+pub(super) struct Answer<B> {
+    pub(super) body: B,
+    pub(super) _guard: AnsweringGuard,
+}
+
+impl<B: http_body::Body + Unpin> http_body::Body for Answer<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The connection.
+#[derive(Debug)]
+pub(super) struct Socket {
+    stream: TcpStream,
+    answering: Answering,
+    /// What was read and hyper has not asked for yet.
+    ahead: BytesMut,
+    /// The client sends nothing more.
+    ended: bool,
+    /// hyper knows that.
+    told: bool,
+    write_timeout: Duration,
+    /// Until when a write that is blocked may stay so.
+    blocked: Option<Pin<Box<Sleep>>>,
+}
+
+impl Socket {
+    pub(super) fn new(stream: TcpStream, write_timeout: Duration) -> Self {
+        let (answering, ahead) = (Answering::default(), BytesMut::new());
+        Self { stream, answering, ahead, ended: false, told: false, write_timeout, blocked: None }
+    }
+
+    /// Tells the connection when a request is being answered.
+    pub(super) fn answering(&self) -> Answering {
+        self.answering.clone()
+    }
+
+    /// Reads on while a request is being answered. An error says that the client has hung up, and hyper does not look.
+    fn read_ahead(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        if !self.answering.is_on() || self.told {
+            return Ok(());
+        }
+        if self.ended {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the client hung up"));
+        }
+        while !self.ended && self.ahead.len() < READ_AHEAD {
+            let mut space = [const { MaybeUninit::uninit() }; 4 * 1024];
+            let mut chunk = ReadBuf::uninit(&mut space);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut chunk) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(read) => read?,
+            }
+            // hyper may be waiting for just this.
+            cx.waker().wake_by_ref();
+            self.ended = chunk.filled().is_empty();
+            self.ahead.extend_from_slice(chunk.filled());
+        }
+        Ok(())
+    }
+
+    /// Passes a write on. One that is not accepted in time breaks the connection.
+    fn write(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = write(Pin::new(&mut self.stream), cx) {
+            self.blocked = None;
+            return Poll::Ready(written);
+        }
+        self.read_ahead(cx)?;
+        let patience = self.write_timeout;
+        let blocked = self.blocked.get_or_insert_with(|| Box::pin(sleep(patience)));
+        ready!(blocked.as_mut().poll(cx));
+        let why = format!("the client has read nothing for {patience:?}");
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let size = self.ahead.len().min(out.remaining());
+            out.put_slice(&self.ahead[..size]);
+            self.ahead.advance(size);
+            return Poll::Ready(Ok(()));
+        }
+        if self.ended {
+            self.told = true;
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_read(cx, out)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.write(cx, |stream, cx| stream.poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.write(cx, |stream, cx| stream.poll_write_vectored(cx, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// hyper flushes whenever it has looked at the connection, which makes this the place to look further.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.read_ahead(cx)?;
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

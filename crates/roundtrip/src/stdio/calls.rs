@@ -1,0 +1,116 @@
+//! The calls of one pipe that did not finish at once.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use roundtrip_core::wire::RequestId;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use super::outgoing::Outgoing;
+
+/// The running calls. Only a call that stands here may write.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    running: Mutex<HashMap<RequestId, Running>>,
+    pub(super) next_number: AtomicU64,
+    ended: Notify,
+    /// What is told outside of any call.
+    changes: Mutex<Option<AbortHandle>>,
+}
+
+/// A running call.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// Tells it from a later call of the same id.
+    pub(super) number: u64,
+    pub(super) task: AbortHandle,
+    /// A subscription goes on for as long as somebody listens, so nobody waits for it.
+    pub(super) listening: bool,
+}
+
+impl Calls {
+    pub(super) fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
+        // Entries are added and removed in single steps.
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a task go on for as long as the pipe is open; the one before it ends.
+    pub(super) fn listen(&self, task: Option<AbortHandle>) {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(earlier) = std::mem::replace(&mut *changes, task) {
+            earlier.abort();
+        }
+    }
+
+    /// Cancels a call; whether there was one.
+    pub(super) fn cancel(&self, id: &RequestId) -> bool {
+        let running = self.running().remove(id);
+        running.map(|running| running.task.abort()).is_some()
+    }
+
+    /// Ends all subscriptions.
+    pub(super) fn end_listening(&self) {
+        self.running().retain(|_, running| {
+            if running.listening {
+                running.task.abort();
+            }
+            !running.listening
+        });
+    }
+
+    /// Waits until no call is left.
+    pub(super) async fn all_ended(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.running().is_empty() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    pub(super) fn abort_all(&self) {
+        self.running().drain().for_each(|(_, running)| running.task.abort());
+    }
+}
+
+/// The place of one call among those that run. An id can be used anew as soon as its call was cancelled, and a task that
+/// was told to stop may still be at it: the number says whose place it is.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) calls: Arc<Calls>,
+    pub(super) outgoing: Arc<Outgoing>,
+    pub(super) id: RequestId,
+    pub(super) number: u64,
+}
+
+impl Place {
+    /// Adds a line of the call.
+    pub(super) fn send(&self, line: &[u8]) {
+        self.while_running(|_| self.outgoing.push(line));
+    }
+
+    /// Adds a line of the call that may be left out where nobody keeps up.
+    pub(super) fn send_hint(&self, line: &[u8]) {
+        self.while_running(|_| self.outgoing.push_hint(line));
+    }
+
+    /// Adds the last line of the call.
+    pub(super) fn end(&self, line: &[u8]) {
+        self.while_running(|running| {
+            running.remove(&self.id);
+            self.outgoing.push(line);
+            self.calls.ended.notify_one();
+        });
+    }
+
+    /// Does something under the lock, unless the call has been cancelled: then nothing more is sent for it (I2).
+    fn while_running(&self, write: impl FnOnce(&mut HashMap<RequestId, Running>)) {
+        let mut running = self.calls.running();
+        if running.get(&self.id).is_some_and(|running| running.number == self.number) {
+            write(&mut running);
+        }
+    }
+}
