@@ -11,6 +11,7 @@ use super::key::{self, IDEMPOTENCY_KEY, RoundKey};
 use super::recorded::Recorded;
 use super::{Book, Claim, Held};
 use crate::server::ask::now;
+use crate::server::budget::Owner;
 use crate::server::call::Call;
 use crate::server::hook::Outcome;
 use crate::server::run::{Run, Work};
@@ -65,6 +66,7 @@ impl Duty {
             (None, Some(own)) => (RoundKey::of_caller(&own, start)?, Repeatable::For(keep.keys_for)),
             (None, None) => return Ok(None),
         };
+        let key = key.owned_by(Owner::of(call.peer).digest());
         Ok(Some(Self { book: keep.book.clone(), key, repeatable }))
     }
 
