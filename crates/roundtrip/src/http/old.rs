@@ -1,5 +1,6 @@
 //! The door to the handshake eras: what is not a modern request, and how its answer goes out.
 
+use bytes::Bytes;
 use http::header::HeaderValue;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
@@ -22,7 +23,7 @@ impl Http {
         &self,
         mut parts: Parts,
         accepts: Accepts,
-        bytes: &[u8],
+        bytes: Bytes,
     ) -> Response<Body> {
         // In a box: modern requests, which wait in the same future, need not carry its weight.
         rendered(Box::pin(self.settings.old.post(self.arrival(&mut parts, accepts), bytes)).await)
@@ -49,6 +50,7 @@ impl Http {
     fn arrival<'a>(&self, parts: &'a mut Parts, accepts: Accepts) -> Arrival<'a> {
         Arrival {
             principal: self.principal_of(parts),
+            address: self.address,
             extensions: std::mem::take(&mut parts.extensions),
             headers: &parts.headers,
             json: accepts != Accepts::Stream,

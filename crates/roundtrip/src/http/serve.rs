@@ -130,6 +130,7 @@ async fn connection(
     // An answer is one write: there is nothing to wait for and put together.
     let _ = stream.set_nodelay(true);
     let limits = http.http_limits();
+    let http = http.for_address(stream.peer_addr().ok().map(|address| address.ip()));
     let service = service_fn(move |request: Request<Incoming>| {
         let mut http = http.clone();
         async move {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -38,6 +39,8 @@ use crate::server::{Endpoint, Event, InFlight, Listens, Peer, Principal, Server,
 pub struct Http {
     pub(super) endpoint: Endpoint,
     pub(super) settings: Arc<Settings>,
+    /// The address of the client, where Roundtrip itself has accepted the connection.
+    pub(super) address: Option<IpAddr>,
 }
 
 type PrincipalOf = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
@@ -64,7 +67,7 @@ impl Server {
             limits: HttpLimits::default(),
             principal: None,
         };
-        Ok(Http { endpoint, settings: Arc::new(settings) })
+        Ok(Http { endpoint, settings: Arc::new(settings), address: None })
     }
 }
 
@@ -105,6 +108,12 @@ impl Http {
         self.set(|settings| settings.gate.loopback = true)
     }
 
+    /// The same service for a connection from an address.
+    pub(super) fn for_address(mut self, address: Option<IpAddr>) -> Self {
+        self.address = address;
+        self
+    }
+
     pub(crate) fn http_limits(&self) -> HttpLimits {
         self.settings.limits
     }
@@ -136,7 +145,7 @@ impl Http {
         let call = match self.accept(&mut parts, accepts, &bytes) {
             Ok(call) => call,
             Err(Instead::Answer(response)) => return *response,
-            Err(Instead::Old) => return self.old_message(parts, accepts, &bytes).await,
+            Err(Instead::Old) => return self.old_message(parts, accepts, bytes).await,
         };
         drop((parts, bytes));
         self.run(call, accepts).await
@@ -185,6 +194,7 @@ impl Http {
     ) -> InFlight {
         let peer = Peer {
             principal: self.principal_of(parts),
+            address: self.address,
             listens: if accepts == Accepts::Json { Listens::No } else { Listens::Yes },
             extensions: std::mem::take(&mut parts.extensions),
             ..Peer::default()

@@ -96,6 +96,9 @@ pub(crate) struct Listings {
 }
 
 /// How much a server takes on at once. Past a limit, callers get a clear and cheap refusal (Z3).
+///
+/// Of subscriptions, one principal has at most half of what the others leave. Callers without a principal share by the
+/// address they call from, where it is known, and as one where it is not.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Limits {
@@ -103,6 +106,8 @@ pub struct Limits {
     pub concurrent_calls: usize,
     /// Open `subscriptions/listen` streams. Default: 1,000.
     pub subscriptions: usize,
+    /// Bytes that all subscriptions keep together: the URIs of the resources they watch. Default: 16 MiB.
+    pub subscription_bytes: usize,
     /// Above how many calls at once those that come to a [`checkpoint`](super::Ask::checkpoint) are handed to another
     /// instance. Default: never.
     pub shed_above: usize,
@@ -110,7 +115,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { concurrent_calls: 10_000, subscriptions: 1_000, shed_above: usize::MAX }
+        Self {
+            concurrent_calls: 10_000,
+            subscriptions: 1_000,
+            subscription_bytes: 16 * 1024 * 1024,
+            shed_above: usize::MAX,
+        }
     }
 }
 
@@ -304,7 +314,7 @@ impl Server {
         }
         let state = Arc::new(self.state);
         self.catalog.start(&state)?;
-        self.catalog.hub().limit(self.limits.subscriptions);
+        self.catalog.hub().limit(&self.limits);
         let info = Arc::new(self.info);
         let shown = |cache| Presentation { cache, page_size: self.page_size, server_info: Arc::clone(&info) };
         let listings = Listings {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use roundtrip::server::Limits;
-use roundtrip::{Args, Server, Tool};
+use roundtrip::{Args, Resource, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -132,4 +132,18 @@ async fn past_the_limits_calls_are_refused() {
     assert_eq!(second.refusal(), (503, 503), "one listener is enough");
     let answer = running.call("tools/list", json!({})).await;
     assert_eq!(answer.status, 200, "a place has become free");
+}
+
+/// Z3, N1: past what subscriptions may keep together there is a refusal that says what to do.
+#[tokio::test]
+async fn a_subscription_that_there_is_no_room_for_is_refused() {
+    let mut limits = Limits::default();
+    limits.subscription_bytes = 10_000;
+    let server = Server::new("s", "1").resource(Resource::new("app://r", "r", async || "r")).limits(limits);
+    let running = Running::start(server).await;
+    let long = format!("app://{}", "x".repeat(6_000));
+    let listen = json!({ "notifications": { "resourceSubscriptions": [long] } });
+    let refused = running.call("subscriptions/listen", listen).await;
+    assert_eq!((refused.refusal(), refused.header("retry-after")), ((503, 503), Some("1")));
+    assert!(refused.error_message().contains("watch fewer"));
 }

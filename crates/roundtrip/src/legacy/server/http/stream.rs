@@ -6,10 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::super::sink::{Sink, Weight};
+use crate::server::Reservation;
 
 /// How many hints are kept for a client that does not read them. Questions and answers are kept whatever their number,
 /// which is small: each of them waits for the one before.
 const KEPT_HINTS: usize = 256;
+/// How many bytes a message takes besides its text.
+const OVERHEAD: usize = 64;
 /// How long a client is to wait before it comes back, in milliseconds.
 const RETRY: u32 = 1_000;
 
@@ -27,6 +30,8 @@ struct State {
     /// The number of the last event.
     last: u64,
     bytes: usize,
+    /// The same in the budget of all sessions. None where the stream ends with its connection.
+    held: Option<Reservation>,
     hints: usize,
     finished: bool,
     /// It has been read to its end.
@@ -55,8 +60,14 @@ pub(super) enum First {
 }
 
 impl Stream {
+    /// A stream that ends with its connection.
     pub(super) fn new(number: u64) -> Self {
         Self { number, state: Mutex::default() }
+    }
+
+    /// A stream of a session, which has to answer for what is kept.
+    pub(super) fn kept_by(number: u64, held: Reservation) -> Self {
+        Self { number, state: Mutex::new(State { held: Some(held), ..State::default() }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -169,6 +180,31 @@ pub(super) struct Reader {
 }
 
 impl State {
+    fn push(&mut self, event: Event) {
+        let size = event.message.len();
+        self.bytes += size;
+        self.hints += usize::from(event.weight == Weight::Hint);
+        self.events.push_back(event);
+        if let Some(held) = &mut self.held {
+            held.charge(size + OVERHEAD);
+        }
+    }
+
+    /// Leaves the oldest hint out.
+    fn drop_hint(&mut self) {
+        self.hints = self.hints.saturating_sub(1);
+        let oldest = self.events.iter().position(|event| event.weight == Weight::Hint);
+        let Some(event) = oldest.and_then(|oldest| self.events.remove(oldest)) else { return };
+        self.bytes -= event.message.len();
+        if let Some(held) = &mut self.held {
+            held.shrink(event.message.len() + OVERHEAD);
+        }
+    }
+
+    fn is_tight(&self) -> bool {
+        self.held.as_ref().is_some_and(Reservation::is_tight)
+    }
+
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -184,15 +220,11 @@ impl Sink for Stream {
         }
         state.last += 1;
         let number = state.last;
-        state.bytes += message.len();
-        state.events.push_back(Event { number, weight, message });
-        state.hints += usize::from(weight == Weight::Hint);
-        if state.hints > KEPT_HINTS
-            && let Some(oldest) = state.events.iter().position(|event| event.weight == Weight::Hint)
-            && let Some(event) = state.events.remove(oldest)
-        {
-            state.hints -= 1;
-            state.bytes -= event.message.len();
+        state.push(Event { number, weight, message });
+        // Of what is told outside of any call, the last thing stays: nobody would tell it again.
+        let spared = usize::from(self.number == 0);
+        while state.hints > KEPT_HINTS || state.hints > spared && state.is_tight() {
+            state.drop_hint();
         }
         state.wake();
     }
