@@ -12,7 +12,7 @@ use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, 
 use http::request::Parts;
 use http::{HeaderName, Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
-use roundtrip_core::error::{Stage, http_status};
+use roundtrip_core::error::{BUSY, Stage, http_status};
 use roundtrip_core::wire::{ClientRequest, ErrorObject, Message, RequestId, encode_error};
 use tower_service::Service;
 
@@ -22,8 +22,10 @@ use super::limits::HttpLimits;
 use super::old::Door;
 use super::origin::Gate;
 use super::receive::{Unread, read};
-use super::{EVENT_STREAM, JSON};
-use crate::server::{Endpoint, Event, InFlight, Listens, Peer, Principal, Server, SetupError};
+use super::{EVENT_STREAM, JSON, name::METHOD};
+use crate::server::{
+    Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server, SetupError,
+};
 
 /// A server on HTTP: a [`Service`] to mount where your requests come in, or to [`bind`](Self::bind) on its own.
 ///
@@ -51,6 +53,8 @@ pub(super) struct Settings {
     pub(super) old: Door,
     pub(super) gate: Gate,
     limits: HttpLimits,
+    /// Bytes of bodies that are on their way.
+    bodies: Arc<Budget>,
     principal: Option<Arc<PrincipalOf>>,
 }
 
@@ -65,6 +69,7 @@ impl Server {
             old: Door::new(&endpoint),
             gate: Gate::default(),
             limits: HttpLimits::default(),
+            bodies: HttpLimits::default().bodies(),
             principal: None,
         };
         Ok(Http { endpoint, settings: Arc::new(settings), address: None })
@@ -92,10 +97,14 @@ impl Http {
     /// How much, and how long, to put up with.
     #[must_use]
     pub fn limits(self, limits: HttpLimits) -> Self {
-        self.set(|settings| settings.limits = limits)
+        self.set(|settings| {
+            settings.limits = limits;
+            settings.bodies = limits.bodies();
+        })
     }
 
-    /// Who is calling, from the request's head: from what your authentication layer left there.
+    /// Who is calling, from the request's head: from what your authentication layer left there. It may be called more than
+    /// once for one request.
     #[must_use]
     pub fn principal<F>(self, principal: F) -> Self
     where
@@ -133,12 +142,12 @@ impl Http {
             Err(refused) => {
                 // A small body is read all the same, so that the connection can be used again.
                 if announced(&parts.headers).is_some_and(|length| length <= DRAINED) {
-                    drop(read(body, &self.settings.limits).await);
+                    drop(read(body, &self.settings.limits, || self.place(&parts)).await);
                 }
                 return *refused;
             }
         };
-        let bytes = match read(body, &self.settings.limits).await {
+        let bytes = match read(body, &self.settings.limits, || self.place(&parts)).await {
             Ok(bytes) => bytes,
             Err(unread) => return self.unread(&unread),
         };
@@ -202,6 +211,18 @@ impl Http {
         self.endpoint.begin(id, request, &peer)
     }
 
+    /// Takes a place for a body that has to be waited for, if there is room for as much as its head announces, and for the
+    /// call that it is to be.
+    fn place(&self, parts: &Parts) -> Option<Reservation> {
+        // What names no method may be an answer that a running call waits for.
+        if parts.headers.contains_key(METHOD) && !self.endpoint.has_place() {
+            return None;
+        }
+        let owner = Owner::new(self.principal_of(parts).as_ref(), self.address);
+        let bodies = &self.settings.bodies;
+        bodies.has_room(&owner, announced(&parts.headers).unwrap_or(1)).then(|| bodies.charge(&owner, 0))
+    }
+
     pub(super) fn principal_of(&self, parts: &Parts) -> Option<Principal> {
         self.settings.principal.as_ref().and_then(|principal| principal(parts))
     }
@@ -232,6 +253,11 @@ impl Http {
     fn unread(&self, why: &Unread) -> Response<Body> {
         let limits = &self.settings.limits;
         let (status, message) = match why {
+            Unread::Busy => {
+                let error =
+                    ErrorObject::new(BUSY, "the server is busy: too many messages at once; try again later");
+                return refuse_with(StatusCode::SERVICE_UNAVAILABLE, None, &error);
+            }
             Unread::TooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,
                 format!("the message is larger than {} bytes", limits.body_bytes),

@@ -119,6 +119,11 @@ impl Endpoint {
         self.0.flows.traffic.drain();
     }
 
+    /// Returns whether one more call may run now.
+    pub(crate) fn has_place(&self) -> bool {
+        self.0.flows.traffic.has_place()
+    }
+
     /// Ends every subscription with its result; calls go on.
     pub fn close_subscriptions(&self) {
         self.0.catalog.hub().close();

@@ -38,6 +38,11 @@ impl Traffic {
         self.running.load(Ordering::Relaxed) > self.limits.concurrent_calls
     }
 
+    /// Returns whether one more call may run now.
+    pub(crate) fn has_place(&self) -> bool {
+        self.running.load(Ordering::Relaxed) < self.limits.concurrent_calls
+    }
+
     /// How many calls may run at once.
     pub(crate) fn most(&self) -> usize {
         self.limits.concurrent_calls

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use roundtrip::http::HttpLimits;
 use roundtrip::server::Limits;
 use roundtrip::{Args, Resource, Server, Tool};
 use schemars::JsonSchema;
@@ -132,6 +133,75 @@ async fn past_the_limits_calls_are_refused() {
     assert_eq!(second.refusal(), (503, 503), "one listener is enough");
     let answer = running.call("tools/list", json!({})).await;
     assert_eq!(answer.status, 200, "a place has become free");
+}
+
+/// The head of a message that is to come.
+fn announcing(length: usize, method: &str) -> String {
+    let headers = headers(&message(1, method, json!({ "name": "wait" })));
+    let head = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<String>();
+    format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{head}\r\n")
+}
+
+/// Z3, H7: connections that announce large bodies and send them slowly are refused past what there is for all of them,
+/// and whoever sends a message whole is served meanwhile.
+#[tokio::test]
+async fn many_connections_that_send_slowly_are_refused_past_the_budget() {
+    let mut limits = HttpLimits::default();
+    limits.body_bytes = 100_000;
+    limits.total_body_bytes = 400_000;
+    let running =
+        Running::start_with(Server::new("s", "1").tool(Tool::new("wait", async || "done")), limits).await;
+    let mut slow = Vec::new();
+    let mut refused = 0;
+    for _ in 0..20 {
+        let mut connection = running.connect().await;
+        connection.raw(announcing(100_000, "tools/call").as_bytes()).await;
+        connection.raw(&[b' '; 50_000]).await;
+        // It has been read, and waited for, when the server has had time to answer somebody else.
+        for _ in 0..20 {
+            assert_eq!(running.call("tools/call", json!({ "name": "wait" })).await.status, 200);
+        }
+        slow.push(connection);
+    }
+    for mut connection in slow {
+        connection.raw(&[b' '; 50_000]).await;
+        let head = connection.head().await;
+        match head.status {
+            // Nothing but spaces is no message.
+            400 => {}
+            503 => {
+                assert_eq!(head.header("retry-after"), Some("1"));
+                refused += 1;
+            }
+            other => panic!("{other}"),
+        }
+    }
+    assert!((15..20).contains(&refused), "{refused} of 20, where a caller may have 200,000 bytes");
+}
+
+/// Z3: while there is no place for a call, the large message of another is not read.
+#[tokio::test]
+async fn a_body_is_not_read_when_there_is_no_place_for_its_call() {
+    let started = Arc::new(Notify::new());
+    let starting = Arc::clone(&started);
+    let tool = Tool::new("wait", move || {
+        let started = Arc::clone(&starting);
+        async move {
+            started.notify_one();
+            std::future::pending::<&str>().await
+        }
+    });
+    let mut limits = Limits::default();
+    limits.concurrent_calls = 1;
+    let running = Running::start(Server::new("s", "1").tool(tool).limits(limits)).await;
+    let call = message(1, "tools/call", json!({ "name": "wait" }));
+    let mut waiting = running.connect().await;
+    waiting.send("POST", &headers(&call), call.to_string().as_bytes()).await;
+    started.notified().await;
+    let mut large = running.connect().await;
+    large.raw(announcing(1_000_000, "tools/call").as_bytes()).await;
+    let refused = large.head().await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
 }
 
 /// Z3, N1: past what subscriptions may keep together there is a refusal that says what to do.
