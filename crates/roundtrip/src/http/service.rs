@@ -163,7 +163,7 @@ impl Http {
     /// Makes a call of a message, if it is one that asks for a call.
     fn accept(&self, parts: &mut Parts, accepts: Accepts, bytes: &[u8]) -> Result<InFlight, Instead> {
         if let Some((id, request)) = headers::decode_call(&self.endpoint, &parts.headers, bytes) {
-            return Ok(self.begin(id, &request, parts, accepts));
+            return Ok(self.begin(id, &request, parts, accepts, bytes.len()));
         }
         let message = match Message::decode(bytes) {
             Ok(Message::Request(message)) => message,
@@ -191,7 +191,7 @@ impl Http {
             );
             return Err(refuse_with(StatusCode::NOT_ACCEPTABLE, Some(&message.id), &error).into());
         }
-        Ok(self.begin(message.id, &request, parts, accepts))
+        Ok(self.begin(message.id, &request, parts, accepts, bytes.len()))
     }
 
     fn begin(
@@ -200,6 +200,7 @@ impl Http {
         request: &ClientRequest<'_>,
         parts: &mut Parts,
         accepts: Accepts,
+        size: usize,
     ) -> InFlight {
         let peer = Peer {
             principal: self.principal_of(parts),
@@ -208,7 +209,7 @@ impl Http {
             extensions: std::mem::take(&mut parts.extensions),
             ..Peer::default()
         };
-        self.endpoint.begin(id, request, &peer)
+        self.endpoint.begin_sized(id, request, &peer, size)
     }
 
     /// Takes a place for a body that has to be waited for, if there is room for as much as its head announces, and for the

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use roundtrip::http::HttpLimits;
-use roundtrip::server::Limits;
+use roundtrip::server::{Limits, Peer};
+use roundtrip::stdio::serve_lines;
 use roundtrip::{Args, Resource, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::sync::Notify;
 
 use crate::support::{Running, headers, message};
@@ -216,4 +218,83 @@ async fn a_subscription_that_there_is_no_room_for_is_refused() {
     let refused = running.call("subscriptions/listen", listen).await;
     assert_eq!((refused.refusal(), refused.header("retry-after")), ((503, 503), Some("1")));
     assert!(refused.error_message().contains("watch fewer"));
+}
+
+/// A tool that waits, told of every call that has begun.
+fn waiting_tool() -> (Tool, Arc<Notify>) {
+    let started = Arc::new(Notify::new());
+    let starting = Arc::clone(&started);
+    let tool = Tool::new("wait", move |Args(_): Args<Any>| {
+        let started = Arc::clone(&starting);
+        async move {
+            started.notify_one();
+            std::future::pending::<&str>().await
+        }
+    });
+    (tool, started)
+}
+
+fn large_call() -> Value {
+    json!({ "name": "wait", "arguments": { "value": "x".repeat(90_000) } })
+}
+
+/// Z3: large messages of calls that run are refused past what there is for all of them; small ones are not, and a call that
+/// ends makes room.
+#[tokio::test]
+async fn large_calls_at_once_keep_no_more_than_the_budget() {
+    let (tool, started) = waiting_tool();
+    let mut limits = Limits::default();
+    limits.call_bytes = 400_000;
+    let server = Server::new("s", "1").tool(tool).tool(Tool::new("small", async || "small")).limits(limits);
+    let running = Running::start(server).await;
+    let call = message(1, "tools/call", large_call());
+    let mut waiting = Vec::new();
+    for _ in 0..2 {
+        let mut connection = running.connect().await;
+        connection.send("POST", &headers(&call), call.to_string().as_bytes()).await;
+        started.notified().await;
+        waiting.push(connection);
+    }
+    let refused = running.call("tools/call", large_call()).await;
+    assert_eq!((refused.refusal(), refused.header("retry-after")), ((503, 503), Some("1")));
+    assert_eq!(refused.json()["id"], 1);
+    assert_eq!(running.call("tools/call", json!({ "name": "small" })).await.status, 200);
+    drop(waiting.pop());
+    // Hanging up is noticed when the server gets to it.
+    let mut connection = running.connect().await;
+    let begun = async {
+        loop {
+            connection = running.connect().await;
+            connection.send("POST", &headers(&call), call.to_string().as_bytes()).await;
+            tokio::select! {
+                () = started.notified() => return,
+                refused = connection.head() => assert_eq!(refused.status, 503),
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), begun).await.expect("room again");
+}
+
+/// Z3: the same on a pipe, where one peer sends all there is.
+#[tokio::test]
+async fn large_calls_at_once_keep_no_more_than_the_budget_on_a_pipe() {
+    let (tool, _started) = waiting_tool();
+    let mut limits = Limits::default();
+    limits.call_bytes = 400_000;
+    let endpoint = Server::new("s", "1").tool(tool).limits(limits).build().expect("a server");
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    let served = tokio::spawn(async move {
+        let (input, output) = tokio::io::split(theirs);
+        serve_lines(&endpoint, &Peer::default(), input, output).await
+    });
+    let (output, mut input) = tokio::io::split(ours);
+    for id in 1..=3 {
+        let line = format!("{}\n", message(id, "tools/call", large_call()));
+        input.write_all(line.as_bytes()).await.expect("written");
+    }
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).await.expect("a line");
+    let refused: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(3), &json!(503)));
+    served.abort();
 }

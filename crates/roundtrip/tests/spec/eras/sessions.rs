@@ -353,3 +353,24 @@ async fn a_call_that_sessions_have_no_room_for_is_turned_away() {
     assert_eq!(refused.json().await["error"]["code"], 503);
     assert_eq!(client.post(&tool(2, "number")).await.status, 200);
 }
+
+/// Z3, L4: without sessions, large calls are weighed all the same.
+#[tokio::test]
+async fn large_calls_without_a_session_keep_no_more_than_the_budget() {
+    let mut limits = roundtrip::server::Limits::default();
+    limits.call_bytes = 400_000;
+    let settings = Handshake::stateless();
+    let waiting = roundtrip::Tool::new("wait", std::future::pending::<String>);
+    let web = Web::new(server(&Diary::default()).tool(waiting).handshake(settings).limits(limits));
+    let large =
+        |id: i64| request(id, "tools/call", json!({ "name": "wait", "_meta": { "x": "y".repeat(90_000) } }));
+    let begin = |id: i64| {
+        let (web, message) = (web.clone(), large(id));
+        tokio::spawn(async move { web.post(&message).await.json().await })
+    };
+    let (one, two, three) = (begin(1), begin(2), begin(3));
+    assert_eq!(three.await.expect("an answer")["error"]["code"], 503);
+    assert!(!one.is_finished() && !two.is_finished());
+    one.abort();
+    two.abort();
+}
