@@ -1,5 +1,6 @@
 //! The door to the handshake eras: what is not a modern request, and how its answer goes out.
 
+use bytes::Bytes;
 use http::header::HeaderValue;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
@@ -7,7 +8,7 @@ use roundtrip_core::wire::ErrorObject;
 
 use super::body::Body;
 use super::headers::{self, Accepts};
-use super::service::{Http, failed, json, refuse_with, respond, stream};
+use super::service::{Admitted, Http, failed, json, refuse_with, respond, stream};
 pub(super) use crate::legacy::server::Door;
 use crate::legacy::server::{Arrival, Reply, SESSION};
 
@@ -21,17 +22,15 @@ impl Http {
     pub(super) async fn old_message(
         &self,
         mut parts: Parts,
-        accepts: Accepts,
-        bytes: &[u8],
+        admitted: Admitted,
+        bytes: Bytes,
     ) -> Response<Body> {
-        if let Err((id, error)) = headers::agree_where_present(&parts.headers, bytes) {
+        if let Err((id, error)) = headers::agree_where_present(&parts.headers, &bytes) {
             return refuse_with(StatusCode::BAD_REQUEST, id.as_ref(), &error);
         }
-        match self.arrival(&mut parts, accepts) {
-            // In a box: modern requests, which wait in the same future, need not carry its weight.
-            Ok(arrival) => rendered(Box::pin(self.settings.old.post(arrival, bytes)).await),
-            Err(error) => failed(None, &error),
-        }
+        let arrival = self.arrival(&mut parts, admitted);
+        // In a box: modern requests, which wait in the same future, need not carry its weight.
+        rendered(Box::pin(self.settings.old.post(arrival, bytes)).await)
     }
 
     /// What is not a POST: streams of old revisions, and the end of their sessions.
@@ -44,25 +43,28 @@ impl Http {
         if !matches!(method, Method::GET | Method::DELETE) || !self.knows_session(parts) {
             return not_here();
         }
-        let arrival = match self.arrival(parts, accepts) {
-            Ok(arrival) => arrival,
-            Err(error) => return failed(None, &error),
+        let principal = match self.principal_of(parts) {
+            Ok(principal) => principal,
+            Err(error) => return failed(&error),
         };
+        let arrival = self.arrival(parts, Admitted { accepts, principal });
         rendered(match method {
             Method::GET => self.settings.old.get(&arrival),
             _ => self.settings.old.delete(&arrival),
         })
     }
 
-    fn arrival<'a>(&self, parts: &'a mut Parts, accepts: Accepts) -> Result<Arrival<'a>, ErrorObject> {
-        Ok(Arrival {
-            principal: self.principal_of(parts)?,
+    fn arrival<'a>(&self, parts: &'a mut Parts, admitted: Admitted) -> Arrival<'a> {
+        let Admitted { accepts, principal } = admitted;
+        Arrival {
+            principal,
+            address: self.address,
             extensions: std::mem::take(&mut parts.extensions),
             headers: &parts.headers,
             json: accepts != Accepts::Stream,
             streams: accepts != Accepts::Json,
             keep_alive: self.http_limits().keep_alive,
-        })
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! Reading a request's body: bounded in size and time, and without a copy when it comes in one piece.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 
 use super::limits::HttpLimits;
+use crate::server::Reservation;
 
 /// Why a body was not read.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,45 +16,90 @@ pub(crate) enum Unread {
     TooLarge,
     TooSlow,
     Broken,
+    /// There is no place for it beside the bodies that are being read already.
+    Busy,
 }
 
-/// Reads a whole body.
-pub(crate) async fn read<B: Body>(body: B, limits: &HttpLimits) -> Result<Bytes, Unread> {
+/// Reads a whole body. One that does not arrive together with its head takes a place first, if there is one for it, and
+/// then as many bytes of the budget as have arrived.
+pub(crate) async fn read<B: Body>(
+    body: B,
+    limits: &HttpLimits,
+    place: impl FnOnce() -> Option<Reservation>,
+) -> Result<Bytes, Unread> {
     let mut body = pin!(body);
-    let mut reading = pin!(async {
-        let mut first: Option<Bytes> = None;
-        let mut rest: Option<BytesMut> = None;
-        let mut size = 0;
+    let mut received = Received { limit: limits.body_bytes, ..Received::default() };
+    // Most bodies arrive together with their head: a timer and a place are only taken for those that do not.
+    if let Poll::Ready(read) = poll_fn(|cx| Poll::Ready(received.poll(body.as_mut(), cx))).await {
+        return read.map(|()| received.into_bytes());
+    }
+    let mut place = place().ok_or(Unread::Busy)?;
+    if !place.grow(received.size) {
+        return Err(Unread::Busy);
+    }
+    received.place = Some(place);
+    let reading = poll_fn(|cx| received.poll(body.as_mut(), cx));
+    tokio::time::timeout(limits.body_timeout, reading).await.unwrap_or(Err(Unread::TooSlow))?;
+    Ok(received.into_bytes())
+}
+
+/// As much of a body as has arrived.
+#[derive(Default)]
+struct Received {
+    first: Option<Bytes>,
+    rest: Option<BytesMut>,
+    size: usize,
+    limit: usize,
+    /// The bytes held in the budget. None before anything had to be waited for.
+    place: Option<Reservation>,
+}
+
+impl Received {
+    /// Takes what arrives; ready at the end.
+    fn poll<B: Body>(&mut self, mut body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<Result<(), Unread>> {
         loop {
-            let frame = match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-                None => break,
-                Some(Err(_)) => return Err(Unread::Broken),
+            let frame = match ready!(body.as_mut().poll_frame(cx)) {
+                None => return Poll::Ready(Ok(())),
+                Some(Err(_)) => return Poll::Ready(Err(Unread::Broken)),
                 Some(Ok(frame)) => frame,
             };
-            let Ok(mut data) = frame.into_data() else { continue };
-            size += data.remaining();
-            if size > limits.body_bytes {
-                return Err(Unread::TooLarge);
-            }
-            match (&first, &mut rest) {
-                (None, _) => first = Some(data.copy_to_bytes(data.remaining())),
-                (Some(start), None) => {
-                    let mut all = BytesMut::with_capacity(size.max(2 * start.len()));
-                    all.extend_from_slice(start);
-                    all.extend_from_slice(&data.copy_to_bytes(data.remaining()));
-                    rest = Some(all);
-                }
-                (Some(_), Some(all)) => all.extend_from_slice(&data.copy_to_bytes(data.remaining())),
+            let Ok(data) = frame.into_data() else { continue };
+            if let Err(unread) = self.take(data) {
+                return Poll::Ready(Err(unread));
             }
             if body.is_end_stream() {
-                break;
+                return Poll::Ready(Ok(()));
             }
         }
-        Ok(rest.map(BytesMut::freeze).or(first).unwrap_or_default())
-    });
-    // Most bodies arrive together with their head: a timer is only set for those that do not.
-    if let Poll::Ready(read) = poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await {
-        return read;
     }
-    tokio::time::timeout(limits.body_timeout, reading).await.unwrap_or(Err(Unread::TooSlow))
+
+    fn take(&mut self, mut data: impl Buf) -> Result<(), Unread> {
+        let more = data.remaining();
+        self.size += more;
+        if self.size > self.limit {
+            return Err(Unread::TooLarge);
+        }
+        if self.place.as_mut().is_some_and(|place| !place.grow(more)) {
+            return Err(Unread::Busy);
+        }
+        let data = data.copy_to_bytes(more);
+        match (&self.first, &mut self.rest) {
+            (None, _) => self.first = Some(data),
+            (Some(start), None) => {
+                let mut all = BytesMut::with_capacity(self.size.max(2 * start.len()));
+                all.extend_from_slice(start);
+                all.extend_from_slice(&data);
+                self.rest = Some(all);
+            }
+            (Some(_), Some(all)) => all.extend_from_slice(&data),
+        }
+        Ok(())
+    }
+
+    fn into_bytes(self) -> Bytes {
+        self.rest.map(BytesMut::freeze).or(self.first).unwrap_or_default()
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -136,6 +136,7 @@ async fn connection(
     // An answer is one write: there is nothing to wait for and put together.
     let _ = stream.set_nodelay(true);
     let limits = http.http_limits();
+    let http = http.for_address(stream.peer_addr().ok().map(|address| address.ip()));
     let socket = Socket::new(stream, limits.write_timeout);
     let answering = socket.answering();
     let service = service_fn(move |request: Request<Incoming>| {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, 
 use http::request::Parts;
 use http::{HeaderName, Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
-use roundtrip_core::error::{Stage, http_status};
+use roundtrip_core::error::{BUSY, Stage, http_status};
 use roundtrip_core::wire::{ClientRequest, ErrorObject, Message, RequestId, encode_error};
 use tower_service::Service;
 
@@ -22,8 +23,11 @@ use super::limits::HttpLimits;
 use super::old::Door;
 use super::origin::Gate;
 use super::receive::{Unread, read};
-use super::{EVENT_STREAM, JSON};
-use crate::server::{Endpoint, Event, InFlight, Listens, Peer, Principal, Server, SetupError, panicked};
+use super::{EVENT_STREAM, JSON, name::METHOD};
+use crate::server::{
+    Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server, SetupError,
+    panicked,
+};
 
 /// A server on HTTP: a [`Service`] to mount where your requests come in, or to [`bind`](Self::bind) on its own.
 ///
@@ -39,6 +43,8 @@ use crate::server::{Endpoint, Event, InFlight, Listens, Peer, Principal, Server,
 pub struct Http {
     pub(super) endpoint: Endpoint,
     pub(super) settings: Arc<Settings>,
+    /// The address of the client, where Roundtrip itself has accepted the connection.
+    pub(super) address: Option<IpAddr>,
 }
 
 type PrincipalOf = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
@@ -49,6 +55,8 @@ pub(super) struct Settings {
     pub(super) old: Door,
     pub(super) gate: Gate,
     limits: HttpLimits,
+    /// Bytes of bodies that are on their way.
+    bodies: Arc<Budget>,
     principal: Option<Arc<PrincipalOf>>,
 }
 
@@ -63,9 +71,10 @@ impl Server {
             old: Door::new(&endpoint),
             gate: Gate::default(),
             limits: HttpLimits::default(),
+            bodies: HttpLimits::default().bodies(),
             principal: None,
         };
-        Ok(Http { endpoint, settings: Arc::new(settings) })
+        Ok(Http { endpoint, settings: Arc::new(settings), address: None })
     }
 }
 
@@ -90,10 +99,14 @@ impl Http {
     /// How much, and how long, to put up with.
     #[must_use]
     pub fn limits(self, limits: HttpLimits) -> Self {
-        self.set(|settings| settings.limits = limits)
+        self.set(|settings| {
+            settings.limits = limits;
+            settings.bodies = limits.bodies();
+        })
     }
 
-    /// Who is calling, from the request's head: from what your authentication layer left there.
+    /// Who is calling, from the request's head: from what your authentication layer left there. It may be called more than
+    /// once for one request.
     #[must_use]
     pub fn principal<F>(self, principal: F) -> Self
     where
@@ -104,6 +117,12 @@ impl Http {
 
     pub(crate) fn on_loopback(self) -> Self {
         self.set(|settings| settings.gate.loopback = true)
+    }
+
+    /// The same service for a connection from an address.
+    pub(super) fn for_address(mut self, address: Option<IpAddr>) -> Self {
+        self.address = address;
+        self
     }
 
     pub(crate) fn http_limits(&self) -> HttpLimits {
@@ -120,33 +139,35 @@ impl Http {
         if parts.method != Method::POST {
             return self.old_stream(&mut parts);
         }
-        let accepts = match self.admit(&parts) {
-            Ok(accepts) => accepts,
+        let admitted = match self.admit(&parts) {
+            Ok(admitted) => admitted,
             Err(refused) => {
                 // A small body is read all the same, so that the connection can be used again.
                 if announced(&parts.headers).is_some_and(|length| length <= DRAINED) {
-                    drop(read(body, &self.settings.limits).await);
+                    drop(read(body, &self.settings.limits, || self.place(&parts, None)).await);
                 }
                 return *refused;
             }
         };
-        let bytes = match read(body, &self.settings.limits).await {
+        let place = || self.place(&parts, admitted.principal.as_ref());
+        let bytes = match read(body, &self.settings.limits, place).await {
             Ok(bytes) => bytes,
             Err(unread) => return self.unread(&unread),
         };
-        let call = match self.accept(&mut parts, accepts, &bytes) {
+        let accepts = admitted.accepts;
+        let call = match self.accept(&mut parts, &admitted, &bytes) {
             Ok(call) => call,
             Err(Instead::Answer(response)) => return *response,
-            Err(Instead::Old) => return self.old_message(parts, accepts, &bytes).await,
+            Err(Instead::Old) => return self.old_message(parts, admitted, bytes).await,
         };
-        drop((parts, bytes));
+        drop((parts, admitted, bytes));
         self.run(call, accepts).await
     }
 
     /// Makes a call of a message, if it is one that asks for a call.
-    fn accept(&self, parts: &mut Parts, accepts: Accepts, bytes: &[u8]) -> Result<InFlight, Instead> {
+    fn accept(&self, parts: &mut Parts, admitted: &Admitted, bytes: &[u8]) -> Result<InFlight, Instead> {
         if let Some((id, request)) = headers::decode_call(&self.endpoint, &parts.headers, bytes) {
-            return self.begin(id, &request, parts, accepts);
+            return Ok(self.begin(id, &request, parts, admitted, bytes.len()));
         }
         let message = match Message::decode(bytes) {
             Ok(Message::Request(message)) => message,
@@ -168,13 +189,13 @@ impl Http {
             Err(_) if self.settings.old.takes(&parts.headers, &message) => return Err(Instead::Old),
             Err(error) => return Err(refuse(Some(&message.id), &error).into()),
         };
-        if accepts == Accepts::Json && matches!(request, ClientRequest::SubscriptionsListen(_)) {
+        if admitted.accepts == Accepts::Json && matches!(request, ClientRequest::SubscriptionsListen(_)) {
             let error = ErrorObject::invalid_request(
                 "subscriptions/listen is answered by a stream: accept text/event-stream",
             );
             return Err(refuse_with(StatusCode::NOT_ACCEPTABLE, Some(&message.id), &error).into());
         }
-        self.begin(message.id, &request, parts, accepts)
+        Ok(self.begin(message.id, &request, parts, admitted, bytes.len()))
     }
 
     fn begin(
@@ -182,16 +203,29 @@ impl Http {
         id: RequestId,
         request: &ClientRequest<'_>,
         parts: &mut Parts,
-        accepts: Accepts,
-    ) -> Result<InFlight, Instead> {
-        let principal = self.principal_of(parts).map_err(|error| failed(Some(&id), &error))?;
+        admitted: &Admitted,
+        size: usize,
+    ) -> InFlight {
         let peer = Peer {
-            principal,
-            listens: if accepts == Accepts::Json { Listens::No } else { Listens::Yes },
+            principal: admitted.principal.clone(),
+            address: self.address,
+            listens: if admitted.accepts == Accepts::Json { Listens::No } else { Listens::Yes },
             extensions: std::mem::take(&mut parts.extensions),
             ..Peer::default()
         };
-        Ok(self.endpoint.begin(id, request, &peer))
+        self.endpoint.begin_sized(id, request, &peer, size)
+    }
+
+    /// Takes a place for a body that has to be waited for, if there is room for as much as its head announces, and for the
+    /// call that it is to be.
+    fn place(&self, parts: &Parts, principal: Option<&Principal>) -> Option<Reservation> {
+        // What names no method may be an answer that a running call waits for.
+        if parts.headers.contains_key(METHOD) && !self.endpoint.has_place() {
+            return None;
+        }
+        let owner = Owner::new(principal, self.address);
+        let bodies = &self.settings.bodies;
+        bodies.has_room(&owner, announced(&parts.headers).unwrap_or(1)).then(|| bodies.charge(&owner, 0))
     }
 
     /// Says who is calling. The author's function may panic over what a peer sent, which costs that request alone (Z1); nobody
@@ -202,7 +236,7 @@ impl Http {
     }
 
     /// Everything that can be said before the body is read.
-    fn admit(&self, parts: &Parts) -> Result<Accepts, Box<Response<Body>>> {
+    fn admit(&self, parts: &Parts) -> Result<Admitted, Box<Response<Body>>> {
         let no = |status, why: &'static str| {
             Err(Box::new(refuse_with(status, None, &ErrorObject::invalid_request(why))))
         };
@@ -221,12 +255,18 @@ impl Http {
         if announced(&parts.headers).is_some_and(|length| length > self.settings.limits.body_bytes) {
             return Err(Box::new(self.unread(&Unread::TooLarge)));
         }
-        Ok(accepts)
+        let principal = self.principal_of(parts).map_err(|error| Box::new(failed(&error)))?;
+        Ok(Admitted { accepts, principal })
     }
 
     fn unread(&self, why: &Unread) -> Response<Body> {
         let limits = &self.settings.limits;
         let (status, message) = match why {
+            Unread::Busy => {
+                let error =
+                    ErrorObject::new(BUSY, "the server is busy: too many messages at once; try again later");
+                return refuse_with(StatusCode::SERVICE_UNAVAILABLE, None, &error);
+            }
             Unread::TooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,
                 format!("the message is larger than {} bytes", limits.body_bytes),
@@ -258,6 +298,12 @@ impl Http {
             first => stream(Body::events(self.endpoint, call, first, keep_alive)),
         }
     }
+}
+
+/// A request that may be read: what its head says.
+pub(super) struct Admitted {
+    pub(super) accepts: Accepts,
+    pub(super) principal: Option<Principal>,
 }
 
 /// What becomes of a message that does not begin a call.
@@ -323,8 +369,8 @@ pub(super) fn stream(body: Body) -> Response<Body> {
 }
 
 /// An error of our own making, before there was a call.
-pub(super) fn failed(id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
-    refuse_with(StatusCode::INTERNAL_SERVER_ERROR, id, error)
+pub(super) fn failed(error: &ErrorObject) -> Response<Body> {
+    refuse_with(StatusCode::INTERNAL_SERVER_ERROR, None, error)
 }
 
 /// An error about the request itself.

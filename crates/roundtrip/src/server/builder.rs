@@ -96,13 +96,21 @@ pub(crate) struct Listings {
 }
 
 /// How much a server takes on at once. Past a limit, callers get a clear and cheap refusal (Z3).
+///
+/// Of bytes and of subscriptions, one principal has at most half of what the others leave. Callers without a principal share by the
+/// address they call from, where it is known, and as one where it is not.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Limits {
     /// Calls running at the same time, listening ones included. Default: 10,000.
     pub concurrent_calls: usize,
+    /// Bytes of the messages of all calls running at the same time, of those over 64 KiB. Default: 256 MiB.
+    /// A single one may have half of it: raise it with the size of messages that a transport takes.
+    pub call_bytes: usize,
     /// Open `subscriptions/listen` streams. Default: 1,000.
     pub subscriptions: usize,
+    /// Bytes that all subscriptions keep together: the URIs of the resources they watch. Default: 16 MiB.
+    pub subscription_bytes: usize,
     /// Above how many calls at once those that come to a [`checkpoint`](super::Ask::checkpoint) are handed to another
     /// instance. Default: never.
     pub shed_above: usize,
@@ -118,7 +126,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             concurrent_calls: 10_000,
+            call_bytes: 256 * 1024 * 1024,
             subscriptions: 1_000,
+            subscription_bytes: 16 * 1024 * 1024,
             shed_above: usize::MAX,
             question_behind_step: Duration::from_secs(60),
             finish_within: Duration::from_secs(60),
@@ -316,7 +326,7 @@ impl Server {
         }
         let state = Arc::new(self.state);
         self.catalog.start(&state)?;
-        self.catalog.hub().limit(self.limits.subscriptions);
+        self.catalog.hub().limit(&self.limits);
         let info = Arc::new(self.info);
         let shown = |cache| Presentation { cache, page_size: self.page_size, server_info: Arc::clone(&info) };
         let listings = Listings {

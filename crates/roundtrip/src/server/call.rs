@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use roundtrip_core::wire::{ErrorObject, RequestMeta};
@@ -19,6 +20,9 @@ use super::outbox::Outbox;
 pub struct Peer {
     /// The authenticated principal, if the transport has one.
     pub principal: Option<Principal>,
+    /// The address it calls from, if the transport knows it. Callers without a principal share by it what a server has
+    /// to give.
+    pub address: Option<IpAddr>,
     /// What the HTTP stack in front of us attached to the request.
     pub extensions: http::Extensions,
     /// Whether notifications before the result can be delivered at all.

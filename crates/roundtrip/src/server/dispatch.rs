@@ -15,6 +15,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::ask::{Begin, BoundArguments, PutOff, Start};
+use super::budget::Owner;
 use super::call::{Arguments, Call, Peer, Rejection};
 use super::endpoint::{Endpoint, SUPPORTED};
 use super::handler::{Handler, HandlerFuture};
@@ -35,7 +36,7 @@ impl Endpoint {
             ClientRequest::CallTool(params) => return self.call_tool(params, peer, None),
             ClientRequest::GetPrompt(params) => return self.get_prompt(params, peer, None),
             ClientRequest::ReadResource(params) => return self.read_resource(params, peer, None),
-            ClientRequest::SubscriptionsListen(params) => return self.listen(id, params),
+            ClientRequest::SubscriptionsListen(params) => return self.listen(id, params, peer),
             ClientRequest::Complete(params) => return (self.complete(params).into(), Source::None),
             ClientRequest::Discover(_) => Ok(ServerResult::Discover(self.discover())),
             ClientRequest::ListTools(params) => {
@@ -177,9 +178,14 @@ impl Endpoint {
         Call { meta, peer, target, arguments, state, catalog, outbox, start }
     }
 
-    fn listen(&self, id: &RequestId, params: &SubscriptionsListenRequestParams<'_>) -> (Run, Source) {
+    fn listen(
+        &self,
+        id: &RequestId,
+        params: &SubscriptionsListenRequestParams<'_>,
+        peer: &Peer,
+    ) -> (Run, Source) {
         let honoured = self.honoured(&params.notifications);
-        match self.catalog().hub().open(Some(id.clone()), honoured) {
+        match self.catalog().hub().open(&Owner::of(peer), Some(id.clone()), honoured) {
             Ok(subscription) => {
                 let subscription = Arc::new(subscription);
                 (Work::Listen(Arc::clone(&subscription)).into(), Source::Subscription(subscription))

@@ -71,11 +71,24 @@ impl Endpoint {
 
     /// Starts a call. The handler runs when the call is polled.
     pub fn begin(&self, id: RequestId, request: &ClientRequest<'_>, peer: &Peer) -> InFlight {
+        self.begin_sized(id, request, peer, 0)
+    }
+
+    /// Starts a call that came in a message of so many bytes, if there is room for them.
+    pub(crate) fn begin_sized(
+        &self,
+        id: RequestId,
+        request: &ClientRequest<'_>,
+        peer: &Peer,
+        size: usize,
+    ) -> InFlight {
         let span = span_of(request);
         let entered = span.enter();
         let traffic = &self.0.flows.traffic;
-        let permit = traffic.admit();
-        let (mut run, source) = if traffic.is_full() {
+        let mut permit = traffic.admit();
+        // A subscription has a budget of its own, for as long as it is open.
+        let size = if matches!(request, ClientRequest::SubscriptionsListen(_)) { 0 } else { size };
+        let (mut run, source) = if traffic.is_full() || !permit.weigh(peer, size) {
             let busy = ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later");
             (Work::from(busy).into(), Source::None)
         } else {
@@ -124,6 +137,11 @@ impl Endpoint {
     /// have hung up go on without a connection. Await it last when you shut down, under a timeout of yours.
     pub async fn finished(&self) {
         self.0.flows.traffic.finished().await;
+    }
+
+    /// Returns whether one more call may run now.
+    pub(crate) fn has_place(&self) -> bool {
+        self.0.flows.traffic.has_place()
     }
 
     /// Ends every subscription with its result; calls go on.

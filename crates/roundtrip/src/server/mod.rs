@@ -4,6 +4,7 @@
 //! and poll the [`InFlight`] call they get back.
 
 mod ask;
+mod budget;
 mod builder;
 mod call;
 mod catalog;
@@ -53,6 +54,7 @@ pub use setup::{Needs, ServeError, SetupError};
 pub use tool::Tool;
 
 pub(crate) use ask::{Disagreement, Trace, is_in_step, random};
+pub(crate) use budget::{Budget, Owner, Reservation};
 pub(crate) use endpoint::SUPPORTED;
 pub(crate) use run::{given_up, panicked};
 pub(crate) use subscription::Subscription;

@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use indexmap::IndexSet;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
     ErrorObject, NotificationMeta, NotificationMethod, PromptListChangedNotification, RequestId,
@@ -17,8 +18,13 @@ use roundtrip_core::wire::{
 };
 use serde::Serialize;
 
+use super::budget::{Budget, Owner, Reservation};
+use super::builder::Limits;
+
 /// How many resources one subscription may watch.
 const MAX_WATCHED: usize = 1_000;
+/// How many bytes a subscription takes besides the URIs it watches, and how many each of those takes besides its text.
+const OVERHEAD: (usize, usize) = (512, 128);
 
 /// Everything that listens to one server.
 #[derive(Debug)]
@@ -28,9 +34,10 @@ pub(crate) struct Hub(Mutex<Listeners>);
 struct Listeners {
     next: u64,
     open: HashMap<u64, Arc<Subscriber>>,
-    /// How many of them have a tag. Those without belong to something that is bounded itself.
-    tagged: usize,
-    limit: usize,
+    /// Places of those that have a tag. Those without belong to something that is bounded itself.
+    places: Arc<Budget>,
+    /// Bytes of all of them.
+    bytes: Arc<Budget>,
     closed: bool,
 }
 
@@ -42,15 +49,20 @@ struct Subscriber {
 }
 
 /// What a subscriber is still to be told.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Due {
-    filter: SubscriptionFilter,
+    /// The lists that are watched.
+    lists: SubscriptionFilter,
+    /// The resources that are watched, in the order they were named.
+    watched: IndexSet<Arc<str>>,
+    /// The bytes of both.
+    bytes: Reservation,
     started: bool,
     acknowledged: bool,
     tools: bool,
     prompts: bool,
     resources: bool,
-    updated: BTreeSet<String>,
+    updated: BTreeSet<Arc<str>>,
     closed: bool,
     waker: Option<Waker>,
     closing_waker: Option<Waker>,
@@ -75,19 +87,23 @@ impl Hub {
         Self(Mutex::new(Listeners {
             next: 0,
             open: HashMap::new(),
-            tagged: 0,
-            limit: usize::MAX,
+            places: Budget::new(usize::MAX),
+            bytes: Budget::new(usize::MAX),
             closed: false,
         }))
     }
 
-    pub(crate) fn limit(&self, limit: usize) {
-        lock(&self.0).limit = limit;
+    /// Sets the limits for subscriptions from now on.
+    pub(crate) fn limit(&self, limits: &Limits) {
+        let mut listeners = lock(&self.0);
+        listeners.places = Budget::new(limits.subscriptions);
+        listeners.bytes = Budget::new(limits.subscription_bytes);
     }
 
     /// Opens a subscription to what the filter and the server have in common.
     pub(crate) fn open(
         self: &Arc<Self>,
+        owner: &Owner,
         tag: Option<RequestId>,
         filter: SubscriptionFilter,
     ) -> Result<Subscription, ErrorObject> {
@@ -95,23 +111,31 @@ impl Hub {
             return Err(too_many("params.notifications.resourceSubscriptions"));
         }
         let mut listeners = lock(&self.0);
-        if tag.is_some() && listeners.tagged >= listeners.limit {
-            return Err(ErrorObject::new(BUSY, "too many open subscriptions: close one, or try again later"));
-        }
-        listeners.tagged += usize::from(tag.is_some());
+        let place = match &tag {
+            Some(_) => Some(listeners.places.reserve(owner, 1).ok_or_else(too_many_open)?),
+            None => None,
+        };
+        let named = filter.resource_subscriptions.iter().map(|uri| bytes_of(uri)).sum::<usize>();
+        let bytes = listeners.bytes.reserve(owner, OVERHEAD.0 + named).ok_or_else(too_large)?;
         let key = listeners.next;
         listeners.next += 1;
-        let due = Due { filter, acknowledged: tag.is_none(), closed: listeners.closed, ..Due::default() };
+        let due = Due::new(filter, bytes, tag.is_none(), listeners.closed);
         let subscriber = Arc::new(Subscriber { tag, due: Mutex::new(due) });
         listeners.open.insert(key, Arc::clone(&subscriber));
-        Ok(Subscription { hub: Arc::clone(self), key, subscriber })
+        Ok(Subscription { hub: Arc::clone(self), key, subscriber, _place: place })
+    }
+
+    /// Returns how many bytes all subscriptions hold.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        lock(&self.0).bytes.held()
     }
 
     /// Tells everybody who asked for it.
     pub(crate) fn announce(&self, change: Change<'_>) {
         for subscriber in lock(&self.0).open.values() {
             let due = &mut *lock(&subscriber.due);
-            let filter = &due.filter;
+            let filter = &due.lists;
             let wanted = match change {
                 Change::Tools if filter.tools_list_changed == Some(true) => {
                     !std::mem::replace(&mut due.tools, true)
@@ -122,10 +146,9 @@ impl Hub {
                 Change::Resources if filter.resources_list_changed == Some(true) => {
                     !std::mem::replace(&mut due.resources, true)
                 }
-                Change::Resource(uri)
-                    if filter.resource_subscriptions.iter().any(|watched| watched == uri) =>
-                {
-                    due.updated.insert(uri.to_owned())
+                // The text is there once, however often it changes.
+                Change::Resource(uri) => {
+                    due.watched.get(uri).is_some_and(|watched| due.updated.insert(Arc::clone(watched)))
                 }
                 _ => false,
             };
@@ -150,6 +173,30 @@ impl Hub {
 }
 
 impl Due {
+    fn new(mut filter: SubscriptionFilter, bytes: Reservation, acknowledged: bool, closed: bool) -> Self {
+        let watched = std::mem::take(&mut filter.resource_subscriptions);
+        Self {
+            lists: filter,
+            watched: watched.into_iter().map(Arc::from).collect(),
+            bytes,
+            started: false,
+            acknowledged,
+            tools: false,
+            prompts: false,
+            resources: false,
+            updated: BTreeSet::new(),
+            closed,
+            waker: None,
+            closing_waker: None,
+        }
+    }
+
+    /// The filter as it was asked for.
+    fn filter(&self) -> SubscriptionFilter {
+        let resource_subscriptions = self.watched.iter().map(|uri| uri.as_ref().to_owned()).collect();
+        SubscriptionFilter { resource_subscriptions, ..self.lists.clone() }
+    }
+
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -163,6 +210,7 @@ pub(crate) struct Subscription {
     hub: Arc<Hub>,
     key: u64,
     subscriber: Arc<Subscriber>,
+    _place: Option<Reservation>,
 }
 
 impl Subscription {
@@ -181,22 +229,27 @@ impl Subscription {
 
     /// Watches one more resource.
     pub(crate) fn watch(&self, uri: &str) -> Result<(), ErrorObject> {
-        let watched = &mut lock(&self.subscriber.due).filter.resource_subscriptions;
-        if watched.iter().any(|known| known == uri) {
+        let due = &mut *lock(&self.subscriber.due);
+        if due.watched.contains(uri) {
             return Ok(());
         }
-        if watched.len() >= MAX_WATCHED {
+        if due.watched.len() >= MAX_WATCHED {
             return Err(too_many("params.uri"));
         }
-        watched.push(uri.to_owned());
+        if !due.bytes.grow(bytes_of(uri)) {
+            return Err(too_large());
+        }
+        due.watched.insert(uri.into());
         Ok(())
     }
 
     /// Watches one resource less.
     pub(crate) fn unwatch(&self, uri: &str) {
-        let mut due = lock(&self.subscriber.due);
-        due.filter.resource_subscriptions.retain(|watched| watched != uri);
-        due.updated.remove(uri);
+        let due = &mut *lock(&self.subscriber.due);
+        if due.watched.swap_remove(uri) {
+            due.updated.remove(uri);
+            due.bytes.shrink(bytes_of(uri));
+        }
     }
 
     /// The next notification, or `Pending` with the waker kept.
@@ -223,7 +276,7 @@ impl Subscriber {
         } else if !std::mem::replace(&mut due.acknowledged, true) {
             let params = SubscriptionsAcknowledgedNotificationParams {
                 meta: tagged(tag),
-                notifications: due.filter.clone(),
+                notifications: due.filter(),
             };
             Some(encode::<SubscriptionsAcknowledgedNotification>(&params))
         } else if std::mem::take(&mut due.tools) {
@@ -236,7 +289,7 @@ impl Subscriber {
             let uri = due.updated.pop_first()?;
             Some(encode::<ResourceUpdatedNotification>(&ResourceUpdatedNotificationParams {
                 meta: tagged(tag),
-                uri,
+                uri: uri.as_ref().to_owned(),
             }))
         }
     }
@@ -244,10 +297,21 @@ impl Subscriber {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut listeners = lock(&self.hub.0);
-        listeners.open.remove(&self.key);
-        listeners.tagged -= usize::from(self.subscriber.tag.is_some());
+        lock(&self.hub.0).open.remove(&self.key);
     }
+}
+
+/// How much of the budget the URI of a resource takes.
+fn bytes_of(uri: &str) -> usize {
+    uri.len() + OVERHEAD.1
+}
+
+fn too_many_open() -> ErrorObject {
+    ErrorObject::new(BUSY, "too many open subscriptions: close one, or try again later")
+}
+
+fn too_large() -> ErrorObject {
+    ErrorObject::new(BUSY, "too many resources are watched: watch fewer, or try again later")
 }
 
 fn too_many(place: &str) -> ErrorObject {
@@ -271,3 +335,6 @@ fn encode_tagged(method: &str, tag: &Option<RequestId>) -> Vec<u8> {
     }
     encode_notification(method, &Params { meta: tagged(tag) }).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,14 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tracing::Instrument as _;
 
+use super::budget::{Budget, Owner, Reservation};
 use super::builder::Limits;
+use super::call::Peer;
 use super::hook::OutcomeFuture;
+
+/// The size of a message up to which its call is counted, but not weighed. There are too many of these to look at whose
+/// each one is, and their number is limited.
+const SMALL: usize = 64 * 1024;
 
 /// The calls of one server.
 #[derive(Debug)]
@@ -16,6 +22,8 @@ pub(crate) struct Traffic {
     running: AtomicUsize,
     draining: AtomicBool,
     limits: Limits,
+    /// Bytes of the messages of calls that run, where they are large.
+    bytes: Arc<Budget>,
     /// How many rounds hold a claim in the ledger.
     claimed: watch::Sender<usize>,
 }
@@ -32,23 +40,43 @@ impl Drop for Claimed {
 
 /// A place among the calls that may run at once; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Permit(Arc<Traffic>);
+pub(crate) struct Permit {
+    traffic: Arc<Traffic>,
+    /// Boxed, because few calls have it.
+    bytes: Option<Box<Reservation>>,
+}
+
+impl Permit {
+    /// Takes room for what the call keeps of its message; whether there was any.
+    pub(crate) fn weigh(&mut self, peer: &Peer, size: usize) -> bool {
+        if size > SMALL {
+            self.bytes = self.traffic.bytes.reserve(&Owner::of(peer), size).map(Box::new);
+            return self.bytes.is_some();
+        }
+        true
+    }
+}
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::Relaxed);
+        self.traffic.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Traffic {
     pub(crate) fn new(limits: Limits) -> Arc<Self> {
-        let (running, draining) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Arc::new(Self { running, draining, limits, claimed: watch::Sender::new(0) })
+        Arc::new(Self {
+            running: AtomicUsize::new(0),
+            draining: AtomicBool::new(false),
+            bytes: Budget::new(limits.call_bytes),
+            limits,
+            claimed: watch::Sender::new(0),
+        })
     }
 
     pub(crate) fn admit(self: &Arc<Self>) -> Permit {
         self.running.fetch_add(1, Ordering::Relaxed);
-        Permit(Arc::clone(self))
+        Permit { traffic: Arc::clone(self), bytes: None }
     }
 
     /// Whether there are more calls than may run at once, the one being admitted included (Z3).
@@ -58,6 +86,11 @@ impl Traffic {
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Returns whether one more call may run now.
+    pub(crate) fn has_place(&self) -> bool {
+        self.running.load(Ordering::Relaxed) < self.limits.concurrent_calls
     }
 
     /// How many calls may run at once.

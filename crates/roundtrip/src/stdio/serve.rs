@@ -161,7 +161,8 @@ impl Session<'_> {
             Err(_) if self.old.takes(&request) => return self.old_request(&request, answers),
             Err(error) => return refuse(answers, Some(&request.id), &self.old.explain(&request, error)),
         };
-        let mut call = self.endpoint.begin(request.id, &decoded, self.peer);
+        let size = request.params.map_or(0, |params| params.get().len());
+        let mut call = self.endpoint.begin_sized(request.id, &decoded, self.peer, size);
         // Most handlers are done at the first poll, and those need no task.
         let mut cx = Context::from_waker(Waker::noop());
         while let Poll::Ready(event) = call.poll_event(&mut cx) {

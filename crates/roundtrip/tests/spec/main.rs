@@ -15,6 +15,7 @@ mod lists;
 mod messages;
 mod mrtr_server;
 mod notifications;
+mod panics;
 mod replays;
 mod robustness;
 mod seal;

@@ -1,47 +1,23 @@
-//! Robustness: panics, hostile JSON, limits.
+//! Robustness: hostile JSON, limits.
 
-use std::future::{Ready, ready};
 use std::sync::Arc;
-use std::task::{Context, Waker};
 
-use roundtrip::seal::{BoxFuture, Codec, CodecError, Sealer};
-use roundtrip::server::{CallInfo, Limits, Next, Partial, Peer};
+use roundtrip::http::HttpLimits;
+use roundtrip::server::{Limits, Peer};
 use roundtrip::stdio::serve_lines;
-use roundtrip::wire::Message;
-use roundtrip::{Args, Ask, Principal, Prompt, Server, Tool};
+use roundtrip::{Args, Resource, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::sync::Notify;
 
-use crate::support::{Running, changed, headers, message};
+use crate::support::{Running, headers, message};
 
 #[derive(Deserialize, JsonSchema)]
 struct Any {
     #[expect(dead_code, reason = "it only has to be parsed")]
     value: Option<Value>,
-}
-
-/// Z1: a panicking handler costs its own call an internal error, and neither its connection nor anybody else.
-#[tokio::test]
-async fn a_panic_costs_one_call() {
-    let server = Server::new("s", "1")
-        .tool(Tool::new("at_once", async || -> String { panic!("boom") }))
-        .tool(Tool::new("later", async || -> String {
-            tokio::task::yield_now().await;
-            panic!("boom")
-        }))
-        .tool(Tool::new("while_starting", || -> Ready<String> { panic!("boom") }))
-        .tool(Tool::new("fine", async || "fine"));
-    let running = Running::start(server).await;
-    let mut connection = running.connect().await;
-    for name in ["at_once", "later", "while_starting"] {
-        let answer = connection.request("tools/call", json!({ "name": name })).await;
-        assert_eq!(answer.refusal().1, -32603, "{name}");
-        assert!(!answer.body.contains("boom"), "what went wrong is for the log");
-    }
-    assert_eq!(connection.request("tools/call", json!({ "name": "fine" })).await.status, 200);
 }
 
 /// Z2: deep, duplicate-keyed, truncated and ill-encoded JSON gets an error, and the connection goes on.
@@ -140,137 +116,164 @@ async fn past_the_limits_calls_are_refused() {
     assert_eq!(answer.status, 200, "a place has become free");
 }
 
-/// A codec that takes the length of what it opens for granted.
-struct Careless;
-
-impl Codec for Careless {
-    fn seal<'a>(&'a self, plain: &'a [u8], _: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>, CodecError>> {
-        Box::pin(ready(Ok([&[0; 12], plain].concat())))
-    }
-
-    fn open<'a>(&'a self, sealed: &'a [u8], _: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>, CodecError>> {
-        let plain = sealed[12..].to_vec();
-        Box::pin(ready(Ok(plain)))
-    }
+/// The head of a message that is to come.
+fn announcing(length: usize, method: &str) -> String {
+    let headers = headers(&message(1, method, json!({ "name": "wait" })));
+    let head = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<String>();
+    format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{head}\r\n")
 }
 
-/// Panics before there is anything to poll, in every piece of user code that a server calls.
-fn careless() -> Server {
-    let boom = |_: Partial| -> Ready<Vec<String>> { panic!("boom") };
-    Server::new("s", "1")
-        .tool(Tool::new("fine", async || "fine"))
-        .tool(Tool::new("asks", async |ask: Ask| ask.confirm("sure", "?").await.map(|sure| sure.to_string())))
-        .prompt(Prompt::new("greet", async |Args(Greet { .. })| "hello").complete("name", boom))
-        .seal(Sealer::with_codec(Careless))
-        .around(|call: CallInfo, next: Next| {
-            assert_ne!(call.target.as_deref(), Some("app://hook"), "boom");
-            next.run()
-        })
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct Greet {
-    #[expect(dead_code, reason = "it only has to be there")]
-    name: String,
-}
-
-/// Requests that make user code panic before it is polled.
-fn careless_requests() -> Vec<Value> {
-    let argument = json!({ "name": "name", "value": "" });
-    vec![
-        message(
-            1,
-            "completion/complete",
-            json!({ "ref": { "type": "ref/prompt", "name": "greet" }, "argument": argument }),
-        ),
-        message(2, "resources/read", json!({ "uri": "app://hook" })),
-        // A token of the codec's, cut short: its version byte alone.
-        message(3, "tools/call", json!({ "name": "asks", "requestState": "Ag" })),
-    ]
-}
-
-/// Z1: a completer, a hook or a codec that panics when it is called costs one call on HTTP, and the connection goes on.
+/// Z3, H7: connections that announce large bodies and send them slowly are refused past what there is for all of them,
+/// and whoever sends a message whole is served meanwhile.
 #[tokio::test]
-async fn a_panic_before_the_first_poll_costs_one_call_on_http() {
-    let running = Running::start(careless()).await;
-    let mut connection = running.connect().await;
-    for request in careless_requests() {
-        let answer = connection.post(&headers(&request), request.to_string().as_bytes()).await;
-        assert_eq!(answer.refusal().1, -32603, "{request}");
+async fn many_connections_that_send_slowly_are_refused_past_the_budget() {
+    let mut limits = HttpLimits::default();
+    limits.body_bytes = 100_000;
+    limits.total_body_bytes = 400_000;
+    let running =
+        Running::start_with(Server::new("s", "1").tool(Tool::new("wait", async || "done")), limits).await;
+    let mut slow = Vec::new();
+    let mut refused = 0;
+    for _ in 0..20 {
+        let mut connection = running.connect().await;
+        connection.raw(announcing(100_000, "tools/call").as_bytes()).await;
+        connection.raw(&[b' '; 50_000]).await;
+        // It has been read, and waited for, when the server has had time to answer somebody else.
+        for _ in 0..20 {
+            assert_eq!(running.call("tools/call", json!({ "name": "wait" })).await.status, 200);
+        }
+        slow.push(connection);
     }
-    assert_eq!(connection.request("tools/call", json!({ "name": "fine" })).await.status, 200);
-}
-
-/// Z1: and on stdio the server goes on.
-#[tokio::test]
-async fn a_panic_before_the_first_poll_does_not_end_a_stdio_server() {
-    let endpoint = careless().build().expect("a server");
-    let (mut client, server) = tokio::io::duplex(64 * 1024);
-    let (input, output) = tokio::io::split(server);
-    let serving = tokio::spawn(async move { serve_lines(&endpoint, &Peer::default(), input, output).await });
-    let fine = message(4, "tools/call", json!({ "name": "fine" }));
-    let mut lines = BufReader::new(&mut client);
-    for request in careless_requests().into_iter().chain([fine]) {
-        lines.get_mut().write_all(format!("{request}\n").as_bytes()).await.expect("written");
-        let mut line = String::new();
-        lines.read_line(&mut line).await.expect("a line");
-        let answer: Value = serde_json::from_str(&line).expect("JSON");
-        assert_eq!(answer["id"], request["id"], "{answer}");
-        assert_eq!(answer["error"]["code"] == -32603, request["id"] != 4, "{answer}");
-    }
-    drop(client);
-    serving.await.expect("no panic").expect("served");
-}
-
-/// Z1: a `principal` function that panics costs the request a 500, in both eras, and is never taken for nobody.
-#[tokio::test]
-async fn a_panicking_principal_costs_one_request() {
-    let http = Server::new("s", "1").tool(Tool::new("fine", async || "fine")).into_http().expect("a server");
-    let http = http.principal(|parts| {
-        assert!(!parts.headers.contains_key("x-boom"), "boom");
-        Some(Principal::new("ada"))
-    });
-    let running = Running::start_http(http).await;
-    let mut connection = running.connect().await;
-    let call = message(1, "tools/call", json!({ "name": "fine" }));
-    let boom = changed(&call, "x-boom", Some("1"));
-    let answer = connection.post(&boom, call.to_string().as_bytes()).await;
-    assert_eq!(answer.refusal(), (500, -32603));
-    let initialize = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "old", "version": "1" },
-        },
-    });
-    let old = ["Content-Type", "Accept", "x-boom"]
-        .into_iter()
-        .zip(["application/json", "application/json, text/event-stream", "1"])
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect::<Vec<_>>();
-    let answer = connection.post(&old, initialize.to_string().as_bytes()).await;
-    assert_eq!(answer.refusal(), (500, -32603));
-    assert_eq!(connection.post(&headers(&call), call.to_string().as_bytes()).await.status, 200);
-}
-
-/// Z1: a handler whose destructor panics when its call is cancelled costs that call alone.
-#[tokio::test]
-async fn a_panic_while_a_call_is_cancelled_goes_no_further() {
-    struct Explosive;
-    impl Drop for Explosive {
-        fn drop(&mut self) {
-            panic!("boom");
+    for mut connection in slow {
+        connection.raw(&[b' '; 50_000]).await;
+        let head = connection.head().await;
+        match head.status {
+            // Nothing but spaces is no message.
+            400 => {}
+            503 => {
+                assert_eq!(head.header("retry-after"), Some("1"));
+                refused += 1;
+            }
+            other => panic!("{other}"),
         }
     }
-    async fn wait() -> &'static str {
-        let _explosive = Explosive;
-        std::future::pending::<()>().await;
-        "never"
+    assert!((15..20).contains(&refused), "{refused} of 20, where a caller may have 200,000 bytes");
+}
+
+/// Z3: while there is no place for a call, the large message of another is not read.
+#[tokio::test]
+async fn a_body_is_not_read_when_there_is_no_place_for_its_call() {
+    let started = Arc::new(Notify::new());
+    let starting = Arc::clone(&started);
+    let tool = Tool::new("wait", move || {
+        let started = Arc::clone(&starting);
+        async move {
+            started.notify_one();
+            std::future::pending::<&str>().await
+        }
+    });
+    let mut limits = Limits::default();
+    limits.concurrent_calls = 1;
+    let running = Running::start(Server::new("s", "1").tool(tool).limits(limits)).await;
+    let call = message(1, "tools/call", json!({ "name": "wait" }));
+    let mut waiting = running.connect().await;
+    waiting.send("POST", &headers(&call), call.to_string().as_bytes()).await;
+    started.notified().await;
+    let mut large = running.connect().await;
+    large.raw(announcing(1_000_000, "tools/call").as_bytes()).await;
+    let refused = large.head().await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+}
+
+/// Z3, N1: past what subscriptions may keep together there is a refusal that says what to do.
+#[tokio::test]
+async fn a_subscription_that_there_is_no_room_for_is_refused() {
+    let mut limits = Limits::default();
+    limits.subscription_bytes = 10_000;
+    let server = Server::new("s", "1").resource(Resource::new("app://r", "r", async || "r")).limits(limits);
+    let running = Running::start(server).await;
+    let long = format!("app://{}", "x".repeat(6_000));
+    let listen = json!({ "notifications": { "resourceSubscriptions": [long] } });
+    let refused = running.call("subscriptions/listen", listen).await;
+    assert_eq!((refused.refusal(), refused.header("retry-after")), ((503, 503), Some("1")));
+    assert!(refused.error_message().contains("watch fewer"));
+}
+
+/// A tool that waits, told of every call that has begun.
+fn waiting_tool() -> (Tool, Arc<Notify>) {
+    let started = Arc::new(Notify::new());
+    let starting = Arc::clone(&started);
+    let tool = Tool::new("wait", move |Args(_): Args<Any>| {
+        let started = Arc::clone(&starting);
+        async move {
+            started.notify_one();
+            std::future::pending::<&str>().await
+        }
+    });
+    (tool, started)
+}
+
+fn large_call() -> Value {
+    json!({ "name": "wait", "arguments": { "value": "x".repeat(90_000) } })
+}
+
+/// Z3: large messages of calls that run are refused past what there is for all of them; small ones are not, and a call that
+/// ends makes room.
+#[tokio::test]
+async fn large_calls_at_once_keep_no_more_than_the_budget() {
+    let (tool, started) = waiting_tool();
+    let mut limits = Limits::default();
+    limits.call_bytes = 400_000;
+    let server = Server::new("s", "1").tool(tool).tool(Tool::new("small", async || "small")).limits(limits);
+    let running = Running::start(server).await;
+    let call = message(1, "tools/call", large_call());
+    let mut waiting = Vec::new();
+    for _ in 0..2 {
+        let mut connection = running.connect().await;
+        connection.send("POST", &headers(&call), call.to_string().as_bytes()).await;
+        started.notified().await;
+        waiting.push(connection);
     }
-    let endpoint = Server::new("s", "1").tool(Tool::new("wait", wait)).build().expect("a server");
-    let text = message(1, "tools/call", json!({ "name": "wait" })).to_string();
-    let Ok(Message::Request(request)) = Message::decode(text.as_bytes()) else { panic!("a request") };
-    let decoded = endpoint.decode(&request).expect("a call");
-    let mut call = endpoint.begin(request.id, &decoded, &Peer::default());
-    assert!(call.poll_event(&mut Context::from_waker(Waker::noop())).is_pending());
-    drop(call);
+    let refused = running.call("tools/call", large_call()).await;
+    assert_eq!((refused.refusal(), refused.header("retry-after")), ((503, 503), Some("1")));
+    assert_eq!(refused.json()["id"], 1);
+    assert_eq!(running.call("tools/call", json!({ "name": "small" })).await.status, 200);
+    drop(waiting.pop());
+    // Hanging up is noticed when the server gets to it.
+    let mut connection = running.connect().await;
+    let begun = async {
+        loop {
+            connection = running.connect().await;
+            connection.send("POST", &headers(&call), call.to_string().as_bytes()).await;
+            tokio::select! {
+                () = started.notified() => return,
+                refused = connection.head() => assert_eq!(refused.status, 503),
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), begun).await.expect("room again");
+}
+
+/// Z3: the same on a pipe, where one peer sends all there is.
+#[tokio::test]
+async fn large_calls_at_once_keep_no_more_than_the_budget_on_a_pipe() {
+    let (tool, _started) = waiting_tool();
+    let mut limits = Limits::default();
+    limits.call_bytes = 400_000;
+    let endpoint = Server::new("s", "1").tool(tool).limits(limits).build().expect("a server");
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    let served = tokio::spawn(async move {
+        let (input, output) = tokio::io::split(theirs);
+        serve_lines(&endpoint, &Peer::default(), input, output).await
+    });
+    let (output, mut input) = tokio::io::split(ours);
+    for id in 1..=3 {
+        let line = format!("{}\n", message(id, "tools/call", large_call()));
+        input.write_all(line.as_bytes()).await.expect("written");
+    }
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).await.expect("a line");
+    let refused: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(3), &json!(503)));
+    served.abort();
 }

@@ -114,7 +114,7 @@ impl Calling {
                 (false, _) => Questions::CannotBePut(question::without_session_but_pages),
             };
             let peer = Peer { questions, ..self.peer.clone() };
-            self.session.endpoint.begin(self.id.clone(), &request, &peer)
+            self.session.endpoint.begin_sized(self.id.clone(), &request, &peer, text.get().len())
         };
         let mut asked = HashMap::new();
         let mut rounds = 0;

@@ -14,7 +14,7 @@ use super::settings::{Handshake, Served};
 use super::sink::Sink;
 use super::terms::Terms;
 use crate::legacy::handshake::{INITIALIZE, INITIALIZED, PING, refusal};
-use crate::server::{Endpoint, Peer, Subscription};
+use crate::server::{Endpoint, Owner, Peer, Subscription};
 
 /// Changes that a client is told of outside of any call. What is not taken yet is told once, however often it changes.
 pub(crate) struct Changes(Arc<Subscription>);
@@ -70,17 +70,18 @@ impl Pipe {
         match self.session.get() {
             Some(session) => session.request(request, peer, sink),
             None if request.method == PING => Handled::Now(answer(&request.id, Ok(serde_json::json!({})))),
-            None => Handled::Now(answer(&request.id, self.initialize(request))),
+            None => Handled::Now(answer(&request.id, self.initialize(request, peer))),
         }
     }
 
-    fn initialize(&self, request: &Request<'_>) -> Result<Raw, ErrorObject> {
+    fn initialize(&self, request: &Request<'_>, peer: &Peer) -> Result<Raw, ErrorObject> {
         if self.settings.served == Served::Refused {
             return Err(refusal(request.params));
         }
         let (terms, agreed) = Terms::agree(&self.endpoint, request.params, ProtocolVersion::V2024_11_05)?;
+        let session = Session::new(&self.endpoint, self.settings, terms, Owner::of(peer))?;
         // Lines are read one after the other: nobody else is about to set this.
-        let _ = self.session.set(Session::new(&self.endpoint, self.settings, terms)?);
+        let _ = self.session.set(session);
         Ok(agreed)
     }
 

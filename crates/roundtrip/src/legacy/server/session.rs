@@ -20,7 +20,7 @@ use super::settings::Handshake;
 use super::sink::Sink;
 use super::terms::Terms;
 use crate::legacy::handshake::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
-use crate::server::{Endpoint, Peer, Subscription, random};
+use crate::server::{Endpoint, Owner, Peer, Subscription, random};
 
 /// What a client answers to a request of ours.
 pub(super) type Reply = Result<Raw, ErrorObject>;
@@ -39,6 +39,8 @@ pub(super) struct Session {
     pub(super) settings: Handshake,
     /// Whether it can be asked. Without a session it cannot.
     pub(super) can_be_asked: bool,
+    /// Whose share of the server it takes.
+    pub(super) owner: Owner,
     level: Mutex<LoggingLevel>,
     /// Ids begin somewhere of their own in every session, so that an answer meant for another one finds nothing here.
     first_id: i64,
@@ -65,22 +67,30 @@ impl Session {
         endpoint: &Endpoint,
         settings: Handshake,
         terms: Terms,
+        owner: Owner,
     ) -> Result<Arc<Self>, ErrorObject> {
         let first_id = i64::from(u32::from_le_bytes(random()?)) << 16;
-        Ok(Self::with(endpoint, settings, terms, Some(first_id)))
+        Ok(Self::with(endpoint, settings, terms, owner, Some(first_id)))
     }
 
     /// What a single call is served in that has no session.
-    pub(super) fn none(endpoint: &Endpoint, settings: Handshake, terms: Terms) -> Arc<Self> {
-        Self::with(endpoint, settings, terms, None)
+    pub(super) fn none(endpoint: &Endpoint, settings: Handshake, terms: Terms, owner: Owner) -> Arc<Self> {
+        Self::with(endpoint, settings, terms, owner, None)
     }
 
-    fn with(endpoint: &Endpoint, settings: Handshake, terms: Terms, first_id: Option<i64>) -> Arc<Self> {
+    fn with(
+        endpoint: &Endpoint,
+        settings: Handshake,
+        terms: Terms,
+        owner: Owner,
+        first_id: Option<i64>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             endpoint: endpoint.clone(),
             terms,
             settings,
             can_be_asked: first_id.is_some(),
+            owner,
             level: Mutex::new(LoggingLevel::Info),
             first_id: first_id.unwrap_or(0),
             next_id: AtomicI64::new(first_id.unwrap_or(0)),
@@ -202,7 +212,8 @@ impl Session {
             resources_list_changed: Some(true),
             ..SubscriptionFilter::default()
         };
-        let open = Arc::new(self.endpoint.catalog().hub().open(None, self.endpoint.honoured(&everything))?);
+        let hub = self.endpoint.catalog().hub();
+        let open = Arc::new(hub.open(&self.owner, None, self.endpoint.honoured(&everything))?);
         *subscription = Some(Arc::clone(&open));
         Ok(open)
     }

@@ -27,6 +27,7 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 pub struct Handshake {
     pub(super) served: Served,
     pub(super) max_sessions: usize,
+    pub(super) session_bytes: usize,
     pub(super) idle_for: Duration,
     pub(super) answer_within: Duration,
 }
@@ -44,6 +45,7 @@ impl Default for Handshake {
         Self {
             served: Served::Sessions,
             max_sessions: 10_000,
+            session_bytes: 64 * 1024 * 1024,
             idle_for: Duration::from_secs(30 * 60),
             answer_within: Duration::from_secs(10 * 60),
         }
@@ -68,9 +70,20 @@ impl Handshake {
     }
 
     /// How many sessions there may be at once over HTTP. Past that, clients are told to come back later. The default is
-    /// 10,000.
+    /// 10,000, of which one principal has at most half of what the others leave. Clients without a principal share by
+    /// their address.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.max_sessions = sessions;
+        self
+    }
+
+    /// How many bytes all sessions over HTTP may keep together: the parameters of calls that run, and messages that have
+    /// not been read, or may be read again. The default is 64 MiB, shared like [`max_sessions`](Self::max_sessions).
+    ///
+    /// A client that has half of its share has no finished streams kept for it any more, so that it can read them once
+    /// but not come back for them; with all of its share taken, new sessions and calls are told to come back later.
+    pub fn session_bytes(mut self, bytes: usize) -> Self {
+        self.session_bytes = bytes;
         self
     }
 

@@ -15,6 +15,7 @@ use super::key::{self, IDEMPOTENCY_KEY, RoundKey};
 use super::recorded::Recorded;
 use super::{Book, Claim, Held};
 use crate::server::ask::{Table, now};
+use crate::server::budget::Owner;
 use crate::server::call::Call;
 use crate::server::hook::{Outcome, OutcomeFuture};
 use crate::server::run::{Run, Work};
@@ -73,6 +74,7 @@ impl Duty {
             (None, Some(own)) => (RoundKey::of_caller(&own, start)?, Repeatable::For(keep.keys_for)),
             (None, None) => return Ok(None),
         };
+        let key = key.owned_by(Owner::of(call.peer).digest());
         let (recording, traffic) = (Arc::default(), Arc::clone(&start.flows.traffic));
         Ok(Some(Self { book: keep.book.clone(), key, repeatable, recording, traffic }))
     }

@@ -1,5 +1,7 @@
 //! What a round is known by.
 
+use std::hash::{Hash, Hasher};
+
 use roundtrip_core::seal::{Claims, Digest, digest_arguments};
 use roundtrip_core::wire::ErrorObject;
 use serde_json::value::RawValue;
@@ -12,20 +14,43 @@ pub use roundtrip_core::wire::meta::key::IDEMPOTENCY_KEY;
 /// The longest such key, in characters.
 const LONGEST: usize = 128;
 
-/// What a round is known by, on every instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What a round is known by, on every instance, and whose it is.
+#[derive(Debug, Clone, Copy)]
 pub struct RoundKey {
     id: [u8; Self::LEN],
     call: Digest,
+    owner: Digest,
+}
+
+/// Two keys of one round are equal whoever presents them: a caller may have come by another way the second time.
+impl PartialEq for RoundKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.call == other.call
+    }
+}
+
+impl Eq for RoundKey {}
+
+impl Hash for RoundKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+        self.call.hash(state);
+    }
 }
 
 impl RoundKey {
     /// How many bytes an id has.
     pub const LEN: usize = 20;
 
-    /// A key, as a ledger's own tests need one.
+    /// A key of nobody's, as a ledger's own tests need one.
     pub const fn new(id: [u8; Self::LEN], call: Digest) -> Self {
-        Self { id, call }
+        Self { id, call, owner: Digest::from_bytes([0; Digest::LEN]) }
+    }
+
+    /// The same key as another owner's.
+    #[must_use]
+    pub const fn owned_by(self, owner: Digest) -> Self {
+        Self { owner, ..self }
     }
 
     /// Tells rounds apart: a flow's id, and the number of the round that made the token presented. A first round, known
@@ -37,6 +62,12 @@ impl RoundKey {
     /// The call that the id stands for. The same id with another call is [`Claim::OtherCall`](super::Claim::OtherCall).
     pub const fn call(&self) -> &Digest {
         &self.call
+    }
+
+    /// Digest of the caller whose share of a ledger the record takes: of the principal, or of the address of a caller
+    /// without one. It is no part of what a round is known by: look records up by [`id`](Self::id) alone.
+    pub const fn owner(&self) -> &Digest {
+        &self.owner
     }
 
     /// Of a round that began with a token. Tokens are bound to their call already.
@@ -68,7 +99,7 @@ impl RoundKey {
     fn numbered(first: &[u8; 16], round: u32, call: Digest) -> Self {
         let mut id = [0; Self::LEN];
         id.iter_mut().zip(first.iter().chain(&round.to_be_bytes())).for_each(|(to, from)| *to = *from);
-        Self { id, call }
+        Self::new(id, call)
     }
 }
 

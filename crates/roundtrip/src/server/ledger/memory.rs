@@ -14,10 +14,11 @@ use crate::server::ask::now;
 
 /// A ledger in the memory of one process. Clones share it, so several servers of one process can.
 ///
-/// It holds up to 100,000 replies and 256 MiB of them, or what [`bounded`](Self::bounded) says. When it is full, rounds that
-/// would have to be recorded are refused (503, "try again later") before they run, and what is recorded stays: to forget a
-/// live record is to let its round run twice. Replies of rounds that are running when the last byte is taken are still
-/// kept, so the bytes may go over by that much.
+/// It holds up to 100,000 replies and 256 MiB of them, or what [`bounded`](Self::bounded) says. One principal has at most
+/// half of what the others leave, so that nobody can fill it for all; callers without a principal share by their address.
+/// When it is full, or full for a caller, rounds that would have to be recorded are refused (503, "try again later") before
+/// they run, and what is recorded stays: to forget a live record is to let its round run twice. Replies of rounds that are
+/// running when the last byte is taken are still kept, so the bytes may go over by that much.
 ///
 /// A record is dropped after its round can no longer be repeated, by the claims of later rounds, a few at a time. A claim
 /// costs the same whether there are none or 100,000 live ones.
@@ -30,7 +31,7 @@ impl MemoryLedger {
         Self::bounded(100_000, 256 * 1024 * 1024)
     }
 
-    /// An empty ledger that holds so many replies, and so many bytes of them.
+    /// An empty ledger that holds so many replies, and so many bytes of them. A single caller gets half of it.
     pub fn bounded(entries: usize, bytes: usize) -> Self {
         Self(Arc::new(Mutex::new(Shelf::new(Most { entries, bytes }))))
     }

@@ -60,7 +60,8 @@ pub trait Ledger: Send + Sync {
     /// Claims a round, and waits while somebody else is running it. Two callers must never both be told to run one.
     ///
     /// Nothing has to be kept beyond `until`: by then the round cannot be repeated. A live record must not make room for
-    /// another, because its round would run again: a ledger without room fails.
+    /// another, because its round would run again: a ledger without room fails. It had better have no room for a caller
+    /// that takes all of it, too: [`RoundKey::owner`] says whose a round is.
     ///
     /// The future is dropped when the caller goes away; a claim made by then is to be released.
     fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>>;
@@ -104,7 +105,7 @@ impl fmt::Debug for Claim {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
-    /// It holds as much as it may, and all of it is still needed.
+    /// It holds as much as it may, or as much as it may for one caller, and all of it is still needed.
     #[error("the ledger is full")]
     Full,
     /// It cannot be reached, or failed. What it says goes to the log.

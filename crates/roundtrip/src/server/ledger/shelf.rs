@@ -5,12 +5,14 @@
 //! fills, and the cost of a claim depends neither on what is live nor on what has ended.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use roundtrip_core::seal::{Digest, Timestamp};
 use tokio::sync::watch;
 
 use super::key::RoundKey;
+use crate::server::budget::{Budget, Reservation};
 
 /// How many records that are over a claim takes away.
 const FEW: usize = 4;
@@ -21,8 +23,9 @@ pub(super) struct Shelf {
     rounds: HashMap<Id, Round>,
     /// What ends in which second.
     ends: BTreeMap<Timestamp, Vec<Id>>,
-    bytes: usize,
-    most: Most,
+    /// Places for records and bytes of replies, by owner.
+    entries: Arc<Budget<Digest>>,
+    bytes: Arc<Budget<Digest>>,
     /// How many records the operations so far have looked at.
     #[cfg(test)]
     touched: usize,
@@ -38,6 +41,7 @@ pub(super) struct Most {
 struct Round {
     call: Digest,
     state: State,
+    _place: Reservation<Digest>,
 }
 
 /// Those who wait for a reply, if any. They are woken by whoever owns the shelf, when it is no longer locked.
@@ -45,7 +49,7 @@ pub(super) type Waiting = Option<watch::Sender<Option<Bytes>>>;
 
 enum State {
     Running(Waiting),
-    Done { reply: Bytes, until: Timestamp },
+    Done { reply: Bytes, until: Timestamp, _bytes: Reservation<Digest> },
 }
 
 /// What a claim found.
@@ -57,6 +61,7 @@ pub(super) enum Found {
     Running(watch::Receiver<Option<Bytes>>),
     Done(Bytes),
     OtherCall,
+    /// There is no room, or none that is the owner's.
     Full,
 }
 
@@ -65,8 +70,8 @@ impl Shelf {
         Self {
             rounds: HashMap::new(),
             ends: BTreeMap::new(),
-            bytes: 0,
-            most,
+            entries: Budget::new(most.entries),
+            bytes: Budget::new(most.bytes),
             #[cfg(test)]
             touched: 0,
         }
@@ -77,13 +82,12 @@ impl Shelf {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes.held()
     }
 
     pub(super) fn claim(&mut self, key: &RoundKey, now: Timestamp) -> Found {
-        self.clear(now);
+        self.clear(key.owner(), now);
         self.touch();
-        let full = self.is_full();
         match self.rounds.get_mut(key.id()) {
             Some(round) if !round.is_over(now) => {
                 if round.call != *key.call() {
@@ -96,13 +100,15 @@ impl Shelf {
                     }
                 }
             }
-            _ if full => Found::Full,
-            _ => {
-                let round = Round { call: *key.call(), state: State::Running(None) };
-                let over = self.rounds.insert(*key.id(), round);
-                self.bytes -= over.map_or(0, |over| over.bytes());
-                Found::Free
-            }
+            _ if !self.bytes.has_room(key.owner(), 1) => Found::Full,
+            _ => match self.entries.reserve(key.owner(), 1) {
+                Some(place) => {
+                    let round = Round { call: *key.call(), state: State::Running(None), _place: place };
+                    self.rounds.insert(*key.id(), round);
+                    Found::Free
+                }
+                None => Found::Full,
+            },
         }
     }
 
@@ -110,10 +116,10 @@ impl Shelf {
     pub(super) fn record(&mut self, key: &RoundKey, reply: Bytes, until: Timestamp) -> Waiting {
         self.touch();
         let round = self.rounds.get_mut(key.id())?;
-        let size = reply.len();
-        let done = State::Done { reply, until };
+        // What the round did is done: its reply is kept whether or not there is room for it.
+        let bytes = self.bytes.charge(key.owner(), reply.len());
+        let done = State::Done { reply, until, _bytes: bytes };
         let State::Running(waiting) = std::mem::replace(&mut round.state, done) else { return None };
-        self.bytes += size;
         self.ends.entry(until).or_default().push(*key.id());
         waiting
     }
@@ -127,14 +133,14 @@ impl Shelf {
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.rounds.len() >= self.most.entries || self.bytes >= self.most.bytes
+    fn is_full(&self, owner: &Digest) -> bool {
+        !(self.entries.has_room(owner, 1) && self.bytes.has_room(owner, 1))
     }
 
     /// Takes away a few records that are over; where there is no room, as many as make some.
-    fn clear(&mut self, now: Timestamp) {
+    fn clear(&mut self, owner: &Digest, now: Timestamp) {
         let mut few = FEW;
-        while few > 0 || self.is_full() {
+        while few > 0 || self.is_full(owner) {
             let Some(mut earliest) = self.ends.first_entry() else { return };
             let until = *earliest.key();
             if until >= now {
@@ -148,7 +154,7 @@ impl Shelf {
             if let Some(id) = id
                 && matches!(self.rounds.get(&id), Some(round) if round.ends(until))
             {
-                self.bytes -= self.rounds.remove(&id).map_or(0, |over| over.bytes());
+                self.rounds.remove(&id);
             }
             self.touch();
             few = few.saturating_sub(1);
@@ -170,13 +176,6 @@ impl Round {
 
     fn ends(&self, at: Timestamp) -> bool {
         matches!(self.state, State::Done { until, .. } if until == at)
-    }
-
-    fn bytes(&self) -> usize {
-        match &self.state {
-            State::Done { reply, .. } => reply.len(),
-            State::Running(_) => 0,
-        }
     }
 }
 

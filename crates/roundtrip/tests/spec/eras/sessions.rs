@@ -106,7 +106,8 @@ async fn a_session_that_was_never_used_expires_sooner() {
 /// L8: there is an end to sessions: past it new ones are turned away, and those there are go on.
 #[tokio::test]
 async fn a_flood_of_sessions_is_turned_away() {
-    let web = Web::new(server(&Diary::default()).handshake(Handshake::sessions().max_sessions(3)));
+    // One caller has half of them, and a half.
+    let web = Web::new(server(&Diary::default()).handshake(Handshake::sessions().max_sessions(5)));
     let first = web.session(V2025_11_25, &everything()).await;
     for _ in 0..2 {
         web.session(V2025_11_25, &json!({})).await;
@@ -311,4 +312,65 @@ async fn old_clients_leave_room_for_others() {
     let (one, two) = (client.post(&tool(1, "book")).await, client.post(&tool(2, "book")).await);
     assert_eq!((one.status, two.status), (200, 200));
     assert_eq!(client.post(&tool(3, "book")).await.status, 503);
+}
+
+/// L6, Z3: where there is no room to keep anything, whoever is there is told everything and answered all the same.
+#[tokio::test]
+async fn without_room_to_keep_messages_those_who_read_miss_nothing() {
+    let server = server(&Diary::default()).handshake(Handshake::sessions().session_bytes(20_000));
+    let catalog = server.catalog();
+    let client = Web::new(server).session(V2025_11_25, &everything()).await;
+    let mut listening = client.get().await;
+    listening.event().await.expect("an event");
+    let watched: Vec<String> = (0..5).map(|number| format!("test://notes/{number}")).collect();
+    for uri in &watched {
+        assert_eq!(client.post(&request(1, "resources/subscribe", json!({ "uri": uri }))).await.status, 200);
+        catalog.resource_updated(uri);
+    }
+    for uri in &watched {
+        assert_eq!(listening.message().await.expect("a change")["params"]["uri"], **uri);
+    }
+    let mut call = client.post(&tool(1, "book")).await;
+    let primed = call.event().await.expect("an event");
+    for content in [json!({ "people": 2 }), json!({ "day": "Monday" })] {
+        let question = call.message().await.expect("a question");
+        assert_eq!(client.post(&accept(&question, content)).await.status, 202);
+    }
+    assert_eq!(text(&call.message().await.expect("an answer")), "2 on Monday, round 1");
+    let again = client.with("last-event-id", &primed.id).get().await;
+    assert_eq!(again.status, 400, "but there is no coming back for it");
+}
+
+/// Z3: calls that would have sessions keep more than they may are told to come back later.
+#[tokio::test]
+async fn a_call_that_sessions_have_no_room_for_is_turned_away() {
+    let settings = Handshake::sessions().session_bytes(20_000);
+    let client =
+        Web::new(server(&Diary::default()).handshake(settings)).session(V2025_11_25, &everything()).await;
+    let large = request(1, "tools/call", json!({ "name": "book", "_meta": { "x": "y".repeat(8_000) } }));
+    let mut refused = client.post(&large).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+    assert_eq!(refused.json().await["error"]["code"], 503);
+    assert_eq!(client.post(&tool(2, "number")).await.status, 200);
+}
+
+/// Z3, L4: without sessions, large calls are weighed all the same.
+#[tokio::test]
+async fn large_calls_without_a_session_keep_no_more_than_the_budget() {
+    let mut limits = roundtrip::server::Limits::default();
+    limits.call_bytes = 400_000;
+    let settings = Handshake::stateless();
+    let waiting = roundtrip::Tool::new("wait", std::future::pending::<String>);
+    let web = Web::new(server(&Diary::default()).tool(waiting).handshake(settings).limits(limits));
+    let large =
+        |id: i64| request(id, "tools/call", json!({ "name": "wait", "_meta": { "x": "y".repeat(90_000) } }));
+    let begin = |id: i64| {
+        let (web, message) = (web.clone(), large(id));
+        tokio::spawn(async move { web.post(&message).await.json().await })
+    };
+    let (one, two, three) = (begin(1), begin(2), begin(3));
+    assert_eq!(three.await.expect("an answer")["error"]["code"], 503);
+    assert!(!one.is_finished() && !two.is_finished());
+    one.abort();
+    two.abort();
 }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roundtrip::MemoryLedger;
 use roundtrip::seal::{BoxFuture, Timestamp};
-use roundtrip::server::Ledger;
 use roundtrip::server::ledger::{self, Claim, LedgerError, RoundKey};
+use roundtrip::server::{Ledger, Peer};
 use roundtrip::wire::{ErrorObject, ServerResult};
 
-use super::{Shop, answer, call, keyed, plain, server, soup};
-use crate::support::Running;
+use super::{Shop, answer, call, call_as, endpoint, keyed, plain, server, soup};
+use crate::support::{Running, message, messages_of};
 
 /// M6, Z3: a full ledger refuses new rounds before they run, and forgets none.
 #[tokio::test]
@@ -25,6 +25,47 @@ async fn a_full_ledger_refuses_and_forgets_nothing() {
         assert_eq!(shop.done(), 1);
         assert_eq!(running.call("tools/call", plain(soup())).await.status, 200, "what needs no record runs");
     }
+}
+
+/// M6, Z3: one principal cannot fill the ledger for all: it is refused before its round runs, others still get in, and
+/// what is recorded stays.
+#[tokio::test]
+async fn one_principal_does_not_fill_the_ledger_for_all() {
+    for ledger in [MemoryLedger::bounded(4, usize::MAX), MemoryLedger::bounded(usize::MAX, 2_000)] {
+        let shop = Shop::default();
+        let endpoint = endpoint(&shop, &ledger);
+        let mut recorded = Vec::new();
+        for number in 0..20 {
+            let reply = call_as(Some("eve"), &endpoint, keyed(format!("k{number}"), soup())).await;
+            if reply["error"].is_null() {
+                recorded.push(reply);
+            } else {
+                assert_eq!(reply["error"]["code"], 503);
+            }
+        }
+        let runs = shop.done();
+        assert!((1..20).contains(&runs) && recorded.len() == runs, "{runs}");
+        let other = call_as(Some("bob"), &endpoint, keyed("k0", soup())).await;
+        assert!(other["error"].is_null(), "{other}");
+        let again = call_as(Some("eve"), &endpoint, keyed("k0", soup())).await;
+        assert_eq!(again, recorded[0], "nothing is forgotten");
+        assert_eq!(shop.done(), runs + 1);
+    }
+}
+
+/// M6, Z3: callers without a principal share the ledger by their address.
+#[tokio::test]
+async fn one_address_does_not_fill_the_ledger_for_all() {
+    let (shop, ledger) = (Shop::default(), MemoryLedger::bounded(4, usize::MAX));
+    let endpoint = endpoint(&shop, &ledger);
+    let mut statuses = Vec::new();
+    for address in ["2001:db8::1", "2001:db8::2", "2001:db8::3", "192.0.2.1"] {
+        let peer = Peer { address: address.parse().ok(), ..Peer::default() };
+        let request = message(1, "tools/call", keyed(address, soup()));
+        let said = messages_of(&endpoint, &peer, &request).await;
+        statuses.push(said.last().expect("a response")["error"].is_null());
+    }
+    assert_eq!(statuses, [true, true, false, true]);
 }
 
 /// A ledger of one's own: it fails, or it records until the beginning of time.

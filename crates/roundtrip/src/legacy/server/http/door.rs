@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use roundtrip_core::wire::{
     CancelledNotification, CancelledNotificationParams, ErrorObject, Message, NotificationMethod as _,
@@ -44,6 +45,11 @@ impl Door {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
     /// Whether the server's author wants any of this.
     pub(crate) fn is_open(&self) -> bool {
         self.settings.served != Served::Refused
@@ -65,32 +71,38 @@ impl Door {
     }
 
     /// Takes a message, or a batch of them.
-    pub(crate) async fn post(&self, arrival: Arrival<'_>, bytes: &[u8]) -> Reply {
-        let posted = async {
-            let version = stated_version(arrival.headers)?;
-            if bytes.trim_ascii_start().starts_with(b"[") {
-                return self.batch(&arrival, bytes);
+    pub(crate) async fn post(&self, arrival: Arrival<'_>, bytes: Bytes) -> Reply {
+        let taken = self.take(&arrival, &bytes);
+        // A call may take long: the message it came in does not stay for it.
+        drop(bytes);
+        match taken {
+            Ok(Taken::Call(begun)) => begun.answer(&arrival).await,
+            Ok(Taken::Reply(reply)) | Err(reply) => reply,
+        }
+    }
+
+    fn take(&self, arrival: &Arrival<'_>, bytes: &[u8]) -> Result<Taken, Refusal> {
+        let version = stated_version(arrival.headers)?;
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            return self.batch(arrival, bytes).map(Taken::Reply);
+        }
+        let message = Message::decode(bytes)
+            .map_err(|malformed| refuse(StatusCode::BAD_REQUEST, malformed.id.as_ref(), &malformed.error))?;
+        match message {
+            Message::Request(request) if request.method == INITIALIZE => {
+                self.initialize(arrival, &request).map(Taken::Reply)
             }
-            let message = Message::decode(bytes).map_err(|malformed| {
-                refuse(StatusCode::BAD_REQUEST, malformed.id.as_ref(), &malformed.error)
-            })?;
-            match message {
-                Message::Request(request) if request.method == INITIALIZE => {
-                    self.initialize(&arrival, &request)
+            Message::Request(request) => match self.session(arrival, Some(&request.id))? {
+                Some(session) => call(arrival, session, &request),
+                None => Ok(self.lone_call(arrival, version.unwrap_or(UNSAID), &request)),
+            },
+            other => {
+                if let Some(session) = self.session(arrival, None)? {
+                    tell(&session, other)?;
                 }
-                Message::Request(request) => match self.session(&arrival, Some(&request.id))? {
-                    Some(session) => self.call(&arrival, &session, &request).await,
-                    None => self.lone_call(&arrival, version.unwrap_or(UNSAID), &request).await,
-                },
-                other => {
-                    if let Some(session) = self.session(&arrival, None)? {
-                        tell(&session, other)?;
-                    }
-                    Ok(Reply::Bare(StatusCode::ACCEPTED))
-                }
+                Ok(Taken::Reply(Reply::Bare(StatusCode::ACCEPTED)))
             }
-        };
-        posted.await.unwrap_or_else(|refused| refused)
+        }
     }
 
     /// Opens the stream of what is said outside of any call, or goes on with one that broke off.
@@ -167,8 +179,8 @@ impl Door {
             let (terms, agreed) = Terms::agree(&self.endpoint, request.params, UNSAID)?;
             let id = match self.settings.served {
                 Served::Sessions => {
-                    let session = Session::new(&self.endpoint, self.settings, terms)?;
-                    Some(self.sessions.open(session, arrival.principal.clone())?)
+                    let session = Session::new(&self.endpoint, self.settings, terms, arrival.owner())?;
+                    Some(self.sessions.open(session, arrival.principal.clone(), weight(request))?)
                 }
                 _ => None,
             };
@@ -185,62 +197,21 @@ impl Door {
         })
     }
 
-    async fn call(
-        &self,
-        arrival: &Arrival<'_>,
-        session: &Arc<HttpSession>,
-        request: &Request<'_>,
-    ) -> Result<Reply, Refusal> {
-        let stream = session.stream();
-        let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
-        let mut call = match session.session.request(request, &peer(arrival, session, &stream), &sink) {
-            Handled::Now(answer) => return Ok(whole(arrival, answer)),
-            Handled::Call(call) => call,
-        };
-        session
-            .reserve(&request.id, stream.number, weight(request))
-            .map_err(|error| failed(Some(&request.id), &error))?;
-        let (finish, present) = (Finish(Arc::clone(&stream)), Present::new(session));
-        // Most calls are done at the first poll, and those need no task.
-        match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answer) => {
-                session.release(&request.id, stream.number);
-                stream.send(answer, Weight::Answer);
-                drop(finish);
-            }
-            Poll::Pending => session.spawn(&request.id, Arc::new(finish), call),
-        }
-        match first(&stream, arrival).await {
-            Some(First::Answer(answer)) => {
-                session.forget_stream(stream.number);
-                Ok(whole(arrival, answer))
-            }
-            _ => {
-                session.keep_stream(&stream);
-                let owner = Owner::Session { _present: present, changes: None };
-                Ok(events(Feed::new(stream, Some(0), can_resume(session), arrival.keep_alive, owner)))
-            }
-        }
-    }
-
     /// A call that stands for itself. It ends with its connection: nobody could come back for it.
-    async fn lone_call(
-        &self,
-        arrival: &Arrival<'_>,
-        version: ProtocolVersion,
-        request: &Request<'_>,
-    ) -> Result<Reply, Refusal> {
-        let session = Session::none(&self.endpoint, self.settings, Terms::unknown(version));
+    fn lone_call(&self, arrival: &Arrival<'_>, version: ProtocolVersion, request: &Request<'_>) -> Taken {
+        let terms = Terms::unknown(version);
+        let session = Session::none(&self.endpoint, self.settings, terms, arrival.owner());
         let stream = Arc::new(Stream::new(1));
         let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
         let peer = Peer {
             principal: arrival.principal.clone(),
+            address: arrival.address,
             extensions: arrival.extensions.clone(),
             listens: arrival.listens(),
             ..Peer::default()
         };
         let call = match session.request(request, &peer, &sink) {
-            Handled::Now(answer) => return Ok(whole(arrival, answer)),
+            Handled::Now(answer) => return Taken::Reply(whole(arrival, answer)),
             Handled::Call(call) => call,
         };
         let finish = Finish(Arc::clone(&stream));
@@ -248,18 +219,62 @@ impl Door {
             let answer = call.await;
             finish.0.send(answer, Weight::Answer);
         });
-        let abort = Abort(task.abort_handle());
-        match first(&stream, arrival).await {
-            Some(First::Answer(answer)) => Ok(whole(arrival, answer)),
-            _ => Ok(events(Feed::new(
-                stream,
-                Some(0),
-                false,
-                arrival.keep_alive,
-                Owner::Call { _ends: abort },
-            ))),
-        }
+        let owner = Owner::Call { _ends: Abort(task.abort_handle()) };
+        Taken::Call(Begun { stream, session: None, owner })
     }
+}
+
+/// What a message comes to.
+enum Taken {
+    Reply(Reply),
+    Call(Begun),
+}
+
+/// A call on its way, which needs nothing any more of the message it came in.
+struct Begun {
+    stream: Arc<Stream>,
+    /// None for a call that stands for itself.
+    session: Option<Arc<HttpSession>>,
+    owner: Owner,
+}
+
+impl Begun {
+    /// Waits for what the stream begins with, and answers with that or with the stream.
+    async fn answer(self, arrival: &Arrival<'_>) -> Reply {
+        let Self { stream, session, owner } = self;
+        if let Some(First::Answer(answer)) = first(&stream, arrival).await {
+            session.iter().for_each(|session| session.forget_stream(stream.number));
+            return whole(arrival, answer);
+        }
+        session.iter().for_each(|session| session.keep_stream(&stream));
+        let primed = session.as_deref().is_some_and(can_resume);
+        events(Feed::new(stream, Some(0), primed, arrival.keep_alive, owner))
+    }
+}
+
+/// Begins a call in a session.
+fn call(arrival: &Arrival<'_>, session: Arc<HttpSession>, request: &Request<'_>) -> Result<Taken, Refusal> {
+    let stream = session.stream();
+    let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
+    let mut call = match session.session.request(request, &peer(arrival, &session, &stream), &sink) {
+        Handled::Now(answer) => return Ok(Taken::Reply(whole(arrival, answer))),
+        Handled::Call(call) => call,
+    };
+    session
+        .reserve(&request.id, stream.number, weight(request))
+        .map_err(|error| failed(Some(&request.id), &error))?;
+    let (finish, present) = (Finish(Arc::clone(&stream)), Present::new(&session));
+    // Most calls are done at the first poll, and those need no task.
+    match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => {
+            session.release(&request.id, stream.number);
+            stream.send(answer, Weight::Answer);
+            drop(finish);
+        }
+        Poll::Pending => session.spawn(&request.id, Arc::new(finish), call),
+    }
+    let owner = Owner::Session { _present: present, changes: None };
+    Ok(Taken::Call(Begun { stream, session: Some(session), owner }))
 }
 
 /// Takes what wants no answer.
@@ -299,7 +314,13 @@ pub(super) fn peer(arrival: &Arrival<'_>, session: &HttpSession, stream: &Arc<St
     if can_resume(session) && arrival.streams {
         extensions.insert(Resumable(Arc::clone(stream)));
     }
-    Peer { principal: arrival.principal.clone(), extensions, listens: arrival.listens(), ..Peer::default() }
+    Peer {
+        principal: arrival.principal.clone(),
+        address: arrival.address,
+        extensions,
+        listens: arrival.listens(),
+        ..Peer::default()
+    }
 }
 
 /// Whether a client knows how to come back: 2025-11-25 tells it how before anything else.

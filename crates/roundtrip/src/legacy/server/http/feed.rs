@@ -77,7 +77,8 @@ impl Feed {
         if any {
             self.stream.finish();
         }
-        while let Poll::Ready(change) = changes.poll_next(cx) {
+        // One at a time: the stream may have no room for more.
+        if let Poll::Ready(change) = changes.poll_next(cx) {
             self.stream.send(change, Weight::Hint);
             any = true;
         }

@@ -1,5 +1,6 @@
 //! What the head of a request says.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::reply::{Refusal, no_session, refuse};
 use super::sessions::HttpSession;
 use super::stream::Stream;
 use crate::legacy::handshake::revision;
-use crate::server::{Listens, Principal};
+use crate::server::{Listens, Owner, Principal};
 
 /// Names a session, in requests and in the answer that begins it.
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -26,6 +27,7 @@ pub(crate) struct Arrival<'a> {
     /// What the HTTP stack in front attached to the request.
     pub(crate) extensions: http::Extensions,
     pub(crate) principal: Option<Principal>,
+    pub(crate) address: Option<IpAddr>,
     /// Whether the client takes a single message.
     pub(crate) json: bool,
     /// Whether the client takes a stream.
@@ -34,6 +36,11 @@ pub(crate) struct Arrival<'a> {
 }
 
 impl Arrival<'_> {
+    /// Whose share of the server the request takes.
+    pub(super) fn owner(&self) -> Owner {
+        Owner::new(self.principal.as_ref(), self.address)
+    }
+
     /// Whether anything can be said before the answer.
     pub(super) fn listens(&self) -> Listens {
         if self.streams { Listens::Yes } else { Listens::No }

@@ -16,7 +16,7 @@ use super::super::session::Session;
 use super::super::settings::Handshake;
 use super::super::sink::{Sink as _, Weight};
 use super::stream::{Finish, Stream};
-use crate::server::{Principal, random};
+use crate::server::{Budget, Owner, Principal, Reservation, random};
 
 /// How many calls of one session may run at once.
 const RUNNING: usize = 256;
@@ -26,6 +26,8 @@ const KEPT: (usize, usize) = (16, 256 * 1024);
 const UNREAD: (usize, usize) = (64, 4 * 1024 * 1024);
 /// How much the running calls of one session may weigh, by their parameters.
 const WEIGHT: usize = 8 * 1024 * 1024;
+/// How many bytes a session takes besides what was said in `initialize`, and a call besides its parameters.
+const OVERHEAD: (usize, usize) = (4 * 1024, 1024);
 /// How long a session lasts that was begun and never used.
 const UNUSED: Duration = Duration::from_secs(60);
 
@@ -39,6 +41,9 @@ pub(super) struct Sessions {
     /// How many calls run in all sessions, and how many may: the other half is for those without.
     running: Arc<AtomicUsize>,
     most_running: usize,
+    /// Places for sessions, and bytes of all that they keep.
+    places: Arc<Budget>,
+    bytes: Arc<Budget>,
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +62,9 @@ pub(super) struct HttpSession {
     pub(super) standalone: Arc<Stream>,
     running_in_all: Arc<AtomicUsize>,
     most_running: usize,
+    /// Bytes of all sessions, and those of this one by itself.
+    bytes: Arc<Budget>,
+    own_bytes: Reservation,
     held: Mutex<Held>,
 }
 
@@ -68,7 +76,8 @@ struct Held {
     last_stream: u64,
     streams: BTreeMap<u64, Arc<Stream>>,
     running: HashMap<RequestId, Running>,
-    ended: bool,
+    /// None once it has ended.
+    place: Option<Reservation>,
 }
 
 /// A call that runs.
@@ -80,6 +89,7 @@ struct Running {
     /// None before it has been spawned.
     task: Option<AbortHandle>,
     _counted: Counted,
+    _bytes: Reservation,
 }
 
 /// One of the calls that may run at once, in all sessions.
@@ -100,16 +110,30 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Sessions {
     pub(super) fn new(settings: Handshake, concurrent_calls: usize) -> Arc<Self> {
         let most_running = concurrent_calls.div_ceil(2);
-        Arc::new(Self { settings, table: Mutex::default(), running: Arc::default(), most_running })
+        Arc::new(Self {
+            settings,
+            table: Mutex::default(),
+            running: Arc::default(),
+            most_running,
+            places: Budget::new(settings.max_sessions),
+            bytes: Budget::new(settings.session_bytes),
+        })
     }
 
-    /// Begins a session, and gives its id.
+    /// Begins a session, which keeps so many bytes of what its client has said of itself, and gives its id.
     pub(super) fn open(
         self: &Arc<Self>,
         session: Arc<Session>,
         principal: Option<Principal>,
+        said: usize,
     ) -> Result<String, ErrorObject> {
         let id = URL_SAFE_NO_PAD.encode(random::<24>()?);
+        let room = self.room(&session.owner, said).or_else(|| {
+            self.expire();
+            self.room(&session.owner, said)
+        });
+        let (place, own_bytes) =
+            room.ok_or_else(|| ErrorObject::new(BUSY, "too many sessions: end one, or try again later"))?;
         let held = Held {
             seen: Instant::now(),
             used: false,
@@ -117,28 +141,30 @@ impl Sessions {
             last_stream: 0,
             streams: BTreeMap::new(),
             running: HashMap::new(),
-            ended: false,
+            place: Some(place),
         };
+        let standalone = Stream::kept_by(0, self.bytes.charge(&session.owner, 0));
         let session = HttpSession {
             session,
             principal,
-            standalone: Arc::new(Stream::new(0)),
+            standalone: Arc::new(standalone),
             running_in_all: Arc::clone(&self.running),
             most_running: self.most_running,
+            bytes: Arc::clone(&self.bytes),
+            own_bytes,
             held: Mutex::new(held),
         };
-        if lock(&self.table).open.len() >= self.settings.max_sessions {
-            self.expire();
-        }
         let mut table = lock(&self.table);
-        if table.open.len() >= self.settings.max_sessions {
-            return Err(ErrorObject::new(BUSY, "too many sessions: end one, or try again later"));
-        }
         table.open.insert(id.as_str().into(), Arc::new(session));
         if !std::mem::replace(&mut table.reaped, true) {
             tokio::spawn(reap(Arc::downgrade(self)));
         }
         Ok(id)
+    }
+
+    /// Reserves a place for a session, and bytes for what it keeps from the beginning.
+    fn room(&self, owner: &Owner, said: usize) -> Option<(Reservation, Reservation)> {
+        Some((self.places.reserve(owner, 1)?, self.bytes.reserve(owner, OVERHEAD.0 + said)?))
     }
 
     /// A session of this principal's. There is no telling a session of somebody else's from one that never was.
@@ -210,7 +236,7 @@ impl HttpSession {
     pub(super) fn stream(&self) -> Arc<Stream> {
         let mut held = lock(&self.held);
         held.last_stream += 1;
-        Arc::new(Stream::new(held.last_stream))
+        Arc::new(Stream::kept_by(held.last_stream, self.bytes.charge(&self.session.owner, 0)))
     }
 
     /// A stream by its number.
@@ -225,7 +251,7 @@ impl HttpSession {
     /// A place for a call, before anything of it runs.
     pub(super) fn reserve(&self, id: &RequestId, stream: u64, weight: usize) -> Result<(), ErrorObject> {
         let mut held = lock(&self.held);
-        if held.ended {
+        if held.place.is_none() {
             return Err(ErrorObject::invalid_request("the session has ended"));
         }
         if held.running.contains_key(id) {
@@ -245,7 +271,11 @@ impl HttpSession {
                 "the server is busy: too many calls at once; try again later",
             ));
         }
-        held.running.insert(id.clone(), Running { stream, weight, task: None, _counted: counted });
+        let bytes = self.bytes.reserve(&self.session.owner, OVERHEAD.1 + weight).ok_or_else(|| {
+            ErrorObject::new(BUSY, "your sessions keep too much: read what there is, or try again later")
+        })?;
+        let running = Running { stream, weight, task: None, _counted: counted, _bytes: bytes };
+        held.running.insert(id.clone(), running);
         Ok(())
     }
 
@@ -275,7 +305,7 @@ impl HttpSession {
                 finish.0.send(answer, Weight::Answer);
             }
             drop(finish);
-            held.prune();
+            held.prune(&session.own_bytes);
         });
         place.task = Some(task.abort_handle());
         held.streams.insert(number, stream);
@@ -285,7 +315,7 @@ impl HttpSession {
     pub(super) fn keep_stream(&self, stream: &Arc<Stream>) {
         let mut held = lock(&self.held);
         held.streams.insert(stream.number, Arc::clone(stream));
-        held.prune();
+        held.prune(&self.own_bytes);
     }
 
     /// Forgets a stream that has been answered in full.
@@ -305,7 +335,7 @@ impl HttpSession {
     /// Ends everything.
     fn end(&self) {
         let mut held = lock(&self.held);
-        held.ended = true;
+        held.place = None;
         // Their streams end with them.
         held.running.drain().filter_map(|(_, running)| running.task).for_each(|task| task.abort());
         held.streams.clear();
@@ -334,8 +364,9 @@ impl Drop for Present {
 }
 
 impl Held {
-    /// Keeps the newest of the finished streams, as far as they go.
-    fn prune(&mut self) {
+    /// Keeps the newest of the finished streams, as far as they go; none where the session's owner has little room left.
+    /// Whoever is reading one has a hold of it, and reads on.
+    fn prune(&mut self, own_bytes: &Reservation) {
         let (mut count, mut bytes) = (0, 0);
         let mut gone = Vec::new();
         for (number, stream) in self.streams.iter().rev() {
@@ -349,5 +380,13 @@ impl Held {
             }
         }
         gone.iter().for_each(|number| drop(self.streams.remove(number)));
+        while own_bytes.is_tight() {
+            let finished = self.streams.iter().find(|(_, stream)| stream.kept().is_some());
+            let Some(oldest) = finished.map(|(number, _)| *number) else { return };
+            self.streams.remove(&oldest);
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,12 +8,15 @@ use std::task::{Context, Poll, Waker};
 use roundtrip_core::wire::one_line;
 
 use super::super::sink::{Sink, Weight};
+use crate::server::Reservation;
 
 /// How many hints are kept for a client that does not read them. Questions and answers are kept whatever their number,
 /// which is small: each of them waits for the one before.
 const KEPT_HINTS: usize = 256;
 /// How many bytes of hints are kept. The newest is kept however long it is.
 const KEPT_HINT_BYTES: usize = 256 * 1024;
+/// How many bytes a message takes besides its text.
+const OVERHEAD: usize = 64;
 /// How long a client is to wait before it comes back, in milliseconds.
 const RETRY: u32 = 1_000;
 
@@ -31,6 +34,8 @@ struct State {
     /// The number of the last event.
     last: u64,
     bytes: usize,
+    /// The same in the budget of all sessions. None where the stream ends with its connection.
+    held: Option<Reservation>,
     hints: usize,
     hint_bytes: usize,
     finished: bool,
@@ -60,8 +65,14 @@ pub(super) enum First {
 }
 
 impl Stream {
+    /// A stream that ends with its connection.
     pub(super) fn new(number: u64) -> Self {
         Self { number, state: Mutex::default() }
+    }
+
+    /// A stream of a session, which has to answer for what is kept.
+    pub(super) fn kept_by(number: u64, held: Reservation) -> Self {
+        Self { number, state: Mutex::new(State { held: Some(held), ..State::default() }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -176,12 +187,33 @@ pub(super) struct Reader {
 }
 
 impl State {
-    fn forget_oldest_hint(&mut self) {
+    fn push(&mut self, event: Event) {
+        let size = event.message.len();
+        self.bytes += size;
+        if event.weight == Weight::Hint {
+            self.hints += 1;
+            self.hint_bytes += size;
+        }
+        self.events.push_back(event);
+        if let Some(held) = &mut self.held {
+            held.charge(size + OVERHEAD);
+        }
+    }
+
+    /// Leaves the oldest hint out.
+    fn drop_hint(&mut self) {
+        self.hints = self.hints.saturating_sub(1);
         let oldest = self.events.iter().position(|event| event.weight == Weight::Hint);
         let Some(event) = oldest.and_then(|oldest| self.events.remove(oldest)) else { return };
-        self.hints -= 1;
         self.hint_bytes -= event.message.len();
         self.bytes -= event.message.len();
+        if let Some(held) = &mut self.held {
+            held.shrink(event.message.len() + OVERHEAD);
+        }
+    }
+
+    fn is_tight(&self) -> bool {
+        self.held.as_ref().is_some_and(Reservation::is_tight)
     }
 
     fn wake(&mut self) {
@@ -199,14 +231,14 @@ impl Sink for Stream {
         }
         state.last += 1;
         let number = state.last;
-        state.bytes += message.len();
-        if weight == Weight::Hint {
-            state.hints += 1;
-            state.hint_bytes += message.len();
-        }
-        state.events.push_back(Event { number, weight, message });
-        while state.hints > KEPT_HINTS || state.hints > 1 && state.hint_bytes > KEPT_HINT_BYTES {
-            state.forget_oldest_hint();
+        state.push(Event { number, weight, message });
+        // Of what is told outside of any call, the last thing stays: nobody would tell it again.
+        let spared = usize::from(self.number == 0);
+        while state.hints > KEPT_HINTS
+            || state.hints > 1 && state.hint_bytes > KEPT_HINT_BYTES
+            || state.hints > spared && state.is_tight()
+        {
+            state.drop_hint();
         }
         state.wake();
     }

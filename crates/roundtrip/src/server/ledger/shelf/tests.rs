@@ -8,10 +8,16 @@ fn at(second: u64) -> Timestamp {
     Timestamp::from_unix(second)
 }
 
+/// A round of an owner that has no other.
 fn key(number: u32) -> RoundKey {
-    let mut id = [0; RoundKey::LEN];
+    owned(number, number)
+}
+
+fn owned(number: u32, owner: u32) -> RoundKey {
+    let (mut id, mut whose) = ([0; RoundKey::LEN], [0; Digest::LEN]);
     id[..4].copy_from_slice(&number.to_le_bytes());
-    RoundKey::new(id, Digest::from_bytes([0; 16]))
+    whose[..4].copy_from_slice(&owner.to_le_bytes());
+    RoundKey::new(id, Digest::from_bytes([0; 16])).owned_by(Digest::from_bytes(whose))
 }
 
 /// A whole round at a moment, good until another; and how many records the shelf looked at for it.
@@ -101,4 +107,27 @@ fn a_released_round_is_free_and_leaves_nothing() {
     assert!(shelf.release(&key(1)).is_some(), "somebody waits");
     assert_eq!((shelf.len(), shelf.ends.len()), (0, 0));
     assert!(matches!(shelf.claim(&key(1), at(1)), Found::Free));
+}
+
+/// M6, Z3: an owner that takes all it can get leaves half of the shelf, and what it holds stays until it is over.
+#[test]
+fn one_owner_does_not_fill_the_shelf_for_all() {
+    for most in [Most { entries: 100, ..NO_LIMIT }, Most { bytes: 500, ..NO_LIMIT }] {
+        let mut shelf = Shelf::new(most);
+        let mut take = |numbers: std::ops::Range<u32>, owner| {
+            numbers
+                .filter(|number| {
+                    let key = owned(*number, owner);
+                    let free = matches!(shelf.claim(&key, at(100)), Found::Free);
+                    assert!(!free || shelf.record(&key, Bytes::from_static(b"reply"), at(200)).is_none());
+                    free
+                })
+                .count()
+        };
+        assert_eq!(take(0..1_000, 1), 50);
+        assert_eq!(take(1_000..2_000, 2), 25, "half of what is left");
+        assert_eq!((take(2_000..2_001, 3), take(0..50, 1)), (1, 0));
+        assert!(matches!(shelf.claim(&owned(0, 1), at(200)), Found::Done(_)), "nothing live is forgotten");
+        assert!(matches!(shelf.claim(&owned(9_999, 1), at(201)), Found::Free));
+    }
 }
