@@ -15,6 +15,7 @@ use roundtrip_core::wire::{
 use super::asker::Asker;
 use super::cache::Cache;
 use super::handlers::Handlers;
+use super::limits::ClientLimits;
 use super::options::Options;
 use super::request::{Request, raw};
 use super::tools::Tools;
@@ -64,6 +65,7 @@ pub(super) struct Settings {
     pub(super) handlers: Handlers,
     timeout: Duration,
     cache: usize,
+    limits: ClientLimits,
     /// The one revision to speak.
     pinned: Option<ProtocolVersion>,
     /// What is wrong with the settings: the first call reports it.
@@ -86,6 +88,7 @@ impl Client {
             handlers: Handlers::default(),
             timeout: TIMEOUT,
             cache: CACHE,
+            limits: ClientLimits::default(),
             pinned: None,
             problem: None,
         };
@@ -105,7 +108,8 @@ impl Client {
         self.set(|settings| settings.capabilities = capabilities)
     }
 
-    /// How long a request may take, unless the call says otherwise. The default is 60 seconds.
+    /// How long a request may take, with everything that is done for it, unless the call says otherwise. The default is
+    /// 60 seconds.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set(|settings| settings.timeout = timeout)
     }
@@ -113,6 +117,11 @@ impl Client {
     /// How many results to keep for as long as the server says they stay fresh; 0 keeps none. The default is 256.
     pub fn cache(self, results: usize) -> Self {
         self.set(|settings| settings.cache = results)
+    }
+
+    /// Limits of what a server can make this client do and keep.
+    pub fn limits(self, limits: ClientLimits) -> Self {
+        self.set(|settings| settings.limits = limits)
     }
 
     /// Ends the connection in good order: a child process is asked to end, and made to; a session with a server that has
@@ -244,6 +253,10 @@ impl Client {
 
     pub(crate) fn cache_capacity(&self) -> usize {
         self.0.settings.cache
+    }
+
+    pub(crate) fn client_limits(&self) -> &ClientLimits {
+        &self.0.settings.limits
     }
 
     pub(crate) fn tools(&self) -> &Tools {

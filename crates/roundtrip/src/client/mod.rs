@@ -10,6 +10,7 @@ mod call;
 mod exchange;
 mod handlers;
 mod leg;
+mod limits;
 mod list;
 mod listen;
 mod methods;
@@ -25,6 +26,7 @@ mod unfold;
 
 pub use builder::Client;
 pub use call::Call;
+pub use limits::ClientLimits;
 pub use list::{List, Listing, Pages};
 pub use listen::{Change, Changes, Listen};
 pub use questions::{

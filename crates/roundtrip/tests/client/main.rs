@@ -3,6 +3,8 @@
 #![cfg(feature = "client")]
 
 #[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod cache;
 #[cfg(test)]
 mod calls;

@@ -5,5 +5,5 @@ mod capabilities;
 mod clock;
 mod handlers;
 mod retries;
-mod script;
+pub(crate) mod script;
 mod wire;
