@@ -225,6 +225,7 @@ impl Client {
             version,
             mirrored,
             pinned: settings.pinned,
+            limits: settings.limits,
             asker: Asker::new(&self.0),
         })
     }

@@ -23,10 +23,21 @@ pub struct ClientLimits {
     pub list_items: usize,
     /// Bytes of one list, all pages together. Default: 64 MiB.
     pub list_bytes: usize,
+    /// Questions of one round. Default: 32. Checked before anybody is asked.
+    pub questions: usize,
+    /// Questions outside of any call that are with the handlers at the same time. Default: 32. Those beyond are refused,
+    /// and the server is told.
+    pub questions_outside_calls: usize,
 }
 
 impl Default for ClientLimits {
     fn default() -> Self {
-        Self { list_pages: 1_000, list_items: 100_000, list_bytes: 64 * 1024 * 1024 }
+        Self {
+            list_pages: 1_000,
+            list_items: 100_000,
+            list_bytes: 64 * 1024 * 1024,
+            questions: 32,
+            questions_outside_calls: 32,
+        }
     }
 }

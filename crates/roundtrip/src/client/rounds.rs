@@ -32,7 +32,13 @@ pub(crate) struct Rounds<M> {
 
 impl<M: Method> Rounds<M> {
     /// The first request of a call.
-    pub(crate) fn begin(&mut self, request: Request<'static>, options: &Options) -> Exchange<M> {
+    pub(crate) fn begin(
+        &mut self,
+        client: &Client,
+        request: Request<'static>,
+        options: &Options,
+    ) -> Exchange<M> {
+        self.limits.questions = client.client_limits().questions;
         let meta: Params = options.extra.iter().cloned().collect();
         Exchange::new(request.into_params())
             .limits(self.limits)
@@ -71,7 +77,7 @@ pub(crate) async fn call<M: Method>(
 ) -> Result<M::Result, Error> {
     let deadline = rounds.deadline;
     let flow = async {
-        let mut exchange = rounds.begin(request, options);
+        let mut exchange = rounds.begin(client, request, options);
         loop {
             let (step, begun) = leg(client, exchange, options).await?;
             let pending = match step {

@@ -9,11 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::Stream;
 use roundtrip::client::{BoxFuture, ClientLimits, Incoming, Outgoing, Transport};
-use roundtrip::{Client, Error};
+use roundtrip::{Client, Error, FormRequest};
 use serde_json::{Value, json};
 
 use crate::peer::{Seen, peer};
-use crate::rounds::script::{Answer, scripted};
+use crate::rounds::script::{Answer, done, party, scripted};
 
 /// Ends what would never end, so that a test fails instead of hanging.
 async fn in_time<T>(work: impl IntoFuture<Output = T>) -> T {
@@ -178,4 +178,53 @@ async fn a_flood_of_notifications_does_not_outlast_the_timeout() {
     }
     assert!(flooded.is_finished(), "still reading after {} messages", sent.load(Ordering::SeqCst));
     assert_eq!(flooded.join().expect("no panic"), (true, true));
+}
+
+/// A client whose handler for forms counts how often it is asked.
+fn counting(client: Client) -> (Client, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let client = client.on_form(move |form: FormRequest| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async move { form.decline() }
+    });
+    (client, asked)
+}
+
+fn asks_often(questions: usize) -> Value {
+    let questions: serde_json::Map<_, _> =
+        (0..questions).map(|number| (format!("q{number}"), party())).collect();
+    json!({ "resultType": "input_required", "inputRequests": questions, "requestState": "s" })
+}
+
+/// Z3: a round that asks more than was agreed to ends the call before anybody is asked, with handlers and by hand.
+#[tokio::test]
+async fn a_round_of_fifty_thousand_questions_asks_nobody() {
+    for (questions, most) in [(50_000, 32), (33, 32), (4, 3)] {
+        let (client, _log) = scripted(move |_, _| Answer::Result(asks_often(questions)));
+        let (client, asked) = counting(client.limits(limits(|limits| limits.questions = most)));
+        let by_hand = client.call_tool("x", ()).once().await.map(drop);
+        for error in [client.call_tool("x", ()).await.map(drop), by_hand] {
+            let Err(Error::PeerMisbehaved(why)) = &error else { panic!("misbehaved, not {error:?}") };
+            assert!(
+                why.contains(&format!("{questions} questions")) && why.contains(&most.to_string()),
+                "{why}"
+            );
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), 0);
+    }
+}
+
+/// Z3: as many questions as were agreed to are asked.
+#[tokio::test]
+async fn a_round_may_ask_up_to_its_limit() {
+    for most in [32, 3] {
+        let respond = move |number: usize, _: &Value| {
+            Answer::Result(if number == 0 { asks_often(most) } else { done() })
+        };
+        let (client, _log) = scripted(respond);
+        let (client, asked) = counting(client.limits(limits(|limits| limits.questions = most)));
+        client.call_tool("x", ()).await.expect("a result");
+        assert_eq!(asked.load(Ordering::SeqCst), most);
+    }
 }

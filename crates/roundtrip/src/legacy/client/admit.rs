@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 
 use crate::legacy::handshake::PING;
 
+/// How large a request of the server's own may be.
+const LARGEST: usize = 1024 * 1024;
+
 /// What a request of the server's own is.
 pub(super) enum Asked {
     /// Are you there?
@@ -27,6 +30,14 @@ pub(super) fn admit(request: &Request<'_>, declared: &ClientCapabilities) -> Ask
         Ok(question) => Asked::Question(question),
         Err(error) => Asked::Refused(error),
     }
+}
+
+/// Refuses a request of the server's own that is too large to be kept.
+pub(super) fn small_enough(message: &[u8]) -> Result<(), ErrorObject> {
+    if message.len() <= LARGEST {
+        return Ok(());
+    }
+    Err(ErrorObject::invalid_params(format!("a request of a server is at most {LARGEST} bytes")))
 }
 
 /// Whether a method of a server asks something of the client.

@@ -17,7 +17,7 @@ use tokio::sync::broadcast;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::admit::{Asked, admit, is_question};
+use super::admit::{Asked, admit, is_question, small_enough};
 use super::link::{Failure, Link};
 use super::outside;
 use super::questions::{belongs_to_a_call, somebody};
@@ -29,10 +29,6 @@ use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 
 /// How many changes may wait for a listener. One that falls so far behind ends: a change must not be lost unnoticed.
 const CAPACITY: usize = 256;
-/// How many questions outside of any call are answered at a time.
-const ANSWERING: usize = 128;
-/// How large a question may be that comes beside a call.
-const LARGEST: usize = 1024 * 1024;
 /// How long is waited for a stream that is opened just in case.
 const OPENING: Duration = Duration::from_secs(2);
 /// How many resources one listener may watch.
@@ -137,8 +133,7 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
         match Message::decode(&message) {
             Ok(Message::Request(request)) => {
                 let Some(session) = session.upgrade() else { return };
-                if message.len() > LARGEST {
-                    let large = ErrorObject::invalid_params(format!("a question is at most {LARGEST} bytes"));
+                if let Err(large) = small_enough(&message) {
                     drop(session.respond(&request.id, Err(&large)).await);
                     continue;
                 }
@@ -148,7 +143,7 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
                 let (hello, client) = somebody(&session);
                 let id = request.id.clone();
                 match admit(&request, &session.askable(&hello)) {
-                    asked @ Asked::Question(_) if answering.len() < ANSWERING => {
+                    asked @ Asked::Question(_) if answering.len() < hello.limits.questions_outside_calls => {
                         answering.spawn(async move {
                             let _client = client;
                             drop(outside::answer(&session, &hello.asker, &id, asked).await);

@@ -106,6 +106,7 @@ fn discover(hello: &Hello) -> Result<Outgoing, Error> {
         version: ProtocolVersion::LATEST,
         mirrored: Vec::new(),
         pinned: hello.pinned,
+        limits: hello.limits,
         asker: hello.asker.clone(),
     })
 }

@@ -3,6 +3,7 @@
 mod asking;
 mod by_hand;
 mod eras;
+mod flooding;
 mod listening;
 #[cfg(unix)]
 mod matrix;
