@@ -125,7 +125,11 @@ impl Client {
     }
 
     /// Ends the connection in good order: a child process is asked to end, and made to; a session with a server that has
-    /// sessions is ended. Calls under way fail, and calls that wait for answers are cancelled.
+    /// sessions is ended. Calls under way fail at once with [`Error::Closed`], whatever they wait for, and calls that wait
+    /// for answers are cancelled.
+    ///
+    /// Dropping the last clone does the same in the background. A client of a child process makes no more calls once it
+    /// was closed; one on HTTP begins anew.
     pub async fn close(&self) {
         self.0.transport.close().await;
     }

@@ -38,6 +38,6 @@ pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, Question, Requ
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 pub use turn::{Once, Turn};
 
-pub(crate) use asker::Asker;
+pub(crate) use asker::{Asker, Responder};
 pub(crate) use leg::nameless_error;
 pub(crate) use unfold::unfold;

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use roundtrip_core::error::Error;
 use roundtrip_core::exchange::{Answer, Exchange, Limits, Params, Pending, Step};
-use roundtrip_core::wire::{CallTool, Method, Raw};
+use roundtrip_core::wire::{CallTool, ClientCapabilities, Method, Raw};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
 use super::builder::Client;
 use super::exchange::{fetch, within};
-use super::handlers::Answering;
+use super::handlers::{Answering, Handlers};
 use super::options::Options;
 use super::questions::Origin;
 use super::request::{Request, raw};
@@ -85,7 +85,7 @@ pub(crate) async fn call<M: Method>(
                 Step::Ask(pending) => {
                     rounds.see(&pending)?;
                     // No timeout here: how long people think is not the request's time (C8).
-                    ask(client, pending, M::NAME).await?
+                    ask(client.handlers(), &client.declared(false), pending, M::NAME).await?
                 }
                 Step::Pause(pause, pending) => {
                     rounds.see(&pending)?;
@@ -154,13 +154,13 @@ pub(crate) async fn leg<'a, M: Method>(
 
 /// Puts every question of a round to whoever is there for it, side by side (C1).
 pub(crate) async fn ask<M: Method>(
-    client: &Client,
+    handlers: &Handlers,
+    declared: &ClientCapabilities,
     mut pending: Pending<M>,
     method: &'static str,
 ) -> Result<Pending<M>, Error> {
-    let (handlers, declared) = (client.handlers(), client.declared(false));
     for question in pending.questions() {
-        handlers.check(method, question, &declared)?;
+        handlers.check(method, question, declared)?;
     }
     let target = pending.target();
     let origin = |key: &str| Origin {

@@ -9,6 +9,9 @@ mod cache;
 #[cfg(test)]
 mod calls;
 #[cfg(test)]
+#[cfg(unix)]
+mod closing;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod headers;

@@ -13,6 +13,7 @@ use roundtrip_core::wire::{
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
 
 use super::admit::{Asked, admit, small_enough};
@@ -156,6 +157,8 @@ impl<L: Link> OpenCall<L> {
     /// The next thing that comes of it. After an answer nothing does.
     pub(super) async fn event(&mut self) -> Result<Event, Error> {
         loop {
+            // A server that always has something to say must not keep timeouts from being noticed.
+            coop::consume_budget().await;
             let next = match self.gathers_until {
                 None => self.message().await,
                 // Whoever asks several things at once wants them answered at once (C1).
@@ -243,7 +246,9 @@ impl<L: Link> OpenCall<L> {
         let question = match admitted {
             Asked::Question(question) if self.may_ask() => question,
             other => {
-                return outside::answer(&self.session, &self.hello.asker, &request.id, other)
+                let (responder, most) =
+                    (self.hello.asker.responder(), self.hello.limits.questions_outside_calls);
+                return outside::answer(&self.session, responder, most, &request.id, other)
                     .await
                     .or_else(lost);
             }
@@ -277,9 +282,7 @@ impl<L: Link> OpenCall<L> {
             match self.incoming().await {
                 Some(Ok(message)) => match Message::decode(&message) {
                     Ok(Message::Request(request)) if request.method == PING => {
-                        drop(
-                            outside::answer(&self.session, &self.hello.asker, &request.id, Asked::Ping).await,
-                        );
+                        drop(outside::answer(&self.session, None, 0, &request.id, Asked::Ping).await);
                     }
                     _ => self.unread.push_back(message),
                 },

@@ -16,8 +16,10 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::call::{Event, OpenCall, plain};
+use super::closing::Closed;
 use super::link::{Failure, Link};
 use super::listen::Ears;
+use super::outside::Answering;
 use super::questions::{Asked, Questions};
 use super::request::{Hello, Request, encoded};
 use crate::client::{Error, Sent};
@@ -29,6 +31,13 @@ const ASIDE: Duration = Duration::from_secs(30);
 const ENDING: Duration = Duration::from_secs(5);
 /// How long something may take that nobody waits for.
 const BACKGROUND: Duration = Duration::from_secs(60);
+
+/// What a session shares with its client.
+#[derive(Clone)]
+pub(super) struct Life {
+    pub(super) closed: Closed,
+    pub(super) answering: Answering,
+}
 
 /// A session: begun by `initialize`, and shared by everything that goes on in it.
 pub(super) struct Session<L: Link> {
@@ -53,6 +62,10 @@ pub(super) struct Session<L: Link> {
     /// How many listen for the changes of a resource.
     pub(super) watched: Mutex<HashMap<String, usize>>,
     pub(super) asked: Mutex<Asked>,
+    /// Questions outside of any call that are with the handlers.
+    pub(super) answering: Answering,
+    /// The end of the client that the session was begun for.
+    pub(super) closed: Closed,
     ended: AtomicBool,
 }
 
@@ -63,6 +76,7 @@ impl<L: Link> Session<L> {
         version: ProtocolVersion,
         hello: Hello,
         server: InitializeResult,
+        life: Life,
     ) -> Self {
         Self {
             link,
@@ -78,6 +92,8 @@ impl<L: Link> Session<L> {
             ears: tokio::sync::Mutex::default(),
             watched: Mutex::default(),
             asked: Mutex::default(),
+            answering: life.answering,
+            closed: life.closed,
             ended: AtomicBool::new(false),
         }
     }

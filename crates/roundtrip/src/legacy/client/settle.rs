@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::link::{Failure, Link, is_modern};
 use super::request::{Hello, encoded};
-use super::session::Session;
+use super::session::{Life, Session};
 use crate::client::{Error, Incoming, Outgoing, Sent, nameless_error};
 use crate::legacy::handshake::{
     INITIALIZE, INITIALIZED, InitializeRequestParams, InitializeResult, NEWEST, revision,
@@ -43,15 +43,15 @@ enum Probed {
 }
 
 /// Asks in the modern way, and where that leaves any doubt, in the old one.
-pub(super) async fn settle<L: Link>(link: &L, hello: &Hello) -> Result<Found<L>, Error> {
+pub(super) async fn settle<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
     let mut probed = Box::pin(ask(link, discover(hello)?));
     match timeout(L::SILENCE, &mut probed).await {
         Ok(Ok(Probed::Modern)) => Ok(Found::Modern),
-        Ok(Ok(Probed::Old)) => begin(link, hello).await,
+        Ok(Ok(Probed::Old)) => begin(link, hello, life).await,
         Ok(Err(error)) => Err(error),
         // It may be an old server that passes over what it does not know, or any server that takes its time.
         Err(_) => {
-            let mut old = Box::pin(begin(link, hello));
+            let mut old = Box::pin(begin(link, hello, life));
             tokio::select! {
                 biased;
                 probed = &mut probed => match probed {
@@ -132,8 +132,8 @@ async fn probe(incoming: Incoming) -> Probed {
     }
 }
 
-async fn begin<L: Link>(link: &L, hello: &Hello) -> Result<Found<L>, Error> {
-    match initialize(link, hello).await {
+async fn begin<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
+    match initialize(link, hello, life).await {
         Ok(session) => Ok(Found::Old(session)),
         Err(NoSession::Refused(error)) => Ok(Found::Neither(error)),
         Err(NoSession::Error(error)) => Err(error),
@@ -155,11 +155,15 @@ impl From<Error> for NoSession {
 }
 
 /// Begins a session.
-pub(super) async fn initialize<L: Link>(link: &L, hello: &Hello) -> Result<Arc<Session<L>>, NoSession> {
-    timeout(PATIENCE, handshake(link, hello)).await.unwrap_or(Err(Error::Timeout(PATIENCE).into()))
+pub(super) async fn initialize<L: Link>(
+    link: &L,
+    hello: &Hello,
+    life: &Life,
+) -> Result<Arc<Session<L>>, NoSession> {
+    timeout(PATIENCE, handshake(link, hello, life)).await.unwrap_or(Err(Error::Timeout(PATIENCE).into()))
 }
 
-async fn handshake<L: Link>(link: &L, hello: &Hello) -> Result<Arc<Session<L>>, NoSession> {
+async fn handshake<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Arc<Session<L>>, NoSession> {
     let pinned = hello.pinned.filter(|version| version.era() == Era::Handshake);
     let (at, result) = match greet(link, hello, pinned.unwrap_or(NEWEST)).await? {
         (at, Ok(result)) => (at, result),
@@ -179,7 +183,7 @@ async fn handshake<L: Link>(link: &L, hello: &Hello) -> Result<Arc<Session<L>>, 
     let mut at = at;
     link.agree(&mut at, version);
     tracing::debug!(%version, server = result.server_info.name, "a session begins");
-    let session = Arc::new(Session::new(link.clone(), at, version, hello.clone(), result));
+    let session = Arc::new(Session::new(link.clone(), at, version, hello.clone(), result, life.clone()));
     let ready = encoded(encode_notification(INITIALIZED, &json!({})))?;
     let told = match session.tell(ready.into()).await {
         Ok(()) => session.keep_listening().await,

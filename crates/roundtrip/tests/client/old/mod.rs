@@ -8,7 +8,7 @@ mod listening;
 #[cfg(unix)]
 mod matrix;
 mod own;
-mod server;
+pub(crate) mod server;
 mod sessions;
 #[cfg(unix)]
 mod stdio;
