@@ -44,6 +44,8 @@ pub(super) struct Session<L: Link> {
     pub(super) link: L,
     pub(super) at: L::At,
     pub(super) version: ProtocolVersion,
+    /// The revision `initialize` named: what was declared is what that one has.
+    offered: ProtocolVersion,
     /// Whether somebody insisted on that.
     pinned: bool,
     /// What the server was told when the session began.
@@ -73,7 +75,7 @@ impl<L: Link> Session<L> {
     pub(super) fn new(
         link: L,
         at: L::At,
-        version: ProtocolVersion,
+        (offered, version): (ProtocolVersion, ProtocolVersion),
         hello: Hello,
         server: InitializeResult,
         life: Life,
@@ -82,8 +84,9 @@ impl<L: Link> Session<L> {
             link,
             at,
             version,
+            offered,
             pinned: hello.pinned.is_some(),
-            declared: within_revision(hello.capabilities.clone(), version),
+            declared: within_revision(hello.capabilities.clone(), offered),
             name: Arc::new(server.server_info.clone()),
             server,
             caller: Mutex::new(hello),
@@ -101,7 +104,7 @@ impl<L: Link> Session<L> {
     /// Whether a request can be made in this session: at its revision, and with all that it declares.
     pub(super) fn suits(&self, hello: &Hello) -> bool {
         let at_its_revision = match hello.pinned {
-            Some(pinned) => pinned == self.version,
+            Some(pinned) => pinned == self.version && pinned == self.offered,
             // What somebody else insisted on is nothing to those who did not.
             None => !self.pinned || self.version == NEWEST,
         };
@@ -121,9 +124,10 @@ impl<L: Link> Session<L> {
         *self.caller_place() = hello.clone();
     }
 
-    /// What a caller can be asked in this session.
+    /// What a caller can be asked in this session. A server that agreed on an earlier revision than it was offered has
+    /// been told of more than that revision has: it is answered what was declared.
     pub(super) fn askable(&self, hello: &Hello) -> ClientCapabilities {
-        within_revision(hello.capabilities.clone(), self.version)
+        within_revision(hello.capabilities.clone(), self.offered)
     }
 
     /// Makes a request; what comes of it is for whoever holds the call.

@@ -18,7 +18,7 @@ use super::request::{Hello, encoded};
 use super::session::{Life, Session};
 use crate::client::{Error, Incoming, Outgoing, Sent, nameless_error};
 use crate::legacy::handshake::{
-    INITIALIZE, INITIALIZED, InitializeRequestParams, InitializeResult, NEWEST, revision,
+    INITIALIZE, INITIALIZED, InitializeRequestParams, InitializeResult, NEWEST, revision, within_revision,
 };
 
 /// How long a server may take over the handshake.
@@ -165,14 +165,18 @@ pub(super) async fn initialize<L: Link>(
 
 async fn handshake<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Arc<Session<L>>, NoSession> {
     let pinned = hello.pinned.filter(|version| version.era() == Era::Handshake);
-    let (at, result) = match greet(link, hello, pinned.unwrap_or(NEWEST)).await? {
+    let mut offer = pinned.unwrap_or(NEWEST);
+    let (at, result) = match greet(link, hello, offer).await? {
         (at, Ok(result)) => (at, result),
         // A server should offer another version by itself; some name those they have instead.
         (_, Err(error)) => match offered(&error, pinned)? {
-            Some(version) => match greet(link, hello, version).await? {
-                (at, Ok(result)) => (at, result),
-                (_, Err(error)) => return Err(NoSession::Refused(Error::Rejected(error))),
-            },
+            Some(version) => {
+                offer = version;
+                match greet(link, hello, version).await? {
+                    (at, Ok(result)) => (at, result),
+                    (_, Err(error)) => return Err(NoSession::Refused(Error::Rejected(error))),
+                }
+            }
             None => return Err(NoSession::Refused(Error::Rejected(error))),
         },
     };
@@ -183,7 +187,8 @@ async fn handshake<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Arc<
     let mut at = at;
     link.agree(&mut at, version);
     tracing::debug!(%version, server = result.server_info.name, "a session begins");
-    let session = Arc::new(Session::new(link.clone(), at, version, hello.clone(), result, life.clone()));
+    let session =
+        Arc::new(Session::new(link.clone(), at, (offer, version), hello.clone(), result, life.clone()));
     let ready = encoded(encode_notification(INITIALIZED, &json!({})))?;
     let told = match session.tell(ready.into()).await {
         Ok(()) => session.keep_listening().await,
@@ -202,7 +207,7 @@ type Greeted<L> = (<L as Link>::At, Result<Raw, ErrorObject>);
 async fn greet<L: Link>(link: &L, hello: &Hello, version: ProtocolVersion) -> Result<Greeted<L>, NoSession> {
     let params = InitializeRequestParams {
         protocol_version: version.as_str().into(),
-        capabilities: hello.capabilities.clone(),
+        capabilities: within_revision(hello.capabilities.clone(), version),
         client_info: hello.info.clone(),
     };
     let message = encoded(encode_request(&FIRST, INITIALIZE, &params))?;

@@ -2,6 +2,7 @@
 
 mod asking;
 mod by_hand;
+mod declaring;
 mod eras;
 mod flooding;
 mod listening;
