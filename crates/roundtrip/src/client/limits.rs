@@ -28,6 +28,8 @@ pub struct ClientLimits {
     /// Questions outside of any call that are with the handlers at the same time. Default: 32. Those beyond are refused,
     /// and the server is told.
     pub questions_outside_calls: usize,
+    /// Bytes of a URL that people are sent to. Default: 8 KiB.
+    pub url_bytes: usize,
 }
 
 impl Default for ClientLimits {
@@ -38,6 +40,7 @@ impl Default for ClientLimits {
             list_bytes: 64 * 1024 * 1024,
             questions: 32,
             questions_outside_calls: 32,
+            url_bytes: 8 * 1024,
         }
     }
 }

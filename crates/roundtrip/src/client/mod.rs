@@ -15,6 +15,7 @@ mod list;
 mod listen;
 mod methods;
 mod options;
+mod page;
 mod questions;
 mod request;
 mod resend;
@@ -40,4 +41,5 @@ pub use turn::{Once, Turn};
 
 pub(crate) use asker::{Asker, Responder};
 pub(crate) use leg::nameless_error;
+pub(crate) use page::check_url;
 pub(crate) use unfold::unfold;

@@ -17,6 +17,7 @@ use super::builder::Client;
 use super::exchange::{fetch, within};
 use super::handlers::{Answering, Handlers};
 use super::options::Options;
+use super::page::check_pages;
 use super::questions::Origin;
 use super::request::{Request, raw};
 
@@ -143,11 +144,15 @@ pub(crate) async fn leg<'a, M: Method>(
     // A flow that has gone as far as it may ends here, with a round that nobody goes on with.
     let mut round = Begun { client, result: Some(Arc::clone(&result)) };
     let step = exchange.reply((*result).as_ref(), begun.elapsed())?;
-    if matches!(step, Step::Done(_)) {
-        round.result = None;
-        if M::NAME == CallTool::NAME {
-            client.tools().check(&target.unwrap_or_default(), &result)?;
+    match &step {
+        Step::Done(_) => {
+            round.result = None;
+            if M::NAME == CallTool::NAME {
+                client.tools().check(&target.unwrap_or_default(), &result)?;
+            }
         }
+        Step::Ask(pending) => check_pages(pending, client.client_limits())?,
+        Step::Pause(..) => {}
     }
     Ok((step, round))
 }

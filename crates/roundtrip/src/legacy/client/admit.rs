@@ -6,6 +6,7 @@ use roundtrip_core::wire::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::client::{ClientLimits, check_url};
 use crate::legacy::handshake::PING;
 
 /// How large a request of the server's own may be.
@@ -21,12 +22,12 @@ pub(super) enum Asked {
     Refused(ErrorObject),
 }
 
-/// Looks at a request of the server's own, given what the client declared.
-pub(super) fn admit(request: &Request<'_>, declared: &ClientCapabilities) -> Asked {
+/// Looks at a request of the server's own, given what the client declared and its limits.
+pub(super) fn admit(request: &Request<'_>, declared: &ClientCapabilities, limits: &ClientLimits) -> Asked {
     if request.method == PING {
         return Asked::Ping;
     }
-    match read(request).and_then(|question| allowed(&question, declared).map(|()| question)) {
+    match read(request).and_then(|question| allowed(&question, declared, limits).map(|()| question)) {
         Ok(question) => Asked::Question(question),
         Err(error) => Asked::Refused(error),
     }
@@ -63,7 +64,11 @@ fn read(request: &Request<'_>) -> Result<InputRequest, ErrorObject> {
 
 /// A mode that was not declared is -32602 (elicitation, "Error Handling"); a capability that was not, -32601 (roots,
 /// "Error Handling").
-fn allowed(question: &InputRequest, declared: &ClientCapabilities) -> Result<(), ErrorObject> {
+fn allowed(
+    question: &InputRequest,
+    declared: &ClientCapabilities,
+    limits: &ClientLimits,
+) -> Result<(), ErrorObject> {
     let missing = || Err(ErrorObject::method_not_found(question.method()));
     let undeclared =
         |what: &str| Err(ErrorObject::invalid_params(format!("this client did not declare {what}")));
@@ -76,7 +81,10 @@ fn allowed(question: &InputRequest, declared: &ClientCapabilities) -> Result<(),
             (Some(modes), ElicitRequestParams::Url(_)) if !ElicitationCapability::allows_url(modes) => {
                 undeclared("visits to web pages")
             }
-            _ => Ok(()),
+            (Some(_), ElicitRequestParams::Url(page)) => {
+                check_url(&page.url, limits).map_err(ErrorObject::invalid_params)
+            }
+            (Some(_), ElicitRequestParams::Form(_)) => Ok(()),
         },
         InputRequest::CreateMessage(params) => match &declared.sampling {
             None => missing(),

@@ -240,7 +240,7 @@ impl<L: Link> OpenCall<L> {
             return Ok(());
         }
         let admitted = match small_enough(bytes) {
-            Ok(()) => admit(request, &self.session.askable(&self.hello)),
+            Ok(()) => admit(request, &self.session.askable(&self.hello), &self.hello.limits),
             Err(large) => Asked::Refused(large),
         };
         let question = match admitted {

@@ -144,7 +144,7 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
                     continue;
                 }
                 let (hello, responder) = somebody(&session);
-                let asked = admit(&request, &session.askable(&hello));
+                let asked = admit(&request, &session.askable(&hello), &hello.limits);
                 let most = hello.limits.questions_outside_calls;
                 drop(outside::answer(&session, responder, most, &request.id, asked).await);
             }

@@ -168,3 +168,39 @@ async fn by_hand_a_revision_is_told_what_it_has() -> Result<(), Error> {
     assert_eq!(text(&result), r#"["answered",-32602,-32601]"#);
     Ok(())
 }
+
+/// E5: an old server that sends people to something else than a web page is told so, in a call and outside of any; where it
+/// wants such a page visited first, the call ends.
+#[tokio::test]
+async fn an_old_server_is_refused_what_is_not_a_web_page() {
+    let bad = |id: &str| {
+        let mut page = page(id);
+        page["params"]["url"] = json!("javascript:alert(1)");
+        page
+    };
+    let (client, old) = Old::start(move |old, seen| {
+        if seen.tool() == "first" {
+            let data = json!({ "elicitations": [bad("e")["params"]] });
+            let error = json!({ "code": -32042, "message": "first", "data": data });
+            return Some(json_reply(
+                200,
+                &json!({ "jsonrpc": "2.0", "id": seen.body["id"], "error": error }),
+            ));
+        }
+        tool(move |old: Arc<Old>, seen: Seen, sender: super::server::Sender| async move {
+            sender.message(&bad("within"));
+            let refused = old.response(&json!("within")).await;
+            sender.message(&seen.says(&refused["error"].to_string()));
+        })(old, seen)
+    })
+    .await;
+    let client = client
+        .on_url(async |page: UrlRequest| -> roundtrip::client::UrlAnswer { panic!("sent to {}", page.url) });
+    let said = text(&client.call_tool("ask", ()).await.expect("a result"));
+    assert!(said.contains("-32602") && said.contains("scheme"), "{said}");
+    let error = client.call_tool("first", ()).await.expect_err("no page");
+    assert!(matches!(&error, Error::PeerMisbehaved(why) if why.contains("scheme")), "{error:?}");
+    let general = old.general.lock().expect("general").clone().expect("a stream");
+    general.message(&bad("beside"));
+    assert_eq!(old.response(&json!("beside")).await["error"]["code"], -32602);
+}
