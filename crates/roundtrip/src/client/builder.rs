@@ -13,7 +13,7 @@ use roundtrip_core::wire::{
 };
 
 use super::asker::Asker;
-use super::cache::Cache;
+use super::cache::{Cache, Capacity};
 use super::handlers::Handlers;
 use super::limits::ClientLimits;
 use super::options::Options;
@@ -115,6 +115,7 @@ impl Client {
     }
 
     /// How many results to keep for as long as the server says they stay fresh; 0 keeps none. The default is 256.
+    /// [`ClientLimits::cache_bytes`] bounds them in bytes.
     pub fn cache(self, results: usize) -> Self {
         self.set(|settings| settings.cache = results)
     }
@@ -256,8 +257,9 @@ impl Client {
         &self.0.memory.cache
     }
 
-    pub(crate) fn cache_capacity(&self) -> usize {
-        self.0.settings.cache
+    pub(crate) fn cache_capacity(&self) -> Capacity {
+        let Settings { cache, limits, .. } = &self.0.settings;
+        Capacity { results: *cache, bytes: limits.cache_bytes }
     }
 
     pub(crate) fn client_limits(&self) -> &ClientLimits {

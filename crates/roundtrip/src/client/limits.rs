@@ -30,6 +30,8 @@ pub struct ClientLimits {
     pub questions_outside_calls: usize,
     /// Bytes of a URL that people are sent to. Default: 8 KiB.
     pub url_bytes: usize,
+    /// Bytes of all results in the cache. Default: 64 MiB.
+    pub cache_bytes: usize,
 }
 
 impl Default for ClientLimits {
@@ -41,6 +43,7 @@ impl Default for ClientLimits {
             questions: 32,
             questions_outside_calls: 32,
             url_bytes: 8 * 1024,
+            cache_bytes: 64 * 1024 * 1024,
         }
     }
 }

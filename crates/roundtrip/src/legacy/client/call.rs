@@ -30,7 +30,7 @@ const BATCH: usize = 256;
 /// How many messages are kept while people think.
 const UNREAD: usize = 256;
 /// How much of them.
-const UNREAD_BYTES: usize = 16 * 1024 * 1024;
+const UNREAD_BYTES: usize = 1024 * 1024;
 /// How long to wait for more questions once there is one: those asked together arrive together, or nearly so.
 const GATHER: Duration = Duration::from_millis(20);
 /// The code of an answer that will not come. It lies outside the range JSON-RPC reserves.

@@ -29,6 +29,8 @@ use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 
 /// How many changes may wait for a listener. One that falls so far behind ends: a change must not be lost unnoticed.
 const CAPACITY: usize = 256;
+/// How large the notification of a change may be.
+const LARGEST_CHANGE: usize = 64 * 1024;
 /// How long is waited for a stream that is opened just in case.
 const OPENING: Duration = Duration::from_secs(2);
 /// How many resources one listener may watch.
@@ -149,10 +151,30 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
                 drop(outside::answer(&session, responder, most, &request.id, asked).await);
             }
             // Nobody may be listening.
-            Ok(Message::Notification(_)) => drop(sender.send(message)),
-            _ => tracing::debug!("what is no message, or an answer nobody waits for; passed over"),
+            Ok(Message::Notification(notification)) if is_change(&notification.method) => {
+                if message.len() > LARGEST_CHANGE {
+                    tracing::warn!(
+                        bytes = message.len(),
+                        "a change that is too large to be told; passed over"
+                    );
+                    continue;
+                }
+                drop(sender.send(message));
+            }
+            _ => tracing::debug!("neither a change nor a question; passed over"),
         }
     }
+}
+
+/// Whether a notification is one that a listener can ask for. Others must not take the places of those.
+fn is_change(method: &str) -> bool {
+    [
+        ToolListChangedNotification::NAME,
+        PromptListChangedNotification::NAME,
+        ResourceListChangedNotification::NAME,
+        ResourceUpdatedNotification::NAME,
+    ]
+    .contains(&method)
 }
 
 /// Resources that a listener watches. The last one to watch a resource tells the server that nobody does.

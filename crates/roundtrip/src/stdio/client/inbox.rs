@@ -16,6 +16,8 @@ use crate::client::{Error, Sent, nameless_error};
 /// How many notifications may wait in a mailbox. Calls do without those beyond, which are hints; a stream of
 /// changes that falls so far behind ends, because a change must not be lost unnoticed.
 const CAPACITY: usize = 256;
+/// How many bytes of them. One that is larger is taken where nothing else waits.
+const CAPACITY_BYTES: usize = 4 * 1024 * 1024;
 
 /// The requests under way at one child.
 #[derive(Debug, Default)]
@@ -129,15 +131,17 @@ impl Inbox {
     fn asked(&self, line: &[u8]) {
         let general = self.places().general.clone();
         match general {
-            Some(general) => general.notify(line),
+            Some(general) => general.notify(&Bytes::copy_from_slice(line)),
             // No request is to blame for this more than any other, and none may hang over it.
             None => self.to_all(line),
         }
     }
 
     fn to_all(&self, line: &[u8]) {
+        // One copy, however many are told.
+        let line = Bytes::copy_from_slice(line);
         for mailbox in self.places().open.values() {
-            mailbox.notify(line);
+            mailbox.notify(&line);
         }
     }
 
@@ -166,15 +170,16 @@ impl Inbox {
         match id {
             Some(id) => {
                 if let Some(mailbox) = places.open.get(&id) {
-                    mailbox.notify(line);
+                    mailbox.notify(&Bytes::copy_from_slice(line));
                 }
             }
             None if notification.method == LoggingMessageNotification::NAME => {
+                let line = Bytes::copy_from_slice(line);
                 let calls = places.open.values().filter(|mailbox| mailbox.place != Place::Stream);
-                calls.for_each(|mailbox| mailbox.notify(line));
+                calls.for_each(|mailbox| mailbox.notify(&line));
             }
             None => match &places.general {
-                Some(general) => general.notify(line),
+                Some(general) => general.notify(&Bytes::copy_from_slice(line)),
                 None => {
                     tracing::debug!(method = &*notification.method, "a notification that belongs nowhere");
                 }
@@ -193,9 +198,23 @@ pub(super) struct Mailbox {
 #[derive(Debug, Default)]
 struct Mail {
     messages: VecDeque<Bytes>,
+    /// Bytes of all of them.
+    bytes: usize,
     error: Option<Error>,
     ended: bool,
     waker: Option<Waker>,
+}
+
+impl Mail {
+    fn has_room(&self, bytes: usize) -> bool {
+        let fits = self.messages.is_empty() || self.bytes + bytes <= CAPACITY_BYTES;
+        fits && self.messages.len() < CAPACITY
+    }
+
+    fn push(&mut self, message: Bytes) {
+        self.bytes += message.len();
+        self.messages.push_back(message);
+    }
 }
 
 impl Mailbox {
@@ -207,10 +226,10 @@ impl Mailbox {
         }
     }
 
-    fn notify(&self, line: &[u8]) {
+    fn notify(&self, line: &Bytes) {
         self.with(|mail| {
-            if mail.messages.len() < CAPACITY {
-                mail.messages.push_back(Bytes::copy_from_slice(line));
+            if mail.has_room(line.len()) {
+                mail.push(line.clone());
             } else if self.place == Place::Stream && !mail.ended {
                 mail.ended = true;
                 let why = "this stream of changes fell too far behind: listen again, and take changes faster";
@@ -221,7 +240,7 @@ impl Mailbox {
 
     fn answer(&self, line: &[u8]) {
         self.with(|mail| {
-            mail.messages.push_back(Bytes::copy_from_slice(line));
+            mail.push(Bytes::copy_from_slice(line));
             mail.ended = true;
         });
     }
@@ -237,6 +256,7 @@ impl Mailbox {
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
         let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(message) = mail.messages.pop_front() {
+            mail.bytes -= message.len();
             return Poll::Ready(Some(Ok(message)));
         }
         if mail.ended {
@@ -244,5 +264,53 @@ impl Mailbox {
         }
         mail.waker = Some(cx.waker().clone());
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn waiting(mailbox: &Mailbox) -> Vec<Bytes> {
+        mailbox.mail.lock().unwrap().messages.iter().cloned().collect()
+    }
+
+    /// Z2: what waits in a mailbox is bounded in bytes, and the answer finds its place all the same.
+    #[test]
+    fn a_mailbox_is_bounded_in_bytes() {
+        let inbox = Inbox::default();
+        let id = RequestId::Number(1);
+        let mailbox = inbox.open(&id, Place::Call).unwrap();
+        let data = "x".repeat(1 << 20);
+        let log = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":"{data}"}}}}"#
+        );
+        (0..100).for_each(|_| inbox.route(log.as_bytes()));
+        inbox.route(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        let mail = waiting(&mailbox);
+        assert!(mail.iter().map(Bytes::len).sum::<usize>() < 5 << 20, "{} messages", mail.len());
+        assert!(mail.last().unwrap().ends_with(br#""result":{}}"#));
+        let mut cx = Context::from_waker(Waker::noop());
+        while let Poll::Ready(Some(_)) = mailbox.poll_next(&mut cx) {}
+        assert_eq!(mailbox.mail.lock().unwrap().bytes, 0);
+    }
+
+    /// Z2: a line for everybody is copied once.
+    #[test]
+    fn a_line_for_all_requests_is_copied_once() {
+        let inbox = Inbox::default();
+        let mailboxes: Vec<Arc<Mailbox>> =
+            (0..50).map(|id| inbox.open(&RequestId::Number(id), Place::Call).unwrap()).collect();
+        for line in [
+            &br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what"}}"#[..],
+            br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#,
+        ] {
+            inbox.route(line);
+            let last: Vec<_> =
+                mailboxes.iter().map(|mailbox| waiting(mailbox).last().unwrap().as_ptr()).collect();
+            assert!(last.iter().all(|copy| *copy == last[0]));
+        }
     }
 }
