@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::fleet::Fleet;
+use crate::printable::printable;
 use crate::terminal;
 
 #[derive(Deserialize, JsonSchema)]
@@ -76,12 +77,12 @@ pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
                 "party" => json!({ "people": 2 }),
                 _ => json!({ "date": "2026-12-24" }),
             };
-            println!("user     {} {answer}", form.message);
+            println!("user     {} {answer}", printable(&form.message));
             Ok::<_, Box<dyn Error + Send + Sync>>(form.accept(answer)?)
         },
     );
     let result = client.call_tool("book_table", json!({ "restaurant": "Nopa" })).await?;
     let bold = anstyle::Style::new().bold();
-    println!("\n{bold}{}{bold:#}", result.content[0].as_text().unwrap_or_default());
+    println!("\n{bold}{}{bold:#}", printable(result.content[0].as_text().unwrap_or_default()));
     Ok(())
 }

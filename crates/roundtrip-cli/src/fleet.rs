@@ -12,6 +12,8 @@ use roundtrip::Error;
 use roundtrip::client::{BoxFuture, Incoming, Outgoing, Transport};
 use serde_json::Value;
 
+use crate::printable::printable;
+
 /// Instances by name.
 #[derive(Debug)]
 pub(crate) struct Fleet<T> {
@@ -58,7 +60,7 @@ fn parse(message: &[u8]) -> Value {
 }
 
 fn keys(map: &Value) -> String {
-    let keys: Vec<&str> = map.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+    let keys: Vec<String> = map.as_object().into_iter().flatten().map(|(key, _)| printable(key)).collect();
     keys.join(", ")
 }
 
@@ -94,4 +96,17 @@ fn received(name: &str, message: &[u8]) {
 fn say(who: &str, colour: AnsiColor, what: &str) {
     let style = Style::new().fg_color(Some(colour.into()));
     println!("{style}{who:<8}{style:#} {what}");
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::keys;
+
+    /// E5: what a server calls its questions is shown, and not obeyed.
+    #[test]
+    fn keys_of_questions_are_printable() {
+        assert_eq!(keys(&json!({ "a\u{1b}[2J": 1, "b": 2 })), "a\\u{1b}[2J, b");
+    }
 }

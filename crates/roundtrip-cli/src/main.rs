@@ -2,6 +2,7 @@
 
 mod demo;
 mod fleet;
+mod printable;
 mod terminal;
 
 use std::process::ExitCode;
@@ -30,7 +31,8 @@ async fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            anstream::eprintln!("roundtrip: {error}");
+            // It may quote a server.
+            anstream::eprintln!("roundtrip: {}", printable::printable(&error.to_string()));
             ExitCode::FAILURE
         }
     }

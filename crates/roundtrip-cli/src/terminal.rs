@@ -10,6 +10,8 @@ use roundtrip::form::check;
 use roundtrip::wire::{ElicitSchema, PrimitiveSchemaDefinition as Field};
 use serde_json::{Map, Value};
 
+use crate::printable::printable;
+
 /// Asks a form in the terminal. Escape declines it.
 pub(crate) async fn form(form: FormRequest) -> Result<FormAnswer, Box<dyn Error + Send + Sync>> {
     // Prompts block, so they get a thread of their own.
@@ -24,7 +26,7 @@ pub(crate) async fn form(form: FormRequest) -> Result<FormAnswer, Box<dyn Error 
 }
 
 fn fill(form: &FormRequest) -> Result<Map<String, Value>, InquireError> {
-    anstream::println!("{}", form.message);
+    anstream::println!("{}", printable(&form.message));
     let mut content = Map::new();
     for (name, field) in &form.schema.properties {
         let required = form.schema.required.contains(name);
@@ -92,7 +94,7 @@ fn typed(
         let content = Map::from_iter([(key.clone(), parse(&kind, text))]);
         Ok(match check(&only, &content) {
             Ok(_) => Validation::Valid,
-            Err(problems) => Validation::Invalid(ErrorMessage::Custom(problems.to_string())),
+            Err(problems) => Validation::Invalid(ErrorMessage::Custom(printable(&problems.to_string()))),
         })
     };
     Text::new(label).with_validator(validator).prompt()
@@ -120,15 +122,20 @@ fn described(field: &Field) -> (Option<&String>, Option<&String>) {
 }
 
 fn label(name: &str, field: &Field) -> String {
-    match described(field) {
+    printable(&match described(field) {
         (Some(title), Some(description)) => format!("{title} ({description})"),
         (Some(text), None) | (None, Some(text)) => text.clone(),
         (None, None) => name.to_owned(),
-    }
+    })
 }
 
 /// Choices: what is sent, and what is shown.
 fn options(field: &Field) -> Vec<(String, String)> {
+    choices(field).into_iter().map(|(value, title)| (value, printable(&title))).collect()
+}
+
+/// Choices: what is sent, and what they are called.
+fn choices(field: &Field) -> Vec<(String, String)> {
     let plain = |values: &[String]| values.iter().map(|value| (value.clone(), value.clone())).collect();
     match field {
         Field::UntitledSingleSelect(field) => plain(&field.values),
@@ -149,5 +156,29 @@ fn options(field: &Field) -> Vec<(String, String)> {
                 .collect()
         }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Field, label, options};
+
+    fn field(schema: serde_json::Value) -> Field {
+        serde_json::from_value(schema).unwrap()
+    }
+
+    /// E5: names, titles, descriptions and choices of a form are shown, and not obeyed; what is sent stays as it was.
+    #[test]
+    fn what_a_form_shows_is_printable() {
+        let plain = field(json!({ "type": "string" }));
+        assert_eq!(label("a\u{1b}[2J", &plain), "a\\u{1b}[2J");
+        let titled = field(json!({ "type": "string", "title": "T\n", "description": "\u{202e}D" }));
+        assert_eq!(label("a", &titled), "T\\n (\\u{202e}D)");
+        let choice = field(json!({ "type": "string", "enum": ["x\u{7}", "y"] }));
+        assert_eq!(options(&choice)[0], ("x\u{7}".to_owned(), "x\\u{7}".to_owned()));
+        let choice = field(json!({ "type": "string", "oneOf": [{ "const": "x", "title": "\u{9b}1m" }] }));
+        assert_eq!(options(&choice), [("x".to_owned(), "\\u{9b}1m".to_owned())]);
     }
 }

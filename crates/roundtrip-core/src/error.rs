@@ -81,6 +81,10 @@ pub enum Error {
     #[error("{0}")]
     Handler(#[source] Box<dyn StdError + Send + Sync>),
 
+    /// The client was closed, or dropped, while the call was under way.
+    #[error("the client was closed while the call was under way")]
+    Closed,
+
     /// No answer in time. The call has been cancelled.
     #[error("no answer within {0:?}")]
     Timeout(Duration),

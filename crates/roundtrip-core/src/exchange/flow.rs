@@ -47,9 +47,15 @@ impl Flow {
         }
     }
 
-    /// Counts a round that asks. The bound is checked here, hence before anybody is asked: an answer that could not
-    /// be sent any more must not be asked for (C6).
-    pub(super) fn count_round(&mut self, method: &str) -> Result<(), Error> {
+    /// Counts a round that asks. The bounds are checked here, hence before anybody is asked: an answer that could not
+    /// be sent any more must not be asked for (C6), and nobody is asked more at a time than was agreed to.
+    pub(super) fn count_round(&mut self, method: &str, questions: usize) -> Result<(), Error> {
+        let most = self.limits.questions;
+        if questions > most {
+            return Err(Error::PeerMisbehaved(format!(
+                "`{method}` asks {questions} questions in one round, and {most} are allowed"
+            )));
+        }
         let most = self.limits.rounds;
         if self.rounds >= most {
             return Err(Error::GaveUp(format!(

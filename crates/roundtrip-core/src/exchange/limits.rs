@@ -19,11 +19,18 @@ pub struct Limits {
     /// How long rounds that ask nothing may go on in all: pauses, and the requests they lead to. The default is five
     /// minutes.
     pub polling: Duration,
+    /// How many questions one round may ask. The default is 32.
+    #[serde(default = "questions")]
+    pub questions: usize,
+}
+
+const fn questions() -> usize {
+    32
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rounds: 10, polling: Duration::from_secs(300) }
+        Self { rounds: 10, polling: Duration::from_secs(300), questions: questions() }
     }
 }
 

@@ -85,7 +85,8 @@ impl<M: Method> Exchange<M> {
     /// Takes the result the request was answered with, and how long that took.
     ///
     /// # Errors
-    /// [`Error::PeerMisbehaved`] for a result this method cannot have, [`Error::GaveUp`] where the flow has gone as
+    /// [`Error::PeerMisbehaved`] for a result this method cannot have and for more questions than one round may ask,
+    /// [`Error::GaveUp`] where the flow has gone as
     /// far as it may.
     pub fn reply(mut self, result: &RawValue, took: Duration) -> Result<Step<M>, Error> {
         let asks = match decode_complete::<M>(result) {
@@ -98,7 +99,7 @@ impl<M: Method> Exchange<M> {
             let pause = self.flow.count_poll(M::NAME, took)?;
             Ok(Step::Pause(pause, Pending::new(self.flow, asks)))
         } else {
-            self.flow.count_round(M::NAME)?;
+            self.flow.count_round(M::NAME, asks.input_requests.len())?;
             Ok(Step::Ask(Pending::new(self.flow, asks)))
         }
     }

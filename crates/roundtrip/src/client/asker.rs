@@ -8,10 +8,12 @@ use std::time::Duration;
 use roundtrip_core::error::Error;
 use roundtrip_core::exchange::{Exchange, Params, Step};
 use roundtrip_core::wire::{
-    CallTool, Implementation, InputRequest, InputRequiredResult, InputResponses, Raw, ResultMeta,
+    CallTool, ClientCapabilities, Implementation, InputRequest, InputRequiredResult, InputResponses, Raw,
+    ResultMeta,
 };
 
 use super::builder::{Client, Inner};
+use super::handlers::Handlers;
 use super::request::raw;
 use super::rounds::ask;
 
@@ -27,18 +29,27 @@ impl Asker {
         Self(Arc::downgrade(inner))
     }
 
-    /// The client, where there still is one: as long as somebody has it, it can answer.
-    pub(crate) fn hold(&self) -> Option<Client> {
-        self.0.upgrade().map(Client::of)
+    /// The handlers of the client, where there still is one.
+    pub(crate) fn responder(&self) -> Option<Responder> {
+        let client = Client::of(self.0.upgrade()?);
+        Some(Responder { handlers: client.handlers().clone(), declared: client.declared(false) })
     }
+}
 
-    /// Puts one question to the client's handlers; their answer has been held against it.
+/// Handlers of a client. They answer without keeping the client alive: a question that nobody answers must not keep its
+/// connection open.
+pub(crate) struct Responder {
+    handlers: Handlers,
+    declared: ClientCapabilities,
+}
+
+impl Responder {
+    /// Puts one question to the handlers; their answer has been held against it.
     pub(crate) async fn answer(
         &self,
         request: InputRequest,
         server: Option<Arc<Implementation>>,
     ) -> Result<Raw, Error> {
-        let client = self.hold().ok_or_else(|| Error::ApiMisuse("the client has been dropped".to_owned()))?;
         let method = request.method();
         let asks = InputRequiredResult {
             input_requests: BTreeMap::from([(KEY.to_owned(), request)]),
@@ -51,7 +62,7 @@ impl Asker {
         let Step::Ask(pending) = step else {
             return Err(Error::PeerMisbehaved(format!("`{method}` asks nothing")));
         };
-        let answered = ask(&client, pending, method).await?.resume()?;
+        let answered = ask(&self.handlers, &self.declared, pending, method).await?.resume()?;
         let answers = answered.params().get("inputResponses").and_then(|answers| answers.to().ok());
         answers
             .and_then(|mut answers: InputResponses| answers.remove(KEY))

@@ -13,8 +13,9 @@ use roundtrip_core::wire::{
 };
 
 use super::asker::Asker;
-use super::cache::Cache;
+use super::cache::{Cache, Capacity};
 use super::handlers::Handlers;
+use super::limits::ClientLimits;
 use super::options::Options;
 use super::request::{Request, raw};
 use super::tools::Tools;
@@ -64,6 +65,7 @@ pub(super) struct Settings {
     pub(super) handlers: Handlers,
     timeout: Duration,
     cache: usize,
+    limits: ClientLimits,
     /// The one revision to speak.
     pinned: Option<ProtocolVersion>,
     /// What is wrong with the settings: the first call reports it.
@@ -86,6 +88,7 @@ impl Client {
             handlers: Handlers::default(),
             timeout: TIMEOUT,
             cache: CACHE,
+            limits: ClientLimits::default(),
             pinned: None,
             problem: None,
         };
@@ -105,18 +108,29 @@ impl Client {
         self.set(|settings| settings.capabilities = capabilities)
     }
 
-    /// How long a request may take, unless the call says otherwise. The default is 60 seconds.
+    /// How long a request may take, with everything that is done for it, unless the call says otherwise. The default is
+    /// 60 seconds.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set(|settings| settings.timeout = timeout)
     }
 
     /// How many results to keep for as long as the server says they stay fresh; 0 keeps none. The default is 256.
+    /// [`ClientLimits::cache_bytes`] bounds them in bytes.
     pub fn cache(self, results: usize) -> Self {
         self.set(|settings| settings.cache = results)
     }
 
+    /// Limits of what a server can make this client do and keep.
+    pub fn limits(self, limits: ClientLimits) -> Self {
+        self.set(|settings| settings.limits = limits)
+    }
+
     /// Ends the connection in good order: a child process is asked to end, and made to; a session with a server that has
-    /// sessions is ended. Calls under way fail, and calls that wait for answers are cancelled.
+    /// sessions is ended. Calls under way fail at once with [`Error::Closed`], whatever they wait for, and calls that wait
+    /// for answers are cancelled.
+    ///
+    /// Dropping the last clone does the same in the background. A client of a child process makes no more calls once it
+    /// was closed; one on HTTP begins anew.
     pub async fn close(&self) {
         self.0.transport.close().await;
     }
@@ -217,6 +231,7 @@ impl Client {
             version,
             mirrored,
             pinned: settings.pinned,
+            limits: settings.limits,
             asker: Asker::new(&self.0),
         })
     }
@@ -243,8 +258,13 @@ impl Client {
         &self.0.memory.cache
     }
 
-    pub(crate) fn cache_capacity(&self) -> usize {
-        self.0.settings.cache
+    pub(crate) fn cache_capacity(&self) -> Capacity {
+        let Settings { cache, limits, .. } = &self.0.settings;
+        Capacity { results: *cache, bytes: limits.cache_bytes }
+    }
+
+    pub(crate) fn client_limits(&self) -> &ClientLimits {
+        &self.0.settings.limits
     }
 
     pub(crate) fn tools(&self) -> &Tools {

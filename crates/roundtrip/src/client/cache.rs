@@ -48,6 +48,8 @@ pub(crate) struct Cache(Mutex<Entries>);
 struct Entries {
     /// Oldest first.
     kept: IndexMap<Key, Entry>,
+    /// Bytes of all of it.
+    bytes: usize,
     /// Counts changes, so that an answer from before a change is not kept after it.
     generation: u64,
 }
@@ -56,6 +58,40 @@ struct Entries {
 struct Entry {
     result: Arc<Raw>,
     until: Instant,
+}
+
+/// How much a cache holds; what is oldest goes first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Capacity {
+    pub(crate) results: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Entries {
+    fn remove(&mut self, key: &Key) {
+        if let Some(entry) = self.kept.shift_remove(key) {
+            self.bytes -= weight(key, &entry);
+        }
+    }
+
+    fn insert(&mut self, key: Key, entry: Entry, capacity: Capacity) {
+        self.remove(&key);
+        let bytes = weight(&key, &entry);
+        if bytes > capacity.bytes || capacity.results == 0 {
+            return;
+        }
+        while self.kept.len() >= capacity.results || self.bytes + bytes > capacity.bytes {
+            let Some((oldest, entry)) = self.kept.shift_remove_index(0) else { break };
+            self.bytes -= weight(&oldest, &entry);
+        }
+        self.bytes += bytes;
+        self.kept.insert(key, entry);
+    }
+}
+
+/// Bytes of an entry. The server chose the length of its cursors, too.
+fn weight(key: &Key, entry: &Entry) -> usize {
+    key.detail.as_ref().map_or(0, String::len) + entry.result.get().len()
 }
 
 impl Cache {
@@ -69,7 +105,7 @@ impl Cache {
         if Instant::now() < entry.until {
             return Some(Arc::clone(&entry.result));
         }
-        entries.kept.shift_remove(key);
+        entries.remove(key);
         None
     }
 
@@ -78,25 +114,21 @@ impl Cache {
         self.entries().generation
     }
 
-    pub(crate) fn keep(&self, key: Key, result: &Arc<Raw>, generation: u64, capacity: usize) {
+    pub(crate) fn keep(&self, key: Key, result: &Arc<Raw>, generation: u64, capacity: Capacity) {
         let until = Instant::now().checked_add(time_to_live(result));
         let mut entries = self.entries();
-        entries.kept.shift_remove(&key);
-        let Some(until) = until.filter(|until| *until > Instant::now()) else { return };
-        if entries.generation != generation || capacity == 0 {
-            return;
+        match until.filter(|until| *until > Instant::now() && entries.generation == generation) {
+            Some(until) => entries.insert(key, Entry { result: Arc::clone(result), until }, capacity),
+            None => entries.remove(&key),
         }
-        while entries.kept.len() >= capacity {
-            entries.kept.shift_remove_index(0);
-        }
-        entries.kept.insert(key, Entry { result: Arc::clone(result), until });
     }
 
     /// Drops what a change has made stale.
     pub(crate) fn invalidate(&self, change: &Change) {
         let mut entries = self.entries();
-        entries.generation += 1;
-        entries.kept.retain(|key, _| match change {
+        let Entries { kept, bytes, generation } = &mut *entries;
+        *generation += 1;
+        kept.retain(|key, _| match change {
             Change::Tools => key.method != ListTools::NAME,
             Change::Prompts => key.method != ListPrompts::NAME,
             Change::Resources => ![ListResources::NAME, ListResourceTemplates::NAME].contains(&key.method),
@@ -104,6 +136,7 @@ impl Cache {
                 key.method != ReadResource::NAME || key.detail.as_deref() != Some(uri.as_str())
             }
         });
+        *bytes = kept.iter().map(|(key, entry)| weight(key, entry)).sum();
     }
 }
 
@@ -131,6 +164,38 @@ mod tests {
 
     use super::*;
 
+    const ROOMY: Capacity = Capacity { results: 9, bytes: 10_000 };
+
+    /// Z2: results are kept up to a number of bytes, too: the oldest go first, and one that is larger is not kept.
+    #[test]
+    fn a_cache_is_bounded_in_bytes() {
+        let cache = Cache::default();
+        let key = |uri: &str| {
+            let mut request = Request::new(ReadResource::NAME);
+            request.set("uri", Some(json!(uri).into()));
+            Key::of(&request).expect("a plain read")
+        };
+        let keep = |uri: &str, bytes: usize| {
+            let result = json!({ "ttlMs": 60_000, "text": "x".repeat(bytes) });
+            cache.keep(key(uri), &Arc::new(Raw::from(result)), cache.generation(), ROOMY);
+        };
+        let kept = |uri: &str| cache.get(&key(uri)).is_some();
+        keep("app://a", 4000);
+        keep("app://b", 4000);
+        keep("app://c", 4000);
+        assert_eq!((kept("app://a"), kept("app://b"), kept("app://c")), (false, true, true));
+        keep("app://large", 11_000);
+        keep(&"u".repeat(11_000), 1);
+        assert_eq!((kept("app://large"), kept("app://b"), kept("app://c")), (false, true, true));
+        cache.invalidate(&Change::Resource { uri: "app://b".to_owned() });
+        keep("app://c", 5000);
+        keep("app://d", 4000);
+        assert_eq!((kept("app://c"), kept("app://d")), (true, true));
+        cache.invalidate(&Change::Resource { uri: "app://c".to_owned() });
+        cache.invalidate(&Change::Resource { uri: "app://d".to_owned() });
+        assert_eq!(cache.entries().bytes, 0);
+    }
+
     /// N3: an answer that was under way when its list changed is not kept.
     #[test]
     fn an_answer_from_before_a_change_is_not_kept_after_it() {
@@ -139,9 +204,9 @@ mod tests {
         let result = Arc::new(Raw::from(json!({ "ttlMs": 60_000 })));
         let before = cache.generation();
         cache.invalidate(&Change::Tools);
-        cache.keep(key.clone(), &result, before, 9);
+        cache.keep(key.clone(), &result, before, ROOMY);
         assert!(cache.get(&key).is_none());
-        cache.keep(key.clone(), &result, cache.generation(), 9);
+        cache.keep(key.clone(), &result, cache.generation(), ROOMY);
         assert!(cache.get(&key).is_some());
     }
 
@@ -157,11 +222,11 @@ mod tests {
         let cache = Cache::default();
         for ttl in [json!(0), json!(-5), json!(null), json!("1")] {
             let result = Arc::new(Raw::from(json!({ "ttlMs": ttl })));
-            cache.keep(key.clone(), &result, cache.generation(), 9);
+            cache.keep(key.clone(), &result, cache.generation(), ROOMY);
             assert!(cache.get(&key).is_none(), "{result:?}");
         }
         let asks = json!({ "resultType": "input_required", "requestState": "s", "ttlMs": 60_000 });
-        cache.keep(key.clone(), &Arc::new(Raw::from(asks)), cache.generation(), 9);
+        cache.keep(key.clone(), &Arc::new(Raw::from(asks)), cache.generation(), ROOMY);
         assert!(cache.get(&key).is_none(), "what asks is no result");
     }
 }

@@ -22,14 +22,9 @@ use super::transport::Outgoing;
 /// The revisions this client speaks, newest first.
 const SPOKEN: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
 
-/// Calls a method that does not ask, to its result.
-pub(crate) async fn call<M: Method>(
-    client: &Client,
-    request: &Request<'_>,
-    options: &mut Options,
-) -> Result<M::Result, Error> {
-    let result = fetch(client, request, options).await?;
-    decode_complete::<M>((*result).as_ref()).map_err(|error| Error::PeerMisbehaved(error.to_string()))
+/// Decodes the result of a method that does not ask.
+pub(crate) fn complete<M: Method>(result: &Raw) -> Result<M::Result, Error> {
+    decode_complete::<M>(result.as_ref()).map_err(|error| Error::PeerMisbehaved(error.to_string()))
 }
 
 /// A result, from the cache or from the server.
@@ -46,19 +41,23 @@ pub(crate) async fn fetch(
         return Ok(kept);
     }
     let generation = cache.generation();
+    let timeout = client.timeout_of(options);
+    let result = Arc::new(within(timeout, send(client, request, options)).await?);
+    if let Some(key) = key {
+        cache.keep(key, &result, generation, client.cache_capacity());
+    }
+    Ok(result)
+}
+
+/// Sends a request until it is answered, or until there is nothing left to do about its failing. The caller limits all
+/// of it in time, pauses and mending included.
+async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> Result<Raw, Error> {
     let mut attempts = Attempts::new();
     loop {
         options.begin();
         let outgoing = client.outgoing(request, options, attempts.version)?;
-        let timeout = client.timeout_of(options);
-        match within(timeout, answer(client, outgoing, options)).await {
-            Ok(result) => {
-                let result = Arc::new(result);
-                if let Some(key) = key {
-                    cache.keep(key, &result, generation, client.cache_capacity());
-                }
-                return Ok(result);
-            }
+        match answer(client, outgoing, options).await {
+            Ok(result) => return Ok(result),
             Err(error) if attempts.resend(options.resend(), request, &error) => {
                 tracing::debug!(%error, method = request.method, "the connection broke: sending again");
                 tokio::time::sleep(attempts.backoff()).await;
@@ -89,6 +88,8 @@ pub(crate) async fn within<T>(
     tokio::time::timeout(timeout, work).await.unwrap_or(Err(Error::Timeout(timeout)))
 }
 
+/// How many characters are shown of what a server says it speaks.
+const NAMED: usize = 100;
 /// How often a request is sent again after the connection broke.
 const RESENDS: u32 = 2;
 /// How long to wait before it is; twice as long before the next time.
@@ -148,7 +149,10 @@ impl Attempts {
                 // In a box, because listing is a call too.
                 match Box::pin(client.list_tools().fresh().into_future()).await {
                     Ok(_) => Ok(()),
-                    Err(_) => Err(error),
+                    Err(reason) => {
+                        tracing::debug!(%reason, "the tools could not be listed");
+                        Err(error)
+                    }
                 }
             }
             _ => Err(error),
@@ -170,7 +174,7 @@ fn common(theirs: &[String]) -> Result<ProtocolVersion, Error> {
     let shared = SPOKEN.iter().find(|ours| theirs.iter().any(|version| version == ours.as_str()));
     shared.copied().ok_or_else(|| {
         let ours: Vec<&str> = SPOKEN.iter().map(|version| version.as_str()).collect();
-        let theirs = theirs.join(", ");
+        let theirs: String = theirs.join(", ").chars().take(NAMED).collect();
         Error::PeerIncompatible(format!(
             "no protocol version in common: it speaks {theirs}, and this client {}",
             ours.join(", ")

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 use roundtrip_core::error::{Error, Sent};
 use roundtrip_core::wire::{ErrorObject, Message, Raw, RequestId};
 use serde::Deserialize;
+use tokio::task::coop;
 
 use super::transport::{Incoming, Outgoing, Transport};
 
@@ -34,7 +35,11 @@ impl Leg {
 
     /// The next message. An error is the end: of the request, of the connection, or of our patience with it.
     pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, Error>> {
-        Poll::Ready(match ready!(self.incoming.as_mut().poll_next(cx)) {
+        // A server that always has something to say must not keep timeouts, and other tasks, from their turn.
+        let turn = ready!(coop::poll_proceed(cx));
+        let next = ready!(self.incoming.as_mut().poll_next(cx));
+        turn.made_progress();
+        Poll::Ready(match next {
             Some(Ok(bytes)) => self.read(&bytes),
             Some(Err(error)) => Err(error),
             None => Err(Error::unreachable("the server ended the exchange without an answer", Sent::Maybe)),

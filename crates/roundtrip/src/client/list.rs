@@ -11,7 +11,7 @@ use roundtrip_core::wire::{
 
 use super::builder::Client;
 use super::call::text;
-use super::exchange;
+use super::exchange::{self, within};
 use super::options::{Options, options};
 use super::request::Request;
 use super::transport::BoxFuture;
@@ -66,6 +66,9 @@ fn known_tools(client: &Client, mut tools: Vec<Tool>) -> Vec<Tool> {
 }
 
 /// A list to be asked for: awaited it gives all entries, by way of [`pages`](Self::pages) one page at a time.
+///
+/// Awaited, all pages together have the time that [`timeout`](Self::timeout) says. However it is read, a list has an end:
+/// [`ClientLimits`](super::ClientLimits) says where.
 #[derive(Debug)]
 #[must_use = "a list does nothing until it is awaited"]
 pub struct List<M> {
@@ -87,13 +90,14 @@ impl<M: Listing> List<M> {
         self
     }
 
-    /// One page at a time.
+    /// One page at a time. Each has the time that [`timeout`](Self::timeout) says.
     pub fn pages(self) -> Pages<M> {
         Pages {
             client: self.client,
             options: self.options,
             request: Some(Request::new(M::NAME)),
             seen: HashSet::new(),
+            read: Read::default(),
             method: self.method,
         }
     }
@@ -104,14 +108,15 @@ impl<M: Listing> IntoFuture for List<M> {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        let timeout = self.client.timeout_of(&self.options);
+        Box::pin(within(timeout, async move {
             let mut pages = self.pages();
             let mut all = Vec::new();
             while let Some(page) = pages.next().await {
                 all.append(&mut page?);
             }
             Ok(all)
-        })
+        }))
     }
 }
 
@@ -124,7 +129,26 @@ pub struct Pages<M> {
     request: Option<Request<'static>>,
     /// Cursors so far: one that comes back would lead in a circle.
     seen: HashSet<String>,
+    read: Read,
     method: std::marker::PhantomData<fn() -> M>,
+}
+
+/// How much of a list has been read.
+#[derive(Debug, Default)]
+struct Read {
+    pages: usize,
+    items: usize,
+    bytes: usize,
+}
+
+/// Gives up a list that is longer than it may be.
+fn within_limit(method: &str, read: usize, most: usize, limit: &str) -> Result<(), Error> {
+    if read <= most {
+        return Ok(());
+    }
+    Err(Error::GaveUp(format!(
+        "`{method}` lists more than `{limit}` of the client's limits allows, which is {most}: raise it if that is right"
+    )))
 }
 
 impl<M: Listing> Pages<M> {
@@ -135,8 +159,16 @@ impl<M: Listing> Pages<M> {
     }
 
     async fn page(&mut self, mut request: Request<'static>) -> Result<Vec<M::Item>, Error> {
-        let page = exchange::call::<M>(&self.client, &request, &mut self.options).await?;
-        let (items, cursor) = M::split(&self.client, page);
+        let limits = *self.client.client_limits();
+        let Read { pages, items, bytes } = &mut self.read;
+        *pages += 1;
+        within_limit(M::NAME, *pages, limits.list_pages, "list_pages")?;
+        let page = exchange::fetch(&self.client, &request, &mut self.options).await?;
+        *bytes += page.get().len();
+        within_limit(M::NAME, *bytes, limits.list_bytes, "list_bytes")?;
+        let (found, cursor) = M::split(&self.client, exchange::complete::<M>(&page)?);
+        *items += found.len();
+        within_limit(M::NAME, *items, limits.list_items, "list_items")?;
         if let Some(cursor) = cursor {
             if !self.seen.insert(cursor.clone()) {
                 return Err(Error::PeerMisbehaved(format!("the pages of `{}` lead in a circle", M::NAME)));
@@ -144,7 +176,7 @@ impl<M: Listing> Pages<M> {
             request.set("cursor", text(&cursor)?);
             self.request = Some(request);
         }
-        Ok(items)
+        Ok(found)
     }
 }
 

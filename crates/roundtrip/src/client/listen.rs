@@ -94,15 +94,18 @@ impl Listen {
         self.client.ready(&mut self.options)?;
         let mut request = Request::new(SubscriptionsListen::NAME);
         request.set("notifications", Some(raw(&self.filter, "the filter")?));
-        let mut attempts = Attempts::new();
         let timeout = self.client.timeout_of(&self.options);
+        let (leg, acknowledged) = within(timeout, self.send(&request)).await?;
+        Ok(Changes { client: self.client, leg: Some(leg), acknowledged })
+    }
+
+    async fn send(&mut self, request: &Request<'_>) -> Result<(Leg, SubscriptionFilter), Error> {
+        let mut attempts = Attempts::new();
         loop {
-            let outgoing = self.client.outgoing(&request, &self.options, attempts.version)?;
-            match within(timeout, acknowledged(Leg::open(self.client.transport(), outgoing))).await {
-                Ok((leg, acknowledged)) => {
-                    return Ok(Changes { client: self.client, leg: Some(leg), acknowledged });
-                }
-                Err(error) => attempts.mend(&self.client, &request, error).await?,
+            let outgoing = self.client.outgoing(request, &self.options, attempts.version)?;
+            match acknowledged(Leg::open(self.client.transport(), outgoing)).await {
+                Ok(acknowledged) => return Ok(acknowledged),
+                Err(error) => attempts.mend(&self.client, request, error).await?,
             }
         }
     }

@@ -10,10 +10,12 @@ mod call;
 mod exchange;
 mod handlers;
 mod leg;
+mod limits;
 mod list;
 mod listen;
 mod methods;
 mod options;
+mod page;
 mod questions;
 mod request;
 mod resend;
@@ -25,6 +27,7 @@ mod unfold;
 
 pub use builder::Client;
 pub use call::Call;
+pub use limits::ClientLimits;
 pub use list::{List, Listing, Pages};
 pub use listen::{Change, Changes, Listen};
 pub use questions::{
@@ -36,6 +39,7 @@ pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, Question, Requ
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 pub use turn::{Once, Turn};
 
-pub(crate) use asker::Asker;
+pub(crate) use asker::{Asker, Responder};
 pub(crate) use leg::nameless_error;
+pub(crate) use page::check_url;
 pub(crate) use unfold::unfold;

@@ -152,7 +152,8 @@ impl fmt::Debug for Options {
 macro_rules! options {
     () => {
         /// How long one request may take, in place of the client's setting. When it is over the request is
-        /// cancelled; progress does not prolong it.
+        /// cancelled; progress does not prolong it. Everything that is done for the request counts: finding out which
+        /// revision the server speaks, the handshake, looking up a tool's headers, sending again.
         pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
             self.options.timeout = Some(timeout);
             self

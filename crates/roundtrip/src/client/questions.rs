@@ -73,7 +73,7 @@ pub struct UrlRequest {
     pub origin: Origin,
     /// What the user is told.
     pub message: String,
-    /// Where to go.
+    /// Where to go: an absolute URL of HTTP. A call that asks for anything else ends before it comes here.
     pub url: String,
 }
 

@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use roundtrip_core::error::Error;
 use roundtrip_core::exchange::{Answer, Exchange, Limits, Params, Pending, Step};
-use roundtrip_core::wire::{CallTool, Method, Raw};
+use roundtrip_core::wire::{CallTool, ClientCapabilities, Method, Raw};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
 use super::builder::Client;
 use super::exchange::{fetch, within};
-use super::handlers::Answering;
+use super::handlers::{Answering, Handlers};
 use super::options::Options;
+use super::page::check_pages;
 use super::questions::Origin;
 use super::request::{Request, raw};
 
@@ -32,7 +33,13 @@ pub(crate) struct Rounds<M> {
 
 impl<M: Method> Rounds<M> {
     /// The first request of a call.
-    pub(crate) fn begin(&mut self, request: Request<'static>, options: &Options) -> Exchange<M> {
+    pub(crate) fn begin(
+        &mut self,
+        client: &Client,
+        request: Request<'static>,
+        options: &Options,
+    ) -> Exchange<M> {
+        self.limits.questions = client.client_limits().questions;
         let meta: Params = options.extra.iter().cloned().collect();
         Exchange::new(request.into_params())
             .limits(self.limits)
@@ -71,7 +78,7 @@ pub(crate) async fn call<M: Method>(
 ) -> Result<M::Result, Error> {
     let deadline = rounds.deadline;
     let flow = async {
-        let mut exchange = rounds.begin(request, options);
+        let mut exchange = rounds.begin(client, request, options);
         loop {
             let (step, begun) = leg(client, exchange, options).await?;
             let pending = match step {
@@ -79,7 +86,7 @@ pub(crate) async fn call<M: Method>(
                 Step::Ask(pending) => {
                     rounds.see(&pending)?;
                     // No timeout here: how long people think is not the request's time (C8).
-                    ask(client, pending, M::NAME).await?
+                    ask(client.handlers(), &client.declared(false), pending, M::NAME).await?
                 }
                 Step::Pause(pause, pending) => {
                     rounds.see(&pending)?;
@@ -137,24 +144,28 @@ pub(crate) async fn leg<'a, M: Method>(
     // A flow that has gone as far as it may ends here, with a round that nobody goes on with.
     let mut round = Begun { client, result: Some(Arc::clone(&result)) };
     let step = exchange.reply((*result).as_ref(), begun.elapsed())?;
-    if matches!(step, Step::Done(_)) {
-        round.result = None;
-        if M::NAME == CallTool::NAME {
-            client.tools().check(&target.unwrap_or_default(), &result)?;
+    match &step {
+        Step::Done(_) => {
+            round.result = None;
+            if M::NAME == CallTool::NAME {
+                client.tools().check(&target.unwrap_or_default(), &result)?;
+            }
         }
+        Step::Ask(pending) => check_pages(pending, client.client_limits())?,
+        Step::Pause(..) => {}
     }
     Ok((step, round))
 }
 
 /// Puts every question of a round to whoever is there for it, side by side (C1).
 pub(crate) async fn ask<M: Method>(
-    client: &Client,
+    handlers: &Handlers,
+    declared: &ClientCapabilities,
     mut pending: Pending<M>,
     method: &'static str,
 ) -> Result<Pending<M>, Error> {
-    let (handlers, declared) = (client.handlers(), client.declared(false));
     for question in pending.questions() {
-        handlers.check(method, question, &declared)?;
+        handlers.check(method, question, declared)?;
     }
     let target = pending.target();
     let origin = |key: &str| Origin {

@@ -15,10 +15,37 @@ use crate::schema::{bounded, problems, validator};
 
 /// How many tools are remembered; those beyond are called as if they had not been listed.
 const CAPACITY: usize = 10_000;
+/// How many bytes of output schemas are remembered with them.
+const CAPACITY_BYTES: usize = 32 * 1024 * 1024;
 
 /// Tools by name. Those with nothing to remember are not in here.
 #[derive(Debug, Default)]
-pub(crate) struct Tools(Mutex<HashMap<String, Arc<Known>>>);
+pub(crate) struct Tools(Mutex<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    tools: HashMap<String, Arc<Known>>,
+    /// Bytes of their names and output schemas.
+    bytes: usize,
+}
+
+impl Memory {
+    fn remove(&mut self, tool: &str) {
+        if let Some(known) = self.tools.remove(tool) {
+            self.bytes -= tool.len() + known.weight();
+        }
+    }
+
+    /// Remembers a tool where there is room for it.
+    fn insert(&mut self, tool: &str, known: Known) {
+        self.remove(tool);
+        let bytes = self.bytes + tool.len() + known.weight();
+        if self.tools.len() < CAPACITY && bytes <= CAPACITY_BYTES {
+            self.bytes = bytes;
+            self.tools.insert(tool.to_owned(), Arc::new(known));
+        }
+    }
+}
 
 /// What is known of a tool.
 struct Known {
@@ -29,12 +56,12 @@ struct Known {
 }
 
 impl Tools {
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<Known>>> {
+    fn known(&self) -> MutexGuard<'_, Memory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn get(&self, tool: &str) -> Option<Arc<Known>> {
-        self.known().get(tool).map(Arc::clone)
+        self.known().tools.get(tool).map(Arc::clone)
     }
 
     /// Learns from a tool in a list; whether the tool may stay in it (H3).
@@ -51,13 +78,10 @@ impl Tools {
                 true
             }
             Ok(headers) => {
-                let place = known.len() < CAPACITY || known.contains_key(&tool.name);
-                let same =
-                    known.get(&tool.name).is_some_and(|old| old.says(&headers, tool.output_schema.as_ref()));
-                if place && !same {
-                    let output = tool.output_schema.clone();
-                    let learnt = Known { headers, output, compiled: OnceLock::new() };
-                    known.insert(tool.name.clone(), Arc::new(learnt));
+                let output = tool.output_schema.as_ref();
+                if known.tools.get(&tool.name).is_none_or(|old| !old.says(&headers, output)) {
+                    let output = output.cloned();
+                    known.insert(&tool.name, Known { headers, output, compiled: OnceLock::new() });
                 }
                 true
             }
@@ -106,6 +130,10 @@ impl Tools {
 }
 
 impl Known {
+    fn weight(&self) -> usize {
+        self.output.as_ref().map_or(0, |schema| schema.get().len())
+    }
+
     fn says(&self, headers: &HeaderParams, output: Option<&Raw>) -> bool {
         self.headers == *headers && self.output.as_ref().map(Raw::get) == output.map(Raw::get)
     }
@@ -132,5 +160,33 @@ impl fmt::Debug for Known {
             .field("headers", &self.headers)
             .field("output", &self.output)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(name: &str, bytes: usize) -> Tool {
+        let schema = json!({ "type": "object", "description": "x".repeat(bytes) });
+        serde_json::from_value(json!({ "name": name, "inputSchema": {}, "outputSchema": schema })).unwrap()
+    }
+
+    /// Z2: what is remembered of tools is bounded in bytes; those beyond are listed all the same.
+    #[test]
+    fn output_schemas_are_remembered_up_to_a_size() {
+        let tools = Tools::default();
+        for number in 0..40 {
+            assert!(tools.learn(&tool(&number.to_string(), 1 << 20), false));
+        }
+        assert!(tools.get("0").is_some() && tools.get("30").is_some() && tools.get("39").is_none());
+        // The same tools again, and smaller ones in their place, take no more room.
+        for number in 0..31 {
+            assert!(tools.learn(&tool(&number.to_string(), 10), false));
+        }
+        assert!(tools.learn(&tool("39", 1 << 20), false));
+        assert!(tools.get("39").is_some());
     }
 }

@@ -10,6 +10,7 @@ use roundtrip_core::error::Error;
 use roundtrip_core::wire::{Era, ProtocolVersion, RequestId};
 
 use super::asker::Asker;
+use super::limits::ClientLimits;
 
 /// A future in a box.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -38,6 +39,8 @@ pub struct Outgoing {
     pub mirrored: Vec<(String, String)>,
     /// The one revision the user wants spoken, where there is one.
     pub(crate) pinned: Option<ProtocolVersion>,
+    /// Limits of the client that sends it.
+    pub(crate) limits: ClientLimits,
     /// Who answers what the server asks outside of any call.
     pub(crate) asker: Asker,
 }

@@ -73,7 +73,7 @@ impl<M: MayAsk> Once<M> {
     async fn take(mut self) -> Result<Turn<M>, Error> {
         self.options.by_hand = true;
         let exchange = match self.start {
-            Start::Call(request) => self.rounds.begin(request, &self.options),
+            Start::Call(request) => self.rounds.begin(&self.client, request, &self.options),
             Start::Pending(pending) => {
                 let pause = pending.pause();
                 let exchange = pending.resume()?;

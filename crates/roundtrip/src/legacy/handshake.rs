@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use roundtrip_core::wire::{
-    ClientCapabilities, Era, ErrorObject, Implementation, ProtocolVersion, Raw, ServerCapabilities,
-    decode_params,
+    ClientCapabilities, ElicitationCapability, Era, ErrorObject, Implementation, ProtocolVersion, Raw,
+    SamplingCapability, ServerCapabilities, decode_params,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -64,23 +64,23 @@ pub(super) fn refusal(params: Option<&RawValue>) -> ErrorObject {
     ErrorObject::unsupported_version(&wanted, &[ProtocolVersion::LATEST])
 }
 
-/// What a client can be asked at a revision: what it declares beyond that, the revision has no words for.
+/// Client capabilities that a revision has words for, by the `ClientCapabilities` of its schema:
+///
+/// | revision | `roots`, `sampling`, `experimental` | `elicitation` | `elicitation.form`, `elicitation.url`, `sampling.context`, `sampling.tools` |
+/// |---|---|---|---|
+/// | 2024-11-05, 2025-03-26 | yes | no | no |
+/// | 2025-06-18 | yes | yes, and it means forms | no |
+/// | 2025-11-25 | yes | yes | yes |
 pub(super) fn within_revision(
     mut capabilities: ClientCapabilities,
     version: ProtocolVersion,
 ) -> ClientCapabilities {
-    capabilities.experimental.clear();
     capabilities.extensions.clear();
-    if version < ProtocolVersion::V2025_06_18 {
-        capabilities.elicitation = None;
-    }
     if version < ProtocolVersion::V2025_11_25 {
-        if let Some(elicitation) = &mut capabilities.elicitation {
-            elicitation.url = None;
-        }
-        if let Some(sampling) = &mut capabilities.sampling {
-            sampling.tools = None;
-        }
+        let forms = capabilities.elicitation.is_some_and(|modes| modes.allows_form());
+        let elicits = forms && version >= ProtocolVersion::V2025_06_18;
+        capabilities.elicitation = elicits.then(ElicitationCapability::default);
+        capabilities.sampling = capabilities.sampling.map(|_| SamplingCapability::default());
     }
     capabilities
 }

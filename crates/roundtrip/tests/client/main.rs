@@ -3,9 +3,14 @@
 #![cfg(feature = "client")]
 
 #[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod cache;
 #[cfg(test)]
 mod calls;
+#[cfg(test)]
+#[cfg(unix)]
+mod closing;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

@@ -217,4 +217,7 @@ impl Link for Http {
             }
         })
     }
+
+    /// Connections end with what is read from them.
+    fn shut(&self) {}
 }

@@ -6,7 +6,11 @@ use roundtrip_core::wire::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::client::{ClientLimits, check_url};
 use crate::legacy::handshake::PING;
+
+/// How large a request of the server's own may be.
+const LARGEST: usize = 1024 * 1024;
 
 /// What a request of the server's own is.
 pub(super) enum Asked {
@@ -18,15 +22,23 @@ pub(super) enum Asked {
     Refused(ErrorObject),
 }
 
-/// Looks at a request of the server's own, given what the client declared.
-pub(super) fn admit(request: &Request<'_>, declared: &ClientCapabilities) -> Asked {
+/// Looks at a request of the server's own, given what the client declared and its limits.
+pub(super) fn admit(request: &Request<'_>, declared: &ClientCapabilities, limits: &ClientLimits) -> Asked {
     if request.method == PING {
         return Asked::Ping;
     }
-    match read(request).and_then(|question| allowed(&question, declared).map(|()| question)) {
+    match read(request).and_then(|question| allowed(&question, declared, limits).map(|()| question)) {
         Ok(question) => Asked::Question(question),
         Err(error) => Asked::Refused(error),
     }
+}
+
+/// Refuses a request of the server's own that is too large to be kept.
+pub(super) fn small_enough(message: &[u8]) -> Result<(), ErrorObject> {
+    if message.len() <= LARGEST {
+        return Ok(());
+    }
+    Err(ErrorObject::invalid_params(format!("a request of a server is at most {LARGEST} bytes")))
 }
 
 /// Whether a method of a server asks something of the client.
@@ -52,7 +64,11 @@ fn read(request: &Request<'_>) -> Result<InputRequest, ErrorObject> {
 
 /// A mode that was not declared is -32602 (elicitation, "Error Handling"); a capability that was not, -32601 (roots,
 /// "Error Handling").
-fn allowed(question: &InputRequest, declared: &ClientCapabilities) -> Result<(), ErrorObject> {
+fn allowed(
+    question: &InputRequest,
+    declared: &ClientCapabilities,
+    limits: &ClientLimits,
+) -> Result<(), ErrorObject> {
     let missing = || Err(ErrorObject::method_not_found(question.method()));
     let undeclared =
         |what: &str| Err(ErrorObject::invalid_params(format!("this client did not declare {what}")));
@@ -65,7 +81,10 @@ fn allowed(question: &InputRequest, declared: &ClientCapabilities) -> Result<(),
             (Some(modes), ElicitRequestParams::Url(_)) if !ElicitationCapability::allows_url(modes) => {
                 undeclared("visits to web pages")
             }
-            _ => Ok(()),
+            (Some(_), ElicitRequestParams::Url(page)) => {
+                check_url(&page.url, limits).map_err(ErrorObject::invalid_params)
+            }
+            (Some(_), ElicitRequestParams::Form(_)) => Ok(()),
         },
         InputRequest::CreateMessage(params) => match &declared.sampling {
             None => missing(),

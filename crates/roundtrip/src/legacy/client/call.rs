@@ -13,9 +13,10 @@ use roundtrip_core::wire::{
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
 
-use super::admit::{Asked, admit};
+use super::admit::{Asked, admit, small_enough};
 use super::link::{Failure, Link};
 use super::outside;
 use super::questions::Questions;
@@ -24,14 +25,12 @@ use super::session::{Session, ended, in_background};
 use crate::client::{BoxFuture, Error, Incoming, Sent, nameless_error, unfold};
 use crate::legacy::handshake::PING;
 
-/// How many questions one round may ask; those beyond are refused.
-const QUESTIONS: usize = 32;
 /// How many messages one batch may hold.
 const BATCH: usize = 256;
 /// How many messages are kept while people think.
 const UNREAD: usize = 256;
 /// How much of them.
-const UNREAD_BYTES: usize = 16 * 1024 * 1024;
+const UNREAD_BYTES: usize = 1024 * 1024;
 /// How long to wait for more questions once there is one: those asked together arrive together, or nearly so.
 const GATHER: Duration = Duration::from_millis(20);
 /// The code of an answer that will not come. It lies outside the range JSON-RPC reserves.
@@ -158,6 +157,8 @@ impl<L: Link> OpenCall<L> {
     /// The next thing that comes of it. After an answer nothing does.
     pub(super) async fn event(&mut self) -> Result<Event, Error> {
         loop {
+            // A server that always has something to say must not keep timeouts from being noticed.
+            coop::consume_budget().await;
             let next = match self.gathers_until {
                 None => self.message().await,
                 // Whoever asks several things at once wants them answered at once (C1).
@@ -181,7 +182,10 @@ impl<L: Link> OpenCall<L> {
                     self.over = true;
                     return Ok(Event::Answer(answer));
                 }
-                Read::Nothing if self.open.len() >= QUESTIONS => return Ok(self.ask()),
+                // Those beyond are for the next round.
+                Read::Nothing if self.open.len() >= self.hello.limits.questions.max(1) => {
+                    return Ok(self.ask());
+                }
                 Read::Nothing => {}
             }
         }
@@ -214,7 +218,7 @@ impl<L: Link> OpenCall<L> {
         }
         match Message::decode(bytes) {
             Ok(Message::Notification(_)) => Ok(Read::Notification(bytes.clone())),
-            Ok(Message::Request(request)) => self.asked(&request).await.map(|()| Read::Nothing),
+            Ok(Message::Request(request)) => self.asked(&request, bytes).await.map(|()| Read::Nothing),
             Ok(Message::Response(response)) => match response.id {
                 Some(id) if id != self.id => {
                     tracing::debug!(%id, "an answer nobody waits for");
@@ -230,15 +234,21 @@ impl<L: Link> OpenCall<L> {
     }
 
     /// A request of the server's own, in the midst of the call.
-    async fn asked(&mut self, request: &Request<'_>) -> Result<(), Error> {
+    async fn asked(&mut self, request: &Request<'_>, bytes: &[u8]) -> Result<(), Error> {
         if self.open.iter().any(|open| open.id == request.id) {
             tracing::debug!(id = %request.id, "the server used an id twice; passed over");
             return Ok(());
         }
-        let question = match admit(request, &self.session.askable(&self.hello)) {
+        let admitted = match small_enough(bytes) {
+            Ok(()) => admit(request, &self.session.askable(&self.hello), &self.hello.limits),
+            Err(large) => Asked::Refused(large),
+        };
+        let question = match admitted {
             Asked::Question(question) if self.may_ask() => question,
             other => {
-                return outside::answer(&self.session, &self.hello.asker, &request.id, other)
+                let (responder, most) =
+                    (self.hello.asker.responder(), self.hello.limits.questions_outside_calls);
+                return outside::answer(&self.session, responder, most, &request.id, other)
                     .await
                     .or_else(lost);
             }
@@ -272,9 +282,7 @@ impl<L: Link> OpenCall<L> {
             match self.incoming().await {
                 Some(Ok(message)) => match Message::decode(&message) {
                     Ok(Message::Request(request)) if request.method == PING => {
-                        drop(
-                            outside::answer(&self.session, &self.hello.asker, &request.id, Asked::Ping).await,
-                        );
+                        drop(outside::answer(&self.session, None, 0, &request.id, Asked::Ping).await);
                     }
                     _ => self.unread.push_back(message),
                 },
@@ -425,10 +433,10 @@ pub(super) fn in_the_name_of(leg: &RequestId, call: &RequestId, message: Bytes) 
     }
 }
 
-/// The questions of an error that wants web pages visited first, by key.
-pub(super) fn pages(error: &ErrorObject) -> Option<InputRequests> {
+/// The questions of an error that wants web pages visited first, by key; none where there are more than `most`.
+pub(super) fn pages(error: &ErrorObject, most: usize) -> Option<InputRequests> {
     let pages = error.data.as_ref()?.get("elicitations")?.as_array()?;
-    if pages.is_empty() || pages.len() > QUESTIONS {
+    if pages.is_empty() || pages.len() > most {
         return None;
     }
     let mut questions = BTreeMap::new();

@@ -103,8 +103,10 @@ async fn sit<L: Link>(
     wanted: oneshot::Receiver<()>,
     expiry: Sleep,
 ) -> Option<OpenCall<L>> {
+    let closed = call.session().closed.clone();
     let wanted = tokio::select! {
         wanted = wanted => wanted.is_ok(),
+        () = closed.wait() => false,
         () = expiry => false,
         never = call.watch() => match never {},
     };

@@ -50,6 +50,9 @@ pub(crate) trait Link: Clone + Send + Sync + Unpin + 'static {
 
     /// Ends a session.
     fn end(&self, at: &Self::At) -> BoxFuture<()>;
+
+    /// Begins to end whatever would outlive the client, without waiting for it.
+    fn shut(&self);
 }
 
 /// Why a message came to nothing.

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
-    ClientCapabilities, ErrorObject, Message, NotificationMeta, NotificationMethod as _,
-    PromptListChangedNotification, RequestId, ResourceListChangedNotification, ResourceUpdatedNotification,
-    SubscriptionFilter, SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
+    ClientCapabilities, Message, NotificationMeta, NotificationMethod as _, PromptListChangedNotification,
+    RequestId, ResourceListChangedNotification, ResourceUpdatedNotification, SubscriptionFilter,
+    SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
     ToolListChangedNotification, encode_notification, meta,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, coop};
 use tokio::time::timeout;
 
-use super::admit::{Asked, admit, is_question};
+use super::admit::{admit, is_question, small_enough};
 use super::link::{Failure, Link};
 use super::outside;
 use super::questions::{belongs_to_a_call, somebody};
@@ -29,12 +29,8 @@ use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 
 /// How many changes may wait for a listener. One that falls so far behind ends: a change must not be lost unnoticed.
 const CAPACITY: usize = 256;
-/// The longest message about a change that is passed on to listeners.
+/// How large the notification of a change may be.
 const LARGEST_CHANGE: usize = 64 * 1024;
-/// How many questions outside of any call are answered at a time.
-const ANSWERING: usize = 128;
-/// How large a question may be that comes beside a call.
-const LARGEST: usize = 1024 * 1024;
 /// How long is waited for a stream that is opened just in case.
 const OPENING: Duration = Duration::from_secs(2);
 /// How many resources one listener may watch.
@@ -73,7 +69,7 @@ impl<L: Link> Session<L> {
         if roots.is_some() || sampling.is_some() || elicitation.is_some() {
             let session = Arc::clone(self);
             let opening = tokio::spawn(async move {
-                if session.keep_ear().await.is_err() {
+                if session.closed.unless(session.keep_ear()).await.is_err() {
                     tracing::debug!("the server has nothing to say beside calls");
                 }
             });
@@ -113,7 +109,14 @@ impl<L: Link> Session<L> {
         let incoming = opening.unwrap_or(Err(Error::Timeout(PATIENCE).into()))?;
         let (sender, receiver) = broadcast::channel(CAPACITY);
         let weak = sender.downgrade();
-        let pump = tokio::spawn(pump(Arc::downgrade(self), incoming, sender)).abort_handle();
+        let (closed, pumping) = (self.closed.clone(), pump(Arc::downgrade(self), incoming, sender));
+        let pump = tokio::spawn(async move {
+            tokio::select! {
+                () = closed.wait() => {}
+                () = pumping => {}
+            }
+        })
+        .abort_handle();
         let ear = Arc::new(Ear { sender: weak, pump });
         ears.current = Arc::downgrade(&ear);
         Ok((ear, receiver))
@@ -122,13 +125,9 @@ impl<L: Link> Session<L> {
 
 /// Sorts what comes until there is no more.
 async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender: broadcast::Sender<Bytes>) {
-    let mut answering = JoinSet::new();
     loop {
-        let next = tokio::select! {
-            next = poll_fn(|cx| incoming.as_mut().poll_next(cx)) => next,
-            Some(_) = answering.join_next(), if !answering.is_empty() => continue,
-        };
-        let message = match next {
+        coop::consume_budget().await;
+        let message = match poll_fn(|cx| incoming.as_mut().poll_next(cx)).await {
             Some(Ok(message)) => message,
             Some(Err(error)) => {
                 tracing::debug!(%error, "what belongs to no call can no longer be heard");
@@ -139,39 +138,43 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
         match Message::decode(&message) {
             Ok(Message::Request(request)) => {
                 let Some(session) = session.upgrade() else { return };
-                if message.len() > LARGEST {
-                    let large = ErrorObject::invalid_params(format!("a question is at most {LARGEST} bytes"));
+                if let Err(large) = small_enough(&message) {
                     drop(session.respond(&request.id, Err(&large)).await);
                     continue;
                 }
                 if is_question(&request.method) && belongs_to_a_call(&session, &message) {
                     continue;
                 }
-                let (hello, client) = somebody(&session);
-                let id = request.id.clone();
-                match admit(&request, &session.askable(&hello)) {
-                    asked @ Asked::Question(_) if answering.len() < ANSWERING => {
-                        answering.spawn(async move {
-                            let _client = client;
-                            drop(outside::answer(&session, &hello.asker, &id, asked).await);
-                        });
-                    }
-                    // In line, so that a server that floods us waits for itself.
-                    Asked::Question(_) => {
-                        let busy = ErrorObject::internal("too many questions at once");
-                        drop(session.respond(&id, Err(&busy)).await);
-                    }
-                    other => drop(outside::answer(&session, &hello.asker, &id, other).await),
-                }
-            }
-            Ok(Message::Notification(notification)) if message.len() > LARGEST_CHANGE => {
-                tracing::warn!(method = &*notification.method, "a notification is too long; passed over");
+                let (hello, responder) = somebody(&session);
+                let asked = admit(&request, &session.askable(&hello), &hello.limits);
+                let most = hello.limits.questions_outside_calls;
+                drop(outside::answer(&session, responder, most, &request.id, asked).await);
             }
             // Nobody may be listening.
-            Ok(Message::Notification(_)) => drop(sender.send(message)),
-            _ => tracing::debug!("what is no message, or an answer nobody waits for; passed over"),
+            Ok(Message::Notification(notification)) if is_change(&notification.method) => {
+                if message.len() > LARGEST_CHANGE {
+                    tracing::warn!(
+                        bytes = message.len(),
+                        "a change that is too large to be told; passed over"
+                    );
+                    continue;
+                }
+                drop(sender.send(message));
+            }
+            _ => tracing::debug!("neither a change nor a question; passed over"),
         }
     }
+}
+
+/// Whether a notification is one that a listener can ask for. Others must not take the places of those.
+fn is_change(method: &str) -> bool {
+    [
+        ToolListChangedNotification::NAME,
+        PromptListChangedNotification::NAME,
+        ResourceListChangedNotification::NAME,
+        ResourceUpdatedNotification::NAME,
+    ]
+    .contains(&method)
 }
 
 /// Resources that a listener watches. The last one to watch a resource tells the server that nobody does.

@@ -8,6 +8,7 @@
 
 mod admit;
 mod call;
+mod closing;
 mod door;
 mod held;
 mod link;

@@ -11,7 +11,7 @@ use super::call::given_up;
 use super::link::Link;
 use super::request::Hello;
 use super::session::{Session, in_background};
-use crate::client::Client;
+use crate::client::Responder;
 
 /// How many of them may wait for a call to take them up.
 const CAPACITY: usize = 64;
@@ -71,15 +71,14 @@ impl<L: Link> Drop for Questions<L> {
     }
 }
 
-/// Whoever has a call under way, and so may well be who is asked; otherwise whoever called last. The client is held until
-/// it has answered.
-pub(super) fn somebody<L: Link>(session: &Session<L>) -> (Hello, Option<Client>) {
-    let calling = |call: &Call| Some((call.hello.clone(), Some(call.hello.asker.hold()?)));
+/// The caller of a call under way, who may well be who is asked; otherwise who called last.
+pub(super) fn somebody<L: Link>(session: &Session<L>) -> (Hello, Option<Responder>) {
+    let calling = |call: &Call| Some((call.hello.clone(), Some(call.hello.asker.responder()?)));
     let found = asked(session).values().find_map(calling);
     found.unwrap_or_else(|| {
         let hello = session.caller();
-        let client = hello.asker.hold();
-        (hello, client)
+        let responder = hello.asker.responder();
+        (hello, responder)
     })
 }
 

@@ -8,7 +8,7 @@ use roundtrip_core::wire::{
 };
 use serde_json::json;
 
-use crate::client::{Asker, Error, Outgoing};
+use crate::client::{Asker, ClientLimits, Error, Outgoing};
 
 /// What a modern request says, its protocol fields apart from the rest.
 pub(super) struct Request {
@@ -31,6 +31,7 @@ pub(super) struct Hello {
     pub(super) info: Raw,
     pub(super) capabilities: ClientCapabilities,
     pub(super) pinned: Option<ProtocolVersion>,
+    pub(super) limits: ClientLimits,
     pub(super) asker: Asker,
 }
 
@@ -53,6 +54,7 @@ impl Request {
             info: fields.client_info.map_or_else(|| json!({ "name": "", "version": "" }).into(), Raw::from),
             capabilities: known_of_old(fields.client_capabilities),
             pinned: outgoing.pinned,
+            limits: outgoing.limits,
             asker: outgoing.asker.clone(),
         };
         let state = params.get("requestState").and_then(|state| state.to().ok());

@@ -16,8 +16,10 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::call::{Event, OpenCall, plain};
+use super::closing::Closed;
 use super::link::{Failure, Link};
 use super::listen::Ears;
+use super::outside::Answering;
 use super::questions::{Asked, Questions};
 use super::request::{Hello, Request, encoded};
 use crate::client::{Error, Sent};
@@ -30,11 +32,20 @@ const ENDING: Duration = Duration::from_secs(5);
 /// How long something may take that nobody waits for.
 const BACKGROUND: Duration = Duration::from_secs(60);
 
+/// What a session shares with its client.
+#[derive(Clone)]
+pub(super) struct Life {
+    pub(super) closed: Closed,
+    pub(super) answering: Answering,
+}
+
 /// A session: begun by `initialize`, and shared by everything that goes on in it.
 pub(super) struct Session<L: Link> {
     pub(super) link: L,
     pub(super) at: L::At,
     pub(super) version: ProtocolVersion,
+    /// The revision `initialize` named: what was declared is what that one has.
+    offered: ProtocolVersion,
     /// Whether somebody insisted on that.
     pinned: bool,
     /// What the server was told when the session began.
@@ -53,6 +64,10 @@ pub(super) struct Session<L: Link> {
     /// How many listen for the changes of a resource.
     pub(super) watched: Mutex<HashMap<String, usize>>,
     pub(super) asked: Mutex<Asked>,
+    /// Questions outside of any call that are with the handlers.
+    pub(super) answering: Answering,
+    /// The end of the client that the session was begun for.
+    pub(super) closed: Closed,
     ended: AtomicBool,
 }
 
@@ -60,16 +75,18 @@ impl<L: Link> Session<L> {
     pub(super) fn new(
         link: L,
         at: L::At,
-        version: ProtocolVersion,
+        (offered, version): (ProtocolVersion, ProtocolVersion),
         hello: Hello,
         server: InitializeResult,
+        life: Life,
     ) -> Self {
         Self {
             link,
             at,
             version,
+            offered,
             pinned: hello.pinned.is_some(),
-            declared: within_revision(hello.capabilities.clone(), version),
+            declared: within_revision(hello.capabilities.clone(), offered),
             name: Arc::new(server.server_info.clone()),
             server,
             caller: Mutex::new(hello),
@@ -78,6 +95,8 @@ impl<L: Link> Session<L> {
             ears: tokio::sync::Mutex::default(),
             watched: Mutex::default(),
             asked: Mutex::default(),
+            answering: life.answering,
+            closed: life.closed,
             ended: AtomicBool::new(false),
         }
     }
@@ -85,7 +104,7 @@ impl<L: Link> Session<L> {
     /// Whether a request can be made in this session: at its revision, and with all that it declares.
     pub(super) fn suits(&self, hello: &Hello) -> bool {
         let at_its_revision = match hello.pinned {
-            Some(pinned) => pinned == self.version,
+            Some(pinned) => pinned == self.version && pinned == self.offered,
             // What somebody else insisted on is nothing to those who did not.
             None => !self.pinned || self.version == NEWEST,
         };
@@ -105,9 +124,10 @@ impl<L: Link> Session<L> {
         *self.caller_place() = hello.clone();
     }
 
-    /// What a caller can be asked in this session.
+    /// What a caller can be asked in this session. A server that agreed on an earlier revision than it was offered has
+    /// been told of more than that revision has: it is answered what was declared.
     pub(super) fn askable(&self, hello: &Hello) -> ClientCapabilities {
-        within_revision(hello.capabilities.clone(), self.version)
+        within_revision(hello.capabilities.clone(), self.offered)
     }
 
     /// Makes a request; what comes of it is for whoever holds the call.

@@ -15,10 +15,10 @@ use tokio::time::timeout;
 
 use super::link::{Failure, Link, is_modern};
 use super::request::{Hello, encoded};
-use super::session::Session;
+use super::session::{Life, Session};
 use crate::client::{Error, Incoming, Outgoing, Sent, nameless_error};
 use crate::legacy::handshake::{
-    INITIALIZE, INITIALIZED, InitializeRequestParams, InitializeResult, NEWEST, revision,
+    INITIALIZE, INITIALIZED, InitializeRequestParams, InitializeResult, NEWEST, revision, within_revision,
 };
 
 /// How long a server may take over the handshake.
@@ -43,15 +43,15 @@ enum Probed {
 }
 
 /// Asks in the modern way, and where that leaves any doubt, in the old one.
-pub(super) async fn settle<L: Link>(link: &L, hello: &Hello) -> Result<Found<L>, Error> {
+pub(super) async fn settle<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
     let mut probed = Box::pin(ask(link, discover(hello)?));
     match timeout(L::SILENCE, &mut probed).await {
         Ok(Ok(Probed::Modern)) => Ok(Found::Modern),
-        Ok(Ok(Probed::Old)) => begin(link, hello).await,
+        Ok(Ok(Probed::Old)) => begin(link, hello, life).await,
         Ok(Err(error)) => Err(error),
         // It may be an old server that passes over what it does not know, or any server that takes its time.
         Err(_) => {
-            let mut old = Box::pin(begin(link, hello));
+            let mut old = Box::pin(begin(link, hello, life));
             tokio::select! {
                 biased;
                 probed = &mut probed => match probed {
@@ -106,6 +106,7 @@ fn discover(hello: &Hello) -> Result<Outgoing, Error> {
         version: ProtocolVersion::LATEST,
         mirrored: Vec::new(),
         pinned: hello.pinned,
+        limits: hello.limits,
         asker: hello.asker.clone(),
     })
 }
@@ -131,8 +132,8 @@ async fn probe(incoming: Incoming) -> Probed {
     }
 }
 
-async fn begin<L: Link>(link: &L, hello: &Hello) -> Result<Found<L>, Error> {
-    match initialize(link, hello).await {
+async fn begin<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
+    match initialize(link, hello, life).await {
         Ok(session) => Ok(Found::Old(session)),
         Err(NoSession::Refused(error)) => Ok(Found::Neither(error)),
         Err(NoSession::Error(error)) => Err(error),
@@ -154,20 +155,28 @@ impl From<Error> for NoSession {
 }
 
 /// Begins a session.
-pub(super) async fn initialize<L: Link>(link: &L, hello: &Hello) -> Result<Arc<Session<L>>, NoSession> {
-    timeout(PATIENCE, handshake(link, hello)).await.unwrap_or(Err(Error::Timeout(PATIENCE).into()))
+pub(super) async fn initialize<L: Link>(
+    link: &L,
+    hello: &Hello,
+    life: &Life,
+) -> Result<Arc<Session<L>>, NoSession> {
+    timeout(PATIENCE, handshake(link, hello, life)).await.unwrap_or(Err(Error::Timeout(PATIENCE).into()))
 }
 
-async fn handshake<L: Link>(link: &L, hello: &Hello) -> Result<Arc<Session<L>>, NoSession> {
+async fn handshake<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Arc<Session<L>>, NoSession> {
     let pinned = hello.pinned.filter(|version| version.era() == Era::Handshake);
-    let (at, result) = match greet(link, hello, pinned.unwrap_or(NEWEST)).await? {
+    let mut offer = pinned.unwrap_or(NEWEST);
+    let (at, result) = match greet(link, hello, offer).await? {
         (at, Ok(result)) => (at, result),
         // A server should offer another version by itself; some name those they have instead.
         (_, Err(error)) => match offered(&error, pinned)? {
-            Some(version) => match greet(link, hello, version).await? {
-                (at, Ok(result)) => (at, result),
-                (_, Err(error)) => return Err(NoSession::Refused(Error::Rejected(error))),
-            },
+            Some(version) => {
+                offer = version;
+                match greet(link, hello, version).await? {
+                    (at, Ok(result)) => (at, result),
+                    (_, Err(error)) => return Err(NoSession::Refused(Error::Rejected(error))),
+                }
+            }
             None => return Err(NoSession::Refused(Error::Rejected(error))),
         },
     };
@@ -178,7 +187,8 @@ async fn handshake<L: Link>(link: &L, hello: &Hello) -> Result<Arc<Session<L>>, 
     let mut at = at;
     link.agree(&mut at, version);
     tracing::debug!(%version, server = result.server_info.name, "a session begins");
-    let session = Arc::new(Session::new(link.clone(), at, version, hello.clone(), result));
+    let session =
+        Arc::new(Session::new(link.clone(), at, (offer, version), hello.clone(), result, life.clone()));
     let ready = encoded(encode_notification(INITIALIZED, &json!({})))?;
     let told = match session.tell(ready.into()).await {
         Ok(()) => session.keep_listening().await,
@@ -197,7 +207,7 @@ type Greeted<L> = (<L as Link>::At, Result<Raw, ErrorObject>);
 async fn greet<L: Link>(link: &L, hello: &Hello, version: ProtocolVersion) -> Result<Greeted<L>, NoSession> {
     let params = InitializeRequestParams {
         protocol_version: version.as_str().into(),
-        capabilities: hello.capabilities.clone(),
+        capabilities: within_revision(hello.capabilities.clone(), version),
         client_info: hello.info.clone(),
     };
     let message = encoded(encode_request(&FIRST, INITIALIZE, &params))?;

@@ -105,7 +105,11 @@ fn modern(error: &ErrorObject) -> ErrorObject {
 fn may_visit<L: Link>(call: &OpenCall<L>, error: &ErrorObject) -> Option<InputRequests> {
     let elicitation = call.session().askable(call.hello()).elicitation;
     let can = call.may_ask() && elicitation.is_some_and(|modes| modes.allows_url());
-    if can && error.code == URL_ELICITATION_REQUIRED { pages(error) } else { None }
+    if can && error.code == URL_ELICITATION_REQUIRED {
+        pages(error, call.hello().limits.questions)
+    } else {
+        None
+    }
 }
 
 fn asks(

@@ -54,7 +54,8 @@ impl Terms {
             server_info: (*endpoint.inner().info).clone(),
             instructions: endpoint.inner().instructions.clone(),
         };
-        let capabilities = within_revision(wanted.capabilities, version);
+        let mut capabilities = within_revision(wanted.capabilities, version);
+        capabilities.experimental.clear();
         let terms = Self { version, capabilities, client_info: Some(wanted.client_info) };
         Ok((terms, translate::raw(&answer)?))
     }

@@ -103,11 +103,9 @@ impl Child {
         Writer { queue: self.queue.downgrade(), places: Arc::clone(&self.places) }
     }
 
-    /// Ends the child, and waits until it has ended.
-    pub(super) async fn close(self) {
-        let Self { queue, _stop: stop, supervisor, .. } = self;
-        drop((queue, stop));
-        let _ = supervisor.await;
+    /// Begins to end the child; the task to await for its end.
+    pub(super) fn stop(self) -> JoinHandle<()> {
+        self.supervisor
     }
 }
 

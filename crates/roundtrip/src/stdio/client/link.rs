@@ -36,17 +36,20 @@ impl Pipe {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the child, and waits until it has ended.
+    /// Ends the children, all at once, and waits until they have ended.
     pub(super) async fn close(&self) {
-        let children: Vec<Child> = {
-            let mut state = self.state();
-            state.closed = true;
-            let child = state.child.take();
-            child.into_iter().chain(state.retired.drain(..)).collect()
-        };
-        for child in children {
-            child.close().await;
+        let ending: Vec<_> = self.take().into_iter().map(Child::stop).collect();
+        for ended in ending {
+            let _ = ended.await;
         }
+    }
+
+    /// The children there are. There will be no others.
+    fn take(&self) -> Vec<Child> {
+        let mut state = self.state();
+        state.closed = true;
+        let child = state.child.take();
+        child.into_iter().chain(state.retired.drain(..)).collect()
     }
 }
 
@@ -171,6 +174,11 @@ impl Link for Pipe {
     fn end(&self, at: &At) -> BoxFuture<()> {
         self.state().retired.retain(|child| child.life != at.life);
         Box::pin(std::future::ready(()))
+    }
+
+    /// Whoever still holds a session, or waits to write to one, does not keep the children alive.
+    fn shut(&self) {
+        drop(self.take());
     }
 }
 

@@ -12,12 +12,12 @@ use tokio::sync::Notify;
 use super::server::{Old, Reply, Seen, Sender, empty, form, json_reply, slow_json, stream};
 use crate::fixture::text;
 
-async fn ada(form: FormRequest) -> Result<FormAnswer, Misfit> {
+pub(super) async fn ada(form: FormRequest) -> Result<FormAnswer, Misfit> {
     form.accept(json!({ "name": "Ada" }))
 }
 
 /// A tool that runs beside its reply, and says what it has to say on the call's own stream.
-fn tool<F, Fut>(run: F) -> impl Fn(&Arc<Old>, &Seen) -> Option<Reply> + Send + Sync
+pub(super) fn tool<F, Fut>(run: F) -> impl Fn(&Arc<Old>, &Seen) -> Option<Reply> + Send + Sync
 where
     F: Fn(Arc<Old>, Seen, Sender) -> Fut + Send + Sync,
     Fut: Future<Output = ()> + Send + 'static,
@@ -225,32 +225,6 @@ async fn a_server_that_asks_what_was_not_declared_is_told_so() {
     .await;
     let result = client.call_tool("ask", ()).await.expect("a result");
     assert_eq!(text(&result), "-32601 {}");
-}
-
-/// L7: a server that floods a call with questions, and one that uses an id twice, cost no more than a bounded round.
-#[tokio::test]
-async fn a_flood_of_questions_is_bounded_and_an_id_counts_once() {
-    let (client, old) = Old::start(tool(|_, _, sender| async move {
-        for id in 0..500 {
-            sender.message(&form(id, "Who?"));
-            sender.message(&form(id, "Who again?"));
-        }
-        sender.0.closed().await;
-    }))
-    .await;
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&asked);
-    let client = client.on_form(ada);
-    let call = client.call_tool("ask", ()).max_rounds(2).on_round(move |round| {
-        noted.lock().expect("asked").push(round.questions().count());
-        Ok::<(), Error>(())
-    });
-    let error = call.await.expect_err("too many rounds");
-    assert!(matches!(error, Error::GaveUp(_)), "{error}");
-    let asked = asked.lock().expect("asked").clone();
-    assert!(asked.len() == 2 && asked.iter().all(|count| *count <= 32), "{asked:?}");
-    old.wait(|seen| seen.method() == "notifications/cancelled").await;
-    drop(client);
 }
 
 /// L7: where the handler fails, the call ends with its error, and the server learns that both are over.

@@ -106,3 +106,24 @@ async fn a_listener_that_falls_behind_is_told() {
     };
     assert!(error.to_string().contains("behind"), "{error}");
 }
+
+/// Z2: notifications that nobody can ask for, and changes of absurd size, take no places from the changes that are told.
+#[tokio::test]
+async fn noise_on_the_stream_of_changes_does_not_end_it() {
+    let (client, old) = Old::start(|_, _| None).await;
+    let mut changes = client.listen().tools().resource("app://").await.expect("a stream");
+    let general = old.general.lock().expect("general").clone().expect("a stream");
+    for _ in 0..1000 {
+        general.message(&json!({ "jsonrpc": "2.0", "method": "notifications/noise" }));
+    }
+    let uri = format!("app://{}", "x".repeat(1 << 20));
+    let updated = "notifications/resources/updated";
+    for _ in 0..10 {
+        general.message(&json!({ "jsonrpc": "2.0", "method": updated, "params": { "uri": uri } }));
+    }
+    // Once this is answered, all that was before it has been read.
+    general.message(&json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" }));
+    old.response(&json!("p")).await;
+    general.message(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    assert_eq!(changes.next().await.expect("open").expect("a change"), Change::Tools);
+}

@@ -2,12 +2,14 @@
 
 mod asking;
 mod by_hand;
+mod declaring;
 mod eras;
+mod flooding;
 mod listening;
 #[cfg(unix)]
 mod matrix;
 mod own;
-mod server;
+pub(crate) mod server;
 mod sessions;
 #[cfg(unix)]
 mod stdio;

@@ -4,6 +4,7 @@ mod by_hand;
 mod capabilities;
 mod clock;
 mod handlers;
+mod pages;
 mod retries;
-mod script;
+pub(crate) mod script;
 mod wire;

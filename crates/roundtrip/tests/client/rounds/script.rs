@@ -18,8 +18,12 @@ pub(crate) enum Answer {
     Result(Value),
     /// This result, after a while.
     Late(Duration, Value),
+    /// This error, after a while.
+    LateError(Duration, Value),
     /// The connection breaks.
     Broken(Sent),
+    /// The connection breaks after a while, with the request under way.
+    LateBreak(Duration),
     /// The server says no without looking.
     TurnedAway,
     /// Nothing, ever.
@@ -94,17 +98,27 @@ impl Transport for Script {
         let (id, answer) = (message["id"].clone(), (self.respond)(number, &message));
         let log = Arc::clone(&self.log);
         Box::pin(async move {
+            let (mut outcome, broken) = ("result", |sent| Error::Unreachable {
+                message: "it broke".to_owned(),
+                sent,
+                source: Some("out of order".into()),
+            });
             let (wait, result) = match answer {
                 Answer::Result(result) => (Some(Duration::ZERO), result),
                 Answer::Late(wait, result) => (Some(wait), result),
-                Answer::Broken(sent) => {
-                    let source = Some("out of order".into());
-                    return Err(Error::Unreachable { message: "it broke".to_owned(), sent, source });
+                Answer::LateError(wait, error) => {
+                    outcome = "error";
+                    (Some(wait), error)
+                }
+                Answer::Broken(sent) => return Err(broken(sent)),
+                Answer::LateBreak(wait) => {
+                    tokio::time::sleep(wait).await;
+                    return Err(broken(Sent::Maybe));
                 }
                 Answer::TurnedAway => return Err(Error::unreachable("not for you", Sent::No)),
                 Answer::Silence => (None, Value::Null),
             };
-            let message = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+            let message = json!({ "jsonrpc": "2.0", "id": id, outcome: result });
             let waiting = Box::pin(async move {
                 match wait {
                     Some(wait) if wait.is_zero() => {}

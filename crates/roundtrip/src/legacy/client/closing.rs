@@ -1,0 +1,80 @@
+//! The end of a client, told to everything that waits.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use tokio::sync::watch;
+
+use crate::client::{BoxFuture, Error, Incoming};
+
+/// Signal that the client is closed. Dropping it is such a signal too.
+#[derive(Default)]
+pub(super) struct Closing(watch::Sender<()>);
+
+impl Closing {
+    /// Ends everything that is under way. What begins later knows nothing of it.
+    pub(super) fn signal(&self) {
+        self.0.send_replace(());
+    }
+
+    /// Receiver for something that begins now.
+    pub(super) fn watch(&self) -> Closed {
+        Closed(self.0.subscribe())
+    }
+}
+
+/// Receiver of that signal.
+#[derive(Clone)]
+pub(super) struct Closed(watch::Receiver<()>);
+
+impl Closed {
+    /// Whether the client has been closed since.
+    pub(super) fn is_closed(&self) -> bool {
+        self.0.has_changed().unwrap_or(true)
+    }
+
+    /// Waits for the client to be closed.
+    pub(super) async fn wait(mut self) {
+        let _ = self.0.changed().await;
+    }
+
+    /// Does something, unless the client is closed first: then what was done of it is dropped.
+    pub(super) async fn unless<T, E: From<Error>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        tokio::select! {
+            biased;
+            () = self.clone().wait() => Err(Error::Closed.into()),
+            done = work => done,
+        }
+    }
+}
+
+/// Messages until the client is closed.
+pub(super) fn until_closed(incoming: Incoming, closed: Closed) -> Incoming {
+    Box::pin(UntilClosed { incoming: Some(incoming), closed: Box::pin(closed.wait()) })
+}
+
+struct UntilClosed {
+    /// None once it is over.
+    incoming: Option<Incoming>,
+    closed: BoxFuture<()>,
+}
+
+impl Stream for UntilClosed {
+    type Item = Result<Bytes, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.incoming.is_some() && self.closed.as_mut().poll(cx).is_ready() {
+            self.incoming = None;
+            return Poll::Ready(Some(Err(Error::Closed)));
+        }
+        match &mut self.incoming {
+            Some(incoming) => incoming.as_mut().poll_next(cx),
+            None => Poll::Ready(None),
+        }
+    }
+}
