@@ -71,6 +71,48 @@ async fn arguments_are_checked_against_the_schema() {
     assert_eq!(running.call("tools/call", json!({ "name": "nope" })).await.refusal(), (200, -32602));
 }
 
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Filter {
+    And { filters: Vec<Filter> },
+    Or { filters: Vec<Filter> },
+    Is { field: String, value: i64 },
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Search {
+    filter: Filter,
+}
+
+/// N4: one wrong leaf in a recursive enum is named with its path and the reason, at a cost that does not double with
+/// every level; in arguments and in structured output.
+#[tokio::test]
+async fn a_wrong_leaf_in_recursive_arguments_does_not_stop_the_server() {
+    let search = async |Args(search): Args<Search>| Json(search);
+    let lie = async |Args(search): Args<Value>| Json(search);
+    let schema = Value::from(schemars::schema_for!(Search));
+    let server = Server::new("s", "1")
+        .tool(Tool::new("search", search))
+        .tool(Tool::new("lie", lie).input_schema(json!({ "type": "object" })).output_schema(schema));
+    let running = Running::start(server).await;
+    let search = |leaf: Value| {
+        let leaf = json!({ "kind": "is", "field": "f", "value": leaf });
+        let kind = |level: usize| if level % 2 == 0 { "and" } else { "or" };
+        let nest = |inner, level| json!({ "kind": kind(level), "filters": [inner] });
+        json!({ "filter": (0..50).fold(leaf, nest) })
+    };
+    let call = |name: &str, arguments: Value| json!({ "name": name, "arguments": arguments });
+    let fine = running.call("tools/call", call("search", search(json!(1)))).await.result();
+    assert_eq!(fine["structuredContent"], search(json!(1)));
+    let wrong = running.call("tools/call", call("search", search(json!("x")))).await.result();
+    let path = format!("/filter{}/value", "/filters/0".repeat(50));
+    assert_eq!(
+        wrong["content"][0]["text"],
+        format!("invalid arguments: {path}: \"x\" is not of type \"integer\"")
+    );
+    assert_eq!(running.call("tools/call", call("lie", search(json!("x")))).await.refusal().1, -32603);
+}
+
 #[derive(Serialize, JsonSchema)]
 struct Weather {
     celsius: f64,
