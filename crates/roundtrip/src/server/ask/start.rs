@@ -96,7 +96,7 @@ impl Start<'_> {
         journal.take_in(&self.answers);
         let round = claims.map_or(0, |claims| claims.round);
         let span = tracing::Span::current();
-        span.record("flow", tracing::field::display(flow)).record("round", round + 1);
+        span.record("flow", tracing::field::display(flow)).record("round", round.saturating_add(1));
         let table = Arc::new(Table::new(
             (flow, round),
             journal,
