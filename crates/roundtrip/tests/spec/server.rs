@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use roundtrip::server::FromCall;
 use roundtrip::wire::ErrorObject;
 use roundtrip::{Args, Json, Prompt, Resource, ResourceTemplate, Server, State, Tool, ToolError};
 use schemars::JsonSchema;
@@ -71,6 +72,30 @@ async fn arguments_are_checked_against_the_schema() {
     assert_eq!(running.call("tools/call", json!({ "name": "nope" })).await.refusal(), (200, -32602));
 }
 
+/// A parameter that shows the call it was taken from.
+struct Shown(String);
+
+impl FromCall for Shown {
+    fn from_call(call: &mut roundtrip::server::Call<'_>) -> Result<Self, roundtrip::server::Rejection> {
+        Ok(Self(format!("{call:?}")))
+    }
+}
+
+/// Z1: a call that is logged shows neither its arguments nor its answers nor its state.
+#[tokio::test]
+async fn a_call_does_not_show_what_it_carries() {
+    let shown = async |Shown(call): Shown, Args(_): Args<Value>| call;
+    let tool = Tool::new("shown", shown).input_schema(json!({ "type": "object", "required": ["a"] }));
+    let running = Running::start(Server::new("s", "1").tool(tool)).await;
+    let params = json!({
+        "name": "shown",
+        "arguments": { "a": "s3cret" },
+        "inputResponses": { "a": { "action": "accept", "content": { "a": "s3cret" } } },
+    });
+    let text = running.call("tools/call", params).await.result()["content"][0]["text"].to_string();
+    assert!(text.contains("shown") && !text.contains("s3cret"), "{text}");
+}
+
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Filter {
@@ -97,7 +122,7 @@ async fn a_wrong_leaf_in_recursive_arguments_does_not_stop_the_server() {
     let running = Running::start(server).await;
     let search = |leaf: Value| {
         let leaf = json!({ "kind": "is", "field": "f", "value": leaf });
-        let kind = |level: usize| if level % 2 == 0 { "and" } else { "or" };
+        let kind = |level: usize| if level.is_multiple_of(2) { "and" } else { "or" };
         let nest = |inner, level| json!({ "kind": kind(level), "filters": [inner] });
         json!({ "filter": (0..50).fold(leaf, nest) })
     };

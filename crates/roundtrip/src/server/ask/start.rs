@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use roundtrip_core::round::{Journal, PinKey};
@@ -16,7 +17,6 @@ use super::runner::{Flow, Flows, random};
 use super::table::Table;
 
 /// What a flow is bound to and what this round of it came with, taken apart only if the handler asks.
-#[derive(Debug)]
 pub(crate) struct Start<'a> {
     pub(crate) flows: &'a Arc<Flows>,
     pub(crate) method: &'static str,
@@ -39,8 +39,18 @@ pub(crate) struct Start<'a> {
     pub(crate) flow: Option<Box<Flow>>,
 }
 
+/// Shows neither arguments nor answers nor state: they do not belong into a log.
+impl fmt::Debug for Start<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Start")
+            .field("method", &self.method)
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Arguments that a flow is bound to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) enum BoundArguments<'a> {
     Json(Option<&'a RawValue>),
     Texts(&'a BTreeMap<Cow<'a, str>, Cow<'a, str>>),
