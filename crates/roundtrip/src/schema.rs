@@ -1,11 +1,29 @@
 //! Argument and output schemas: bounded, compiled once, and checked the cheapest way that is still exact.
 
-use jsonschema::{Draft, Validator};
+mod closest;
+mod explain;
+mod meter;
+#[cfg(test)]
+mod tests;
+mod unfold;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use jsonschema::json::Json;
+use jsonschema::{Draft, PatternOptions, Retrieve, ValidationOptions, Validator};
 use serde_json::Value;
 
-/// How deep a schema may nest, and how many values it may hold (N5).
+use explain::{Probes, explain};
+use meter::{Meter, MeteredJson};
+use unfold::Document;
+
+/// How deep a schema may nest, how many values it may hold, and how long the paths to them may be together (N5).
 const MAX_DEPTH: usize = 64;
 const MAX_VALUES: usize = 20_000;
+const MAX_PATH_BYTES: usize = 8 * 1024 * 1024;
+/// Size of a compiled pattern in bytes.
+const MAX_PATTERN: usize = 64 * 1024;
 
 /// How values are held against a schema.
 pub(crate) enum Check {
@@ -14,12 +32,12 @@ pub(crate) enum Check {
     ByType,
     /// There must be no arguments at all.
     Nothing,
-    /// A compiled validator.
-    Compiled(Box<Validator>),
+    /// A compiled schema.
+    Compiled(Box<Schema>),
 }
 
-impl std::fmt::Debug for Check {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ByType => "ByType",
             Self::Nothing => "Nothing",
@@ -32,58 +50,126 @@ impl Check {
     /// For a schema derived from the type itself.
     pub(crate) fn derived(schema: &Value) -> Result<Self, String> {
         bounded(schema)?;
-        if enforced_by_type(schema) { Ok(Self::ByType) } else { compile(schema) }
+        if enforced_by_type(schema) { Ok(Self::ByType) } else { Self::written(schema) }
     }
 
     /// For a schema written by hand.
     pub(crate) fn written(schema: &Value) -> Result<Self, String> {
-        bounded(schema)?;
-        compile(schema)
+        Schema::compile(schema).map(|schema| Self::Compiled(Box::new(schema)))
     }
 
     /// What is wrong with a value, for somebody who can mend it.
     pub(crate) fn problems(&self, value: &Value) -> Option<String> {
-        let Self::Compiled(validator) = self else { return None };
-        problems(validator, value)
+        let Self::Compiled(schema) = self else { return None };
+        schema.check(value).err().map(|misfit| misfit.to_string())
     }
 }
 
-/// Every complaint of a validator about a value (the first five), each with its path.
-pub(crate) fn problems(validator: &Validator, value: &Value) -> Option<String> {
-    let mut found = validator.iter_errors(value).map(|error| {
-        let path = error.instance_path().to_string();
-        if path.is_empty() { error.to_string() } else { format!("{path}: {error}") }
-    });
-    let first = found.next()?;
-    Some(found.take(4).fold(first, |all, next| all + "; " + &next))
+/// A compiled schema. Checking a value takes a bounded amount of work, whatever the schema and the value are.
+pub(crate) struct Schema {
+    validator: Validator<MeteredJson>,
+    document: Document,
+    /// Compiled for the first value that does not fit.
+    probes: OnceLock<Option<Probes>>,
 }
 
-/// Compiles a schema. References to the network or to files are errors: nothing is ever fetched (N5).
-pub(crate) fn validator(schema: &Value) -> Result<Validator, String> {
-    jsonschema::options()
+/// Reason why a value is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// It does not fit the schema: paths and reasons.
+    Problems(String),
+    /// Finding out takes more work than is allowed.
+    TooMuchWork,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Problems(problems) => f.write_str(problems),
+            Self::TooMuchWork => f.write_str(
+                "too large or too deep to be checked against the schema: send less, or nest it less deeply",
+            ),
+        }
+    }
+}
+
+impl Schema {
+    /// Compiles a schema. References to the network or to files are errors: nothing is ever fetched (N5).
+    pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
+        bounded(schema)?;
+        let document = Document::new(schema)?;
+        let validator = options()
+            .build(schema)
+            .map_err(|error| format!("not a usable JSON Schema: {}{}", error.masked(), advice(&error)))?;
+        Ok(Self { validator, document, probes: OnceLock::new() })
+    }
+
+    /// Holds a value against the schema.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), Misfit> {
+        let meter = Meter::new(value, &self.document.unfolded);
+        let fits = self.validator.is_valid(meter.root(value));
+        if meter.is_spent() {
+            return Err(Misfit::TooMuchWork);
+        }
+        if fits {
+            return Ok(());
+        }
+        let probes = self.probes.get_or_init(|| Probes::new(&self.document));
+        Err(Misfit::Problems(match probes {
+            Some(probes) => explain(&self.document, probes, value),
+            None => "does not fit the schema".to_owned(),
+        }))
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schema").field("unfolded", &self.document.unfolded).finish_non_exhaustive()
+    }
+}
+
+/// Options of every validator: the dialect of the specification, and patterns in linear time.
+fn options<'i, F: Json>() -> ValidationOptions<'i, Arc<dyn Retrieve>, F> {
+    jsonschema::options_for::<F>()
         .with_draft(Draft::Draft202012)
-        .build(schema)
-        .map_err(|error| format!("not a usable JSON Schema: {error}"))
+        .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN))
 }
 
-fn compile(schema: &Value) -> Result<Check, String> {
-    validator(schema).map(|validator| Check::Compiled(Box::new(validator)))
+/// What to do about a schema that does not compile, where it is not obvious.
+fn advice(error: &jsonschema::ValidationError<'_>) -> &'static str {
+    if error.schema_path().as_str().ends_with("/format") || error.to_string().contains("regex") {
+        " (patterns must do without look-around and back-references, which cannot be matched in linear time)"
+    } else {
+        ""
+    }
 }
 
 /// Refuses schemas that are cheap to send and dear to compile.
-pub(crate) fn bounded(schema: &Value) -> Result<(), String> {
-    fn count(value: &Value, depth: usize, left: &mut usize) -> Result<(), String> {
-        if depth > MAX_DEPTH {
-            return Err(format!("the schema nests deeper than {MAX_DEPTH}"));
-        }
-        *left = left.checked_sub(1).ok_or_else(|| format!("the schema has more than {MAX_VALUES} values"))?;
-        match value {
-            Value::Array(items) => items.iter().try_for_each(|item| count(item, depth + 1, left)),
-            Value::Object(members) => members.values().try_for_each(|member| count(member, depth + 1, left)),
-            _ => Ok(()),
-        }
+fn bounded(schema: &Value) -> Result<(), String> {
+    bounded_at(schema, 0, 0, &mut { MAX_VALUES }, &mut { MAX_PATH_BYTES })
+}
+
+fn bounded_at(
+    value: &Value,
+    depth: usize,
+    path: usize,
+    values: &mut usize,
+    bytes: &mut usize,
+) -> Result<(), String> {
+    if depth > MAX_DEPTH {
+        return Err(format!("the schema nests deeper than {MAX_DEPTH}"));
     }
-    count(schema, 0, &mut { MAX_VALUES })
+    *values = values.checked_sub(1).ok_or_else(|| format!("the schema has more than {MAX_VALUES} values"))?;
+    *bytes = bytes.checked_sub(path).ok_or("the names in the schema are too long")?;
+    match value {
+        Value::Array(items) => {
+            items.iter().try_for_each(|item| bounded_at(item, depth + 1, path + 4, values, bytes))
+        }
+        Value::Object(members) => members.iter().try_for_each(|(name, member)| {
+            bounded_at(member, depth + 1, path + 1 + name.len(), values, bytes)
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Whether serde, parsing into the type this schema was derived from, accepts nothing the schema refuses.
@@ -118,61 +204,4 @@ fn natural_bound(format: Option<&Value>, keyword: &str, value: &Value) -> bool {
         _ => return false,
     };
     value.as_i64() == Some(natural)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use schemars::{JsonSchema, schema_for};
-    use serde_json::json;
-
-    fn derived<T: JsonSchema>() -> Check {
-        Check::derived(&schema_for!(T).into()).expect("a usable schema")
-    }
-
-    #[test]
-    fn a_plain_struct_is_checked_by_its_type_and_a_constrained_one_by_its_schema() {
-        #[derive(JsonSchema)]
-        #[expect(dead_code, reason = "only its schema is looked at")]
-        struct Plain {
-            a: u8,
-            b: Option<Vec<String>>,
-            c: f64,
-        }
-        #[derive(JsonSchema)]
-        #[expect(dead_code, reason = "only its schema is looked at")]
-        struct Constrained {
-            #[schemars(range(min = 1, max = 12))]
-            people: u8,
-        }
-        assert!(matches!(derived::<Plain>(), Check::ByType));
-        let check = derived::<Constrained>();
-        assert!(
-            check
-                .problems(&json!({ "people": 13 }))
-                .expect("a problem")
-                .starts_with("/people: 13 is greater")
-        );
-        assert_eq!(check.problems(&json!({ "people": 12 })), None);
-    }
-
-    /// N5: network and file references are never fetched; a schema that needs one is refused.
-    #[test]
-    fn external_references_are_refused() {
-        for reference in ["http://127.0.0.1:9/x.json", "https://example.com/x.json", "file:///etc/passwd"] {
-            let refused =
-                Check::written(&json!({ "type": "object", "properties": { "a": { "$ref": reference } } }));
-            assert!(refused.is_err(), "{reference}");
-        }
-        assert!(Check::written(&json!({ "$defs": { "a": {} }, "$ref": "#/$defs/a" })).is_ok());
-    }
-
-    /// N5: schema depth and size are bounded.
-    #[test]
-    fn deep_and_huge_schemas_are_refused() {
-        let deep = (0..100).fold(json!({}), |inner, _| json!({ "items": inner }));
-        assert!(Check::written(&deep).is_err_and(|why| why.contains("deeper")));
-        let huge = json!({ "enum": vec![0; 30_000] });
-        assert!(Check::written(&huge).is_err_and(|why| why.contains("more than")));
-    }
 }

@@ -1,5 +1,7 @@
 //! Answers, held against their questions before they are sent.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -11,7 +13,7 @@ use crate::wire::{
 };
 
 /// An answer of one of the kinds there are.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Answer {
     /// What the user did about a form or a web page.
@@ -20,6 +22,17 @@ pub enum Answer {
     CreateMessage(Box<CreateMessageResult>),
     /// The roots there are.
     ListRoots(ListRootsResult),
+}
+
+/// Shows what was done about a question, and nothing of what was said.
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Elicit(result) => write!(f, "Elicit({:?}, ..)", result.action),
+            Self::CreateMessage(_) => f.write_str("CreateMessage(..)"),
+            Self::ListRoots(_) => f.write_str("ListRoots(..)"),
+        }
+    }
 }
 
 impl Answer {

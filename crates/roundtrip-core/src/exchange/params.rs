@@ -11,8 +11,15 @@ use serde::{Deserialize, Serialize};
 use crate::wire::{CallTool, GetPrompt, Method as _, Raw, ReadResource};
 
 /// Parameters by name, in the order they were set, each kept as the text it came in.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Params(Vec<(Cow<'static, str>, Raw)>);
+
+/// Shows names alone: the values are arguments, answers and the server's state.
+impl fmt::Debug for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(|(name, _)| name)).finish()
+    }
+}
 
 impl Params {
     /// The value of a parameter.

@@ -1,6 +1,7 @@
 //! Answers, read by the question they are for.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,7 +12,7 @@ use crate::form::check;
 use crate::wire::{CreateMessageResult, ElicitAction, JsonObject, ListRootsResult, Root};
 
 /// An answer that fits its question.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Answer {
     /// The user accepted: what was filled in, checked against the form; empty for a web page.
@@ -24,6 +25,19 @@ pub enum Answer {
     Message(Box<CreateMessageResult>),
     /// The client's roots.
     Roots(Vec<Root>),
+}
+
+/// Shows what was done about a question, and nothing of what was said.
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Accepted(_) => "Accepted(..)",
+            Self::Declined => "Declined",
+            Self::Cancelled => "Cancelled",
+            Self::Message(_) => "Message(..)",
+            Self::Roots(_) => "Roots(..)",
+        })
+    }
 }
 
 /// Why an answer cannot be used, for whoever is asked again (M12, M13).
@@ -61,7 +75,7 @@ impl Answer {
 }
 
 /// An answer that fits its question, as the journal keeps it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Settled<'a> {
     /// The user accepted, or the client answered. For a form, what [`Definition::pack`](crate::form::Definition::pack)
     /// made of the answer; nothing for a web page; for all else the result as it came.
@@ -70,6 +84,17 @@ pub enum Settled<'a> {
     Declined,
     /// The user dismissed the question.
     Cancelled,
+}
+
+/// Shows what was done about a question, and nothing of what was said.
+impl fmt::Debug for Settled<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Accepted(_) => "Accepted(..)",
+            Self::Declined => "Declined",
+            Self::Cancelled => "Cancelled",
+        })
+    }
 }
 
 impl<'a> Settled<'a> {

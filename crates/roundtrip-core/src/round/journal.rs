@@ -5,6 +5,7 @@
 //! there are. So a round costs what its journal weighs, and no more.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
 use serde_json::value::RawValue;
@@ -85,7 +86,7 @@ struct Slot {
 }
 
 /// An entry as it was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Found<'a> {
     /// What it is.
     pub kind: Kind,
@@ -99,6 +100,17 @@ pub struct Found<'a> {
     pub place: Place,
 }
 
+/// Does not show the value: it is an answer, or what a step came to.
+impl fmt::Debug for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Found")
+            .field("kind", &self.kind)
+            .field("value", &format_args!("{} bytes", self.value.len()))
+            .field("used", &self.used)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Where an entry is, until the journal is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place(usize);
@@ -109,7 +121,7 @@ pub struct Place(usize);
 pub struct MalformedJournal;
 
 /// What a flow remembers.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Journal {
     text: String,
     slots: Vec<Slot>,
@@ -119,6 +131,18 @@ pub struct Journal {
     rounds: u8,
     /// The secret of its pins.
     pins: PinKey,
+}
+
+/// Shows what there is, by kind and key, and nothing of what it says: the seal is there to hide that.
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.slots.iter().filter(|slot| !slot.dead);
+        let entries = entries.map(|slot| (slot.kind, self.text.get(slot.key.clone()).unwrap_or_default()));
+        f.debug_struct("Journal")
+            .field("rounds", &self.rounds)
+            .field("entries", &entries.collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Room for what one round adds, more often than not.

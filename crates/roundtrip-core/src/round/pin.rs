@@ -33,8 +33,9 @@ impl PinKey {
         // Two whole words first, as two words, then the rest in one go: that is what the hash is quick with.
         let [h1, h2, h3, h4, h5, h6, h7, rest @ ..] = head;
         let mut hash = SipHasher24::new_with_key(&self.0);
-        hash.write_u64(u64::from_ne_bytes([kind, h1, h2, h3, h4, h5, h6, h7]));
-        hash.write_u64(u64::from_ne_bytes(rest));
+        // Little-endian everywhere: a flow may go on at an instance of another architecture.
+        hash.write_u64(u64::from_le_bytes([kind, h1, h2, h3, h4, h5, h6, h7]));
+        hash.write_u64(u64::from_le_bytes(rest));
         Pin(hash.hash(tail).to_le_bytes())
     }
 }
@@ -67,5 +68,18 @@ impl Pin {
 impl fmt::Debug for Pin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow's pins are the same on every instance, whatever its byte order.
+    #[test]
+    fn pins_do_not_depend_on_the_architecture() {
+        let key = PinKey::new([7; PinKey::LEN]);
+        let head = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+        assert_eq!(format!("{:?}", key.pin(3, head, b"Which day?")), "2316bcc54a489069");
     }
 }

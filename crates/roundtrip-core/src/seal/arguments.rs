@@ -21,8 +21,8 @@ const MAX_DEPTH: usize = 128;
 /// such a text for two different calls.
 pub fn digest_arguments(arguments: Option<&str>) -> Result<Digest, ArgumentsError> {
     let text = arguments.unwrap_or("{}");
-    // Lengths take more room in it than quotes and commas, and sorting needs as much again.
-    let mut scan = Scan { text, at: 0, depth: 0, form: Form::with_capacity(text.len() * 3 + 64) };
+    // Lengths take more room in it than quotes and commas.
+    let mut scan = Scan { text, at: 0, depth: 0, form: Form::with_capacity(text.len() * 3 / 2 + 64) };
     scan.value()?;
     scan.blanks();
     if scan.at != text.len() {

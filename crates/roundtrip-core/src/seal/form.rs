@@ -3,12 +3,20 @@
 //! Every value begins with a byte that says its kind, and is as long as it says or ends with a byte that cannot be
 //! inside it, so that no two different values have the same bytes. It is never stored and never read back.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use super::{ArgumentsError, Digest};
 
 pub(super) struct Form {
+    /// The form, with the properties of objects in the order they came.
     out: Vec<u8>,
     /// The properties of all objects that are open, the outermost first.
     properties: Vec<Property>,
+    /// Objects whose properties have to change places.
+    unsorted: Vec<Unsorted>,
+    /// The properties of those, each object's in order.
+    sorted: Vec<Property>,
 }
 
 /// Where a property is in the output.
@@ -25,13 +33,55 @@ pub(super) struct Object {
     first: usize,
 }
 
+/// An object whose properties came in another order, and where they are in the list of sorted ones.
+struct Unsorted {
+    content: Range<usize>,
+    properties: Range<usize>,
+}
+
 impl Form {
     pub(super) fn with_capacity(bytes: usize) -> Self {
-        Self { out: Vec::with_capacity(bytes), properties: Vec::with_capacity(8) }
+        Self {
+            out: Vec::with_capacity(bytes),
+            properties: Vec::with_capacity(8),
+            unsorted: Vec::new(),
+            sorted: Vec::new(),
+        }
     }
 
-    pub(super) fn digest(&self) -> Digest {
-        Digest::of("arguments", &[&self.out])
+    pub(super) fn digest(mut self) -> Digest {
+        Digest::of("arguments", &[&self.in_order()])
+    }
+
+    /// The form with the properties of every object in order. Each byte is copied at most once, however deep the
+    /// objects are: they change places here, and not each time one ends.
+    fn in_order(&mut self) -> Cow<'_, [u8]> {
+        if self.unsorted.is_empty() {
+            return Cow::Borrowed(&self.out);
+        }
+        // Objects ended inside out; now they are looked up by where they begin.
+        self.unsorted.sort_unstable_by_key(|object| object.content.start);
+        let mut ordered = Vec::with_capacity(self.out.len());
+        self.copy_in_order(0..self.out.len(), &mut ordered);
+        Cow::Owned(ordered)
+    }
+
+    /// Copies a part of the output, its unsorted objects in order. Goes as deep as objects are nested, which the
+    /// reader bounds.
+    fn copy_in_order(&self, part: Range<usize>, ordered: &mut Vec<u8>) {
+        let mut at = part.start;
+        // What lies in a part begins after the part does: with a brace before it, or a name. What begins where the part
+        // does is the object that the part is a property of.
+        let mut next = self.unsorted.partition_point(|object| object.content.start <= at);
+        while let Some(object) = self.unsorted.get(next).filter(|object| object.content.start < part.end) {
+            ordered.extend_from_slice(&self.out[at..object.content.start]);
+            for property in &self.sorted[object.properties.clone()] {
+                self.copy_in_order(property.start..property.end, ordered);
+            }
+            at = object.content.end;
+            next = self.unsorted.partition_point(|object| object.content.start <= at);
+        }
+        ordered.extend_from_slice(&self.out[at..part.end]);
     }
 
     /// A byte that stands for itself.
@@ -89,27 +139,58 @@ impl Form {
         self.properties.push(Property { start, name_end, end: self.out.len() });
     }
 
-    /// Ends an object: its properties change places until they are in order. Which order does not matter, as long
-    /// as it is always the same.
+    /// Ends an object. Which order its properties are brought into does not matter, as long as it is always the same.
     pub(super) fn end_object(&mut self, object: Object) -> Result<(), ArgumentsError> {
-        let Self { out, properties } = self;
+        let Self { out, properties, .. } = self;
         let name = |property: &Property| &out[property.start..property.name_end];
         let mine = &mut properties[object.first..];
-        if !mine.is_sorted_by(|a, b| name(a) < name(b)) {
+        if mine.is_sorted_by(|a, b| name(a) < name(b)) {
+            properties.truncate(object.first);
+        } else {
             mine.sort_unstable_by(|a, b| name(a).cmp(name(b)));
             if mine.windows(2).any(|pair| name(&pair[0]) == name(&pair[1])) {
                 return Err(ArgumentsError::DuplicateName);
             }
-            // Written anew behind what is there, and then put in its place.
-            let end = out.len();
-            for property in mine {
-                out.extend_from_within(property.start..property.end);
-            }
-            out.copy_within(end.., object.content);
-            out.truncate(end);
+            let first = self.sorted.len();
+            self.sorted.extend(self.properties.drain(object.first..));
+            let properties = first..self.sorted.len();
+            self.unsorted.push(Unsorted { content: object.content..self.out.len(), properties });
         }
-        properties.truncate(object.first);
-        out.push(b'}');
+        self.out.push(b'}');
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However deep unsorted objects are nested, ordering them copies every byte once: the buffer they are copied into
+    /// is as long as what is copied, and never grows.
+    #[test]
+    fn nested_objects_are_ordered_in_one_copy() {
+        let mut form = Form::with_capacity(0);
+        let mut open = Vec::new();
+        for _ in 0..100 {
+            let object = form.begin_object();
+            let start = form.here();
+            form.string("b");
+            let name_end = form.here();
+            form.tag(b'n');
+            form.property(start, name_end);
+            let start = form.here();
+            form.string("a");
+            open.push((object, start, form.here()));
+        }
+        form.tag(b'n');
+        for (object, start, name_end) in open.into_iter().rev() {
+            form.property(start, name_end);
+            let before = form.here();
+            form.end_object(object).expect("no name twice");
+            assert_eq!(form.here(), before + 1, "nothing but the end is written when an object ends");
+        }
+        let length = form.here();
+        let Cow::Owned(ordered) = form.in_order() else { panic!("it was in order") };
+        assert_eq!((ordered.len(), ordered.capacity()), (length, length));
     }
 }

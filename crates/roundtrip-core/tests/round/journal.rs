@@ -21,6 +21,20 @@ fn unanswered_questions_close_and_answers_stay() {
     assert!(ask(&mut journal, &b).is_none());
 }
 
+/// S2: what a journal remembers is not shown, in whole or in part.
+#[test]
+fn a_journal_does_not_show_what_it_remembers() {
+    let a = form("a", "?");
+    let mut journal = answered(&[&a], &json!({ "a": accept(70_711) }));
+    journal.remember(Kind::Step, "paid", None, "s3cret");
+    journal.set_state("s3cret");
+    let found = format!("{:?}", journal.peek("paid"));
+    let answer = format!("{:?}", ask(&mut journal, &a));
+    let shown = format!("{journal:?} {found} {answer}");
+    assert!(shown.contains("paid") && !shown.contains("s3cret") && !shown.contains("70711"), "{shown}");
+    assert_eq!(format!("{:?}", Settled::Accepted("s3cret".into())), "Accepted(..)");
+}
+
 /// M10, M18: answers to questions that are not open are passed over, and a settled one is not replaced.
 #[test]
 fn answers_to_what_is_not_open_are_passed_over() {

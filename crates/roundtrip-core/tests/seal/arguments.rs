@@ -22,6 +22,17 @@ fn spellings_of_one_value_are_equal() {
     assert_eq!(digest("{}"), digest_arguments(None).unwrap());
 }
 
+/// S4: tokens outlive a release, so the digest of a value never changes.
+#[test]
+fn digests_are_what_they_have_always_been() {
+    for text in [
+        r#"{"z":{"y":1,"x":[{"b":true,"a":null}]},"a":"s"}"#,
+        r#"{"a":"s","z":{"x":[{"a":null,"b":true}],"y":1}}"#,
+    ] {
+        assert_eq!(format!("{:?}", digest(text)), "e576833e08b6930cd54bbc1477fa18e7");
+    }
+}
+
 /// S4: numbers are compared by value, exactly.
 #[test]
 fn numbers_are_compared_as_decimals() {

@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use jsonschema::Validator;
 use roundtrip_core::error::Error;
 use roundtrip_core::wire::{HeaderParams, Raw, Tool};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::schema::{bounded, problems, validator};
+use crate::schema::{Misfit, Schema};
 
 /// How many tools are remembered; those beyond are called as if they had not been listed.
 const CAPACITY: usize = 10_000;
@@ -52,7 +51,7 @@ struct Known {
     headers: HeaderParams,
     output: Option<Raw>,
     /// Compiled when it is first needed; none where the schema is of no use.
-    compiled: OnceLock<Option<Validator>>,
+    compiled: OnceLock<Option<Schema>>,
 }
 
 impl Tools {
@@ -115,14 +114,22 @@ impl Tools {
             structured_content: Option<Value>,
         }
         let Some(known) = self.get(tool) else { return Ok(()) };
-        let Some(validator) = known.validator(tool) else { return Ok(()) };
+        let Some(schema) = known.schema(tool) else { return Ok(()) };
         let Ok(Peek { is_error, structured_content }) = result.to() else { return Ok(()) };
         if is_error == Some(true) {
             return Ok(());
         }
-        match problems(validator, &structured_content.unwrap_or_default()) {
-            None => Ok(()),
-            Some(why) => Err(Error::PeerMisbehaved(format!(
+        match schema.check(&structured_content.unwrap_or_default()) {
+            Ok(()) => Ok(()),
+            // The schema is the server's own, so refusing what it makes dear to check would protect nobody.
+            Err(Misfit::TooMuchWork) => {
+                tracing::warn!(
+                    tool,
+                    "a result is not held against the output schema: it takes too much work"
+                );
+                Ok(())
+            }
+            Err(Misfit::Problems(why)) => Err(Error::PeerMisbehaved(format!(
                 "the result of `{tool}` does not fit the output schema it was listed with: {why}"
             ))),
         }
@@ -139,11 +146,11 @@ impl Known {
     }
 
     /// References to the network are never followed, and what is dear to compile is not compiled (N5).
-    fn validator(&self, tool: &str) -> Option<&Validator> {
+    fn schema(&self, tool: &str) -> Option<&Schema> {
         let compile = || {
             let schema = self.output.as_ref()?.to_value();
-            match bounded(&schema).and_then(|()| validator(&schema)) {
-                Ok(validator) => Some(validator),
+            match Schema::compile(&schema) {
+                Ok(schema) => Some(schema),
                 Err(reason) => {
                     tracing::debug!(tool, reason, "results are not held against the output schema");
                     None

@@ -1,6 +1,7 @@
 //! The seam between the client and whatever carries its messages.
 
 use std::any::Any;
+use std::fmt;
 use std::future::{Future, ready};
 use std::pin::Pin;
 
@@ -21,7 +22,7 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 pub type Incoming = Pin<Box<dyn Stream<Item = Result<Bytes, Error>> + Send>>;
 
 /// One request on its way out.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Outgoing {
     /// The whole JSON-RPC message, without a line break in it.
@@ -43,6 +44,21 @@ pub struct Outgoing {
     pub(crate) limits: ClientLimits,
     /// Who answers what the server asks outside of any call.
     pub(crate) asker: Asker,
+}
+
+/// Shows neither the message nor the values of headers: they hold arguments, answers and state.
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mirrored: Vec<&str> = self.mirrored.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Outgoing")
+            .field("message", &format_args!("{} bytes", self.message.len()))
+            .field("id", &self.id)
+            .field("method", &self.method)
+            .field("target", &self.target)
+            .field("version", &self.version)
+            .field("mirrored", &mirrored)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Carries requests to one server, and brings back what comes of them.

@@ -64,3 +64,31 @@ async fn references_to_the_network_are_never_fetched() {
     client.call_tool("x", ()).await.expect("taken at its word");
     assert_eq!(caught.load(Ordering::SeqCst), 0);
 }
+
+/// A chain of definitions, each of which refers to the next, `times` times; the last refers to the first, one level down.
+fn definitions(count: usize, keyword: &str, times: usize) -> Value {
+    let refer = |index: usize| json!({ "$ref": format!("#/$defs/d{index}") });
+    let define = |index| (format!("d{index}"), json!({ keyword: vec![refer(index + 1); times] }));
+    let mut defs: serde_json::Map<String, Value> = (0..count).map(define).collect();
+    defs.insert(format!("d{count}"), json!({ "items": refer(0) }));
+    json!({ "$ref": "#/$defs/d0", "$defs": defs })
+}
+
+/// N5: schemas whose references unfold without measure, and patterns that backtrack, cost a client nothing: it does
+/// without the schema, or checks the result in bounded work.
+#[tokio::test]
+async fn an_output_schema_cannot_hang_the_client_or_overflow_its_stack() {
+    let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+    let content = |content: &Value| json!({ "content": [], "structuredContent": content });
+    for schema in [definitions(400, "allOf", 1), definitions(27, "allOf", 2), definitions(27, "anyOf", 2)] {
+        let client = tool(schema, content(&deep)).await;
+        client.list_tools().await.expect("tools");
+        client.call_tool("x", ()).await.expect("taken at its word");
+    }
+    let schema = json!({ "items": { "pattern": "^(a+)+(b+)+$" } });
+    let texts = vec![format!("{}!", "a".repeat(300)); 30];
+    let client = tool(schema, content(&json!(texts))).await;
+    client.list_tools().await.expect("tools");
+    let error = client.call_tool("x", ()).await.expect_err("no match");
+    assert!(matches!(&error, Error::PeerMisbehaved(why) if why.contains("/0: ")), "{error}");
+}

@@ -177,8 +177,8 @@ async fn a_state_is_bound_to_its_call() {
     assert_eq!(reordered.answer(&endpoint, &first, secret()).await.keys(), ["sure"], "the same by value");
 }
 
-/// A state made by hand for the usual call: issued and expiring so many seconds from now.
-fn forged(keys: &[u8], issued: i64, expires: i64) -> String {
+/// The claims of a state for the usual call: issued and expiring so many seconds from now.
+fn claims(issued: i64, expires: i64) -> Claims {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock").as_secs();
     let at = |seconds: i64| Timestamp::from_unix(now.saturating_add_signed(seconds));
     let binding = Binding::new(BindingParts {
@@ -190,8 +190,30 @@ fn forged(keys: &[u8], issued: i64, expires: i64) -> String {
     });
     let mut claims = Claims::begin(FlowId::new([7; 16]), binding, at(issued), Duration::ZERO);
     claims.expires_at = at(expires);
+    claims
+}
+
+/// A state made by hand for the usual call.
+fn forged(keys: &[u8], issued: i64, expires: i64) -> String {
     let journal = Journal::new(PinKey::new([3; 16])).encode([]);
-    ring(keys).seal(&claims, &journal, [9; 24], &Limits::default()).expect("a token")
+    ring(keys).seal(&claims(issued, expires), &journal, [9; 24], &Limits::default()).expect("a token")
+}
+
+/// Z1: where states are not sealed, a forged number of the round is counted on from without overflowing.
+#[tokio::test]
+async fn a_forged_round_number_does_not_overflow() {
+    let sealer = Sealer::with_codec(Plaintext);
+    let journal = Journal::new(PinKey::new([3; 16])).encode([]);
+    let last = Claims { round: u32::MAX, ..claims(0, 600) };
+    let state = sealer.seal(&last, &journal, [9; 24]).await.expect("a token");
+    let number = async |ask: Ask| ask.round().to_string();
+    let by_hand = async |round: Round| round.number().to_string();
+    for tool in [Tool::new("remember", number), Tool::new("remember", by_hand)] {
+        let server = Server::new("vault", "1").seal(Sealer::with_codec(Plaintext));
+        let endpoint = server.tool(tool).build().expect("a server");
+        let turn = Call::tool("remember").send(&endpoint, Some(&state), None).await;
+        assert_eq!(turn.text(), u32::MAX.to_string());
+    }
 }
 
 /// S5: a state is good until it expires, and for a minute more in which clocks may differ.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use roundtrip::server::FromCall;
 use roundtrip::wire::ErrorObject;
 use roundtrip::{Args, Json, Prompt, Resource, ResourceTemplate, Server, State, Tool, ToolError};
 use schemars::JsonSchema;
@@ -69,6 +70,72 @@ async fn arguments_are_checked_against_the_schema() {
     let result = running.call("tools/call", fine).await.result();
     assert_eq!((&result["content"][0]["text"], result.get("isError")), (&json!("2 Some([\"a\"])"), None));
     assert_eq!(running.call("tools/call", json!({ "name": "nope" })).await.refusal(), (200, -32602));
+}
+
+/// A parameter that shows the call it was taken from.
+struct Shown(String);
+
+impl FromCall for Shown {
+    fn from_call(call: &mut roundtrip::server::Call<'_>) -> Result<Self, roundtrip::server::Rejection> {
+        Ok(Self(format!("{call:?}")))
+    }
+}
+
+/// Z1: a call that is logged shows neither its arguments nor its answers nor its state.
+#[tokio::test]
+async fn a_call_does_not_show_what_it_carries() {
+    let shown = async |Shown(call): Shown, Args(_): Args<Value>| call;
+    let tool = Tool::new("shown", shown).input_schema(json!({ "type": "object", "required": ["a"] }));
+    let running = Running::start(Server::new("s", "1").tool(tool)).await;
+    let params = json!({
+        "name": "shown",
+        "arguments": { "a": "s3cret" },
+        "inputResponses": { "a": { "action": "accept", "content": { "a": "s3cret" } } },
+    });
+    let text = running.call("tools/call", params).await.result()["content"][0]["text"].to_string();
+    assert!(text.contains("shown") && !text.contains("s3cret"), "{text}");
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Filter {
+    And { filters: Vec<Filter> },
+    Or { filters: Vec<Filter> },
+    Is { field: String, value: i64 },
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Search {
+    filter: Filter,
+}
+
+/// N4: one wrong leaf in a recursive enum is named with its path and the reason, at a cost that does not double with
+/// every level; in arguments and in structured output.
+#[tokio::test]
+async fn a_wrong_leaf_in_recursive_arguments_does_not_stop_the_server() {
+    let search = async |Args(search): Args<Search>| Json(search);
+    let lie = async |Args(search): Args<Value>| Json(search);
+    let schema = Value::from(schemars::schema_for!(Search));
+    let server = Server::new("s", "1")
+        .tool(Tool::new("search", search))
+        .tool(Tool::new("lie", lie).input_schema(json!({ "type": "object" })).output_schema(schema));
+    let running = Running::start(server).await;
+    let search = |leaf: Value| {
+        let leaf = json!({ "kind": "is", "field": "f", "value": leaf });
+        let kind = |level: usize| if level.is_multiple_of(2) { "and" } else { "or" };
+        let nest = |inner, level| json!({ "kind": kind(level), "filters": [inner] });
+        json!({ "filter": (0..50).fold(leaf, nest) })
+    };
+    let call = |name: &str, arguments: Value| json!({ "name": name, "arguments": arguments });
+    let fine = running.call("tools/call", call("search", search(json!(1)))).await.result();
+    assert_eq!(fine["structuredContent"], search(json!(1)));
+    let wrong = running.call("tools/call", call("search", search(json!("x")))).await.result();
+    let path = format!("/filter{}/value", "/filters/0".repeat(50));
+    assert_eq!(
+        wrong["content"][0]["text"],
+        format!("invalid arguments: {path}: \"x\" is not of type \"integer\"")
+    );
+    assert_eq!(running.call("tools/call", call("lie", search(json!("x")))).await.refusal().1, -32603);
 }
 
 #[derive(Serialize, JsonSchema)]

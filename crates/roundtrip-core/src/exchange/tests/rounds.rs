@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::{Exchange, Params, Step};
+use super::super::{Answer, Exchange, Params, Step};
 use super::{asked, asks, bounded, call, done, paused, people, reply, sent, state_only};
 use crate::error::Error;
 use crate::wire::{ListTools, Raw, ReadResource};
@@ -30,6 +30,17 @@ fn a_state_is_not_shown() {
     let pending = pending.answer("party", json!({ "people": 11 })).expect("fits");
     let shown = format!("{pending:?}");
     assert!(!shown.contains("s3cret") && !shown.contains("11"), "{shown}");
+    let retry = pending.resume().expect("answered");
+    let shown = format!("{retry:?} {:?}", retry.params());
+    assert!(!shown.contains("s3cret") && !shown.contains("11"), "{shown}");
+    assert!(shown.contains("requestState") && shown.contains("inputResponses"), "{shown}");
+}
+
+/// C2: an answer shows what was done, and not what was said.
+#[test]
+fn an_answer_is_not_shown() {
+    let content = json!({ "people": 11 }).as_object().cloned().expect("an object");
+    assert_eq!(format!("{:?}", Answer::accept(content)), "Elicit(Accept, ..)");
 }
 
 /// C3: a retry has the same parameters, and answers to what the round before asked, and to nothing else.

@@ -144,7 +144,7 @@ impl Ask {
 
     /// The round this is, counted from 1.
     pub fn round(&self) -> u32 {
-        self.0.round() + 1
+        self.0.round().saturating_add(1)
     }
 
     /// Runs an effect, and remembers its result for every later round of this flow.

@@ -162,7 +162,7 @@ impl Round {
 
     /// The round this is, counted from 1.
     pub fn number(&self) -> u32 {
-        self.0.round() + 1
+        self.0.round().saturating_add(1)
     }
 }
 

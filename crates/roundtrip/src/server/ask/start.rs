@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use roundtrip_core::round::{Journal, PinKey};
@@ -17,7 +18,6 @@ use super::table::Table;
 use crate::server::outbox::Outbox;
 
 /// What a flow is bound to and what this round of it came with, taken apart only if the handler asks.
-#[derive(Debug)]
 pub(crate) struct Start<'a> {
     pub(crate) flows: &'a Arc<Flows>,
     pub(crate) method: &'static str,
@@ -42,8 +42,18 @@ pub(crate) struct Start<'a> {
     pub(crate) flow: Option<Box<Flow>>,
 }
 
+/// Shows neither arguments nor answers nor state: they do not belong into a log.
+impl fmt::Debug for Start<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Start")
+            .field("method", &self.method)
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Arguments that a flow is bound to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) enum BoundArguments<'a> {
     Json(Option<&'a RawValue>),
     Texts(&'a BTreeMap<Cow<'a, str>, Cow<'a, str>>),
@@ -99,7 +109,7 @@ impl Start<'_> {
         journal.take_in(&self.answers);
         let round = claims.map_or(0, |claims| claims.round);
         let span = tracing::Span::current();
-        span.record("flow", tracing::field::display(flow)).record("round", round + 1);
+        span.record("flow", tracing::field::display(flow)).record("round", round.saturating_add(1));
         let table = Arc::new(Table::new(
             (flow, round),
             journal,

@@ -90,6 +90,8 @@ impl Transport for Script {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
         assert!(!outgoing.message.contains(&b'\n') && !outgoing.message.contains(&b'\r'), "one line");
         let message: Value = serde_json::from_slice(&outgoing.message).expect("json");
+        // Arguments, answers and state are on their way in it, and none of a log's business.
+        assert!(!format!("{outgoing:?}").contains("jsonrpc"), "{outgoing:?}");
         let number = {
             let mut requests = self.log.requests.lock().expect("requests");
             requests.push(message.clone());
