@@ -12,8 +12,8 @@ use bytes::Bytes;
 use futures_core::Stream;
 use roundtrip_core::wire::{ErrorObject, Message, encode_error};
 
-use crate::client::{BoxFuture, Client, Error, Incoming, Outgoing, Transport};
-use crate::server::{Endpoint, Event, InFlight, Peer, Server, SetupError};
+use super::client::{BoxFuture, Client, Error, Incoming, Outgoing, Transport};
+use super::server::{Endpoint, Event, InFlight, Peer, Server, SetupError};
 
 impl Client {
     /// A client of a server in this very process: for tests, and for hosts that bring their own tools.

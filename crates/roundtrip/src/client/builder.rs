@@ -12,7 +12,6 @@ use roundtrip_core::wire::{
     encode_request, one_line,
 };
 
-use super::asker::Asker;
 use super::cache::{Cache, Capacity};
 use super::handlers::Handlers;
 use super::limits::ClientLimits;
@@ -20,6 +19,7 @@ use super::options::Options;
 use super::request::{Request, raw};
 use super::tools::Tools;
 use super::transport::{Outgoing, Transport};
+use super::weak_client::WeakClient;
 
 /// How long a request may take unless somebody says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -232,7 +232,7 @@ impl Client {
             mirrored,
             pinned: settings.pinned,
             limits: settings.limits,
-            asker: Asker::new(&self.0),
+            asker: WeakClient::new(&self.0),
         })
     }
 

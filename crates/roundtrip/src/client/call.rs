@@ -6,11 +6,11 @@ use roundtrip_core::error::Error;
 use roundtrip_core::wire::{Complete, Discover, GetPrompt, MayAsk, Method, Raw, ReadResource};
 
 use super::builder::Client;
+use super::by_hand::Once;
 use super::options::{Options, options};
 use super::request::{Request, raw};
 use super::rounds::{self, Rounds};
 use super::transport::BoxFuture;
-use super::turn::Once;
 
 /// A call of a method, to be awaited for its result.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use roundtrip_core::wire::{
 
 use super::builder::Client;
 use super::call::text;
-use super::exchange::{self, within};
 use super::options::{Options, options};
 use super::request::Request;
+use super::send::{self, within};
 use super::transport::BoxFuture;
 
 /// A method that lists something, page by page.
@@ -163,10 +163,10 @@ impl<M: Listing> Pages<M> {
         let Read { pages, items, bytes } = &mut self.read;
         *pages += 1;
         within_limit(M::NAME, *pages, limits.list_pages, "list_pages")?;
-        let page = exchange::fetch(&self.client, &request, &mut self.options).await?;
+        let page = send::fetch(&self.client, &request, &mut self.options).await?;
         *bytes += page.get().len();
         within_limit(M::NAME, *bytes, limits.list_bytes, "list_bytes")?;
-        let (found, cursor) = M::split(&self.client, exchange::complete::<M>(&page)?);
+        let (found, cursor) = M::split(&self.client, send::complete::<M>(&page)?);
         *items += found.len();
         within_limit(M::NAME, *items, limits.list_items, "list_items")?;
         if let Some(cursor) = cursor {

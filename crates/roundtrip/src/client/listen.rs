@@ -16,10 +16,10 @@ use roundtrip_core::wire::{
 };
 
 use super::builder::Client;
-use super::exchange::{Attempts, within};
-use super::leg::{Event, Leg};
+use super::in_flight::{Event, InFlight};
 use super::options::{Options, decode};
 use super::request::{Request, raw};
+use super::send::{Attempts, within};
 use super::transport::BoxFuture;
 
 /// Something changed on the server.
@@ -99,11 +99,11 @@ impl Listen {
         Ok(Changes { client: self.client, leg: Some(leg), acknowledged })
     }
 
-    async fn send(&mut self, request: &Request<'_>) -> Result<(Leg, SubscriptionFilter), Error> {
+    async fn send(&mut self, request: &Request<'_>) -> Result<(InFlight, SubscriptionFilter), Error> {
         let mut attempts = Attempts::new();
         loop {
             let outgoing = self.client.outgoing(request, &self.options, attempts.version)?;
-            match acknowledged(Leg::open(self.client.transport(), outgoing)).await {
+            match acknowledged(InFlight::open(self.client.transport(), outgoing)).await {
                 Ok(acknowledged) => return Ok(acknowledged),
                 Err(error) => attempts.mend(&self.client, request, error).await?,
             }
@@ -122,8 +122,8 @@ impl IntoFuture for Listen {
 
 /// Waits for the acknowledgment, which must be the first message of a stream.
 async fn acknowledged(
-    opening: impl Future<Output = Result<Leg, Error>>,
-) -> Result<(Leg, SubscriptionFilter), Error> {
+    opening: impl Future<Output = Result<InFlight, Error>>,
+) -> Result<(InFlight, SubscriptionFilter), Error> {
     let mut leg = opening.await?;
     match leg.event().await? {
         Event::Notification { method, params } if method == SubscriptionsAcknowledgedNotification::NAME => {
@@ -160,7 +160,7 @@ fn belongs(meta: &NotificationMeta, stream: &RequestId, method: &str) -> Result<
 pub struct Changes {
     client: Client,
     /// None once it is over.
-    leg: Option<Leg>,
+    leg: Option<InFlight>,
     acknowledged: SubscriptionFilter,
 }
 

@@ -3,13 +3,12 @@
 //! This room knows nothing of sockets, processes or servers. A [`Transport`] takes one message and gives back the
 //! messages that come of it; everything else (ids, versions, timeouts, pages, caching, rounds) happens here.
 
-mod asker;
 mod builder;
+mod by_hand;
 mod cache;
 mod call;
-mod exchange;
 mod handlers;
-mod leg;
+mod in_flight;
 mod limits;
 mod list;
 mod listen;
@@ -20,12 +19,14 @@ mod questions;
 mod request;
 mod resend;
 mod rounds;
+mod send;
 mod tools;
 mod transport;
-mod turn;
 mod unfold;
+mod weak_client;
 
 pub use builder::Client;
+pub use by_hand::{Once, Turn};
 pub use call::Call;
 pub use limits::ClientLimits;
 pub use list::{List, Listing, Pages};
@@ -37,9 +38,8 @@ pub use resend::Resend;
 pub use roundtrip_core::error::{Error, Sent};
 pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, Question, RequestState};
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
-pub use turn::{Once, Turn};
 
-pub(crate) use asker::{Asker, Responder};
-pub(crate) use leg::nameless_error;
+pub(crate) use in_flight::nameless_error;
 pub(crate) use page::check_url;
 pub(crate) use unfold::unfold;
+pub(crate) use weak_client::{Responder, WeakClient};

@@ -14,12 +14,12 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
 use super::builder::Client;
-use super::exchange::{fetch, within};
 use super::handlers::{Answering, Handlers};
 use super::options::Options;
 use super::page::check_pages;
 use super::questions::Origin;
 use super::request::{Request, raw};
+use super::send::{fetch, within};
 
 type OnRound<M> = Box<dyn FnMut(&Pending<M>) -> Result<(), Error> + Send>;
 

@@ -10,8 +10,8 @@ use futures_core::Stream;
 use roundtrip_core::error::Error;
 use roundtrip_core::wire::{Era, ProtocolVersion, RequestId};
 
-use super::asker::Asker;
 use super::limits::ClientLimits;
+use super::weak_client::WeakClient;
 
 /// A future in a box.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -43,7 +43,7 @@ pub struct Outgoing {
     /// Limits of the client that sends it.
     pub(crate) limits: ClientLimits,
     /// Who answers what the server asks outside of any call.
-    pub(crate) asker: Asker,
+    pub(crate) asker: WeakClient,
 }
 
 /// Shows neither the message nor the values of headers: they hold arguments, answers and state.

@@ -18,7 +18,7 @@ use roundtrip_core::wire::ProtocolVersion;
 use self::link::Http;
 use super::{EVENT_STREAM, JSON};
 use crate::client::{BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport};
-use crate::legacy::client::Door;
+use crate::legacy::client::EraClient;
 pub(super) use crate::legacy::client::{Failure, Link, Refusal};
 
 /// How long to wait for a connection.
@@ -64,7 +64,7 @@ impl Client {
 /// Streamable HTTP, from the client's side.
 #[derive(Clone)]
 pub struct HttpTransport {
-    door: Door<Http>,
+    door: EraClient<Http>,
 }
 
 impl HttpTransport {
@@ -80,14 +80,14 @@ impl HttpTransport {
             .build()
             .map_err(|error| misuse(&error))?;
         let http = Http { client, url: parsed, headers: HeaderMap::new() };
-        Ok(Self { door: Door::new(http) })
+        Ok(Self { door: EraClient::new(http) })
     }
 
     /// What was found out as somebody else is found out again.
     fn change(&mut self, change: impl FnOnce(&mut Http)) {
         let mut http = self.door.link().clone();
         change(&mut http);
-        self.door = Door::new(http);
+        self.door = EraClient::new(http);
     }
 }
 

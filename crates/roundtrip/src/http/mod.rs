@@ -8,8 +8,8 @@ mod body;
 #[cfg(feature = "client")]
 mod client;
 mod headers;
+mod legacy;
 mod limits;
-mod old;
 mod origin;
 mod receive;
 mod serve;

@@ -19,11 +19,12 @@ use tower_service::Service;
 
 use super::body::Body;
 use super::headers::{self, Accepts};
+use super::legacy::LegacyHttp;
 use super::limits::HttpLimits;
-use super::old::Door;
+use super::name::METHOD;
 use super::origin::Gate;
 use super::receive::{Unread, read};
-use super::{EVENT_STREAM, JSON, name::METHOD};
+use super::{EVENT_STREAM, JSON};
 use crate::server::{
     Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server, SetupError,
     panicked,
@@ -52,7 +53,7 @@ type PrincipalOf = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 #[derive(Clone)]
 pub(super) struct Settings {
     /// Where requests of the handshake eras go.
-    pub(super) old: Door,
+    pub(super) old: LegacyHttp,
     pub(super) gate: Gate,
     limits: HttpLimits,
     /// Bytes of bodies that are on their way.
@@ -68,7 +69,7 @@ impl Server {
     pub fn into_http(self) -> Result<Http, SetupError> {
         let endpoint = self.build()?;
         let settings = Settings {
-            old: Door::new(&endpoint),
+            old: LegacyHttp::new(&endpoint),
             gate: Gate::default(),
             limits: HttpLimits::default(),
             bodies: HttpLimits::default().bodies(),

@@ -7,19 +7,19 @@ use std::time::Duration;
 use roundtrip_core::seal::{Binding, DEFAULT_TTL, Sealer};
 use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities, Signature};
 
-use super::ask::{Flows, Trace};
-use super::call::StateMap;
-use super::catalog::{Catalog, Offer};
 use super::endpoint::{Endpoint, Inner};
-use super::hook::{CallInfo, Hook, Next, Outcome};
+use super::handler::call::StateMap;
 use super::keyring::Keyring;
-use super::ledger::{Book, Keep, Ledger};
-use super::list::{Cache, Presentation};
-use super::prompt::Prompt;
-use super::resource::{Resource, ResourceTemplate};
-use super::setup::SetupError;
-use super::tool::Tool;
-use super::traffic::Traffic;
+use super::ledger::{Ledger, LedgerConfig, LedgerHandle};
+use super::limits::Admission;
+use super::offer::catalog::{Catalog, Offer};
+use super::offer::list::{Cache, Presentation};
+use super::offer::prompt::Prompt;
+use super::offer::resource::{Resource, ResourceTemplate};
+use super::offer::setup::SetupError;
+use super::offer::tool::Tool;
+use super::round::{FlowConfig, Trace};
+use super::run::hook::{CallInfo, Hook, Next, Outcome};
 
 /// An MCP server being put together.
 ///
@@ -56,7 +56,7 @@ pub struct Server {
     valid_for: Duration,
     max_rounds: u32,
     trace: Option<Arc<Trace>>,
-    ledger: Option<Book>,
+    ledger: Option<LedgerHandle>,
     problem: Option<SetupError>,
 }
 
@@ -307,7 +307,7 @@ impl Server {
     /// let server = Server::new("bookings", "1.0.0").ledger(MemoryLedger::new());
     /// ```
     pub fn ledger(mut self, ledger: impl Ledger + 'static) -> Self {
-        self.ledger = Some(Book::new(ledger));
+        self.ledger = Some(LedgerHandle::new(ledger));
         self
     }
 
@@ -343,15 +343,15 @@ impl Server {
                 .into(),
         };
         let audience = self.audience.unwrap_or_else(|| info.name.clone());
-        let flows = Arc::new(Flows {
+        let flows = Arc::new(FlowConfig {
             sealer,
             known_audience: Binding::audience(&audience),
             audience,
             valid_for: self.valid_for,
             max_rounds: self.max_rounds.min(250),
-            traffic: Traffic::new(self.limits),
+            traffic: Admission::new(self.limits),
             trace: self.trace,
-            keep: self.ledger.map(|book| Keep { book, keys_for: self.valid_for }),
+            keep: self.ledger.map(|book| LedgerConfig { book, keys_for: self.valid_for }),
         });
         Ok(Endpoint::new(Inner {
             flows,

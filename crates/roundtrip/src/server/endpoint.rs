@@ -10,13 +10,13 @@ use roundtrip_core::wire::{
 };
 use serde_json::value::RawValue;
 
-use super::ask::Flows;
 use super::builder::Listings;
-use super::call::{Peer, StateMap};
-use super::catalog::Catalog;
-use super::hook::{CallInfo, Hook, Outcome};
-use super::in_flight::{InFlight, Source};
-use super::run::Work;
+use super::handler::call::{Peer, StateMap};
+use super::offer::catalog::Catalog;
+use super::round::FlowConfig;
+use super::run::hook::{CallInfo, Hook, Outcome};
+use super::run::in_flight::{InFlight, Source};
+use super::run::runner::Work;
 
 /// The revisions a started server speaks.
 pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
@@ -37,7 +37,7 @@ pub(crate) struct Inner {
     pub(crate) state: Arc<StateMap>,
     pub(crate) hooks: Vec<Hook>,
     pub(crate) listings: Listings,
-    pub(crate) flows: Arc<Flows>,
+    pub(crate) flows: Arc<FlowConfig>,
 }
 
 impl Endpoint {

@@ -11,9 +11,9 @@ use roundtrip_core::wire::ProtocolVersion;
 use tokio::process::Command;
 
 use self::child::Launcher;
-use self::link::Pipe;
+use self::link::ChildLink;
 use crate::client::{BoxFuture, Client, Error, Incoming, Outgoing, Transport};
-use crate::legacy::client::Door;
+use crate::legacy::client::EraClient;
 pub(super) use crate::legacy::client::{Failure, Link};
 
 impl Client {
@@ -38,11 +38,11 @@ impl Client {
     /// # }
     /// ```
     pub fn stdio(command: impl Into<Command>) -> Self {
-        Self::new(Stdio(Door::new(Pipe::new(Launcher::new(command.into())))))
+        Self::new(Stdio(EraClient::new(ChildLink::new(Launcher::new(command.into())))))
     }
 }
 
-struct Stdio(Door<Pipe>);
+struct Stdio(EraClient<ChildLink>);
 
 impl Transport for Stdio {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {

@@ -6,11 +6,11 @@
 mod calls;
 #[cfg(feature = "client")]
 pub(crate) mod client;
+mod legacy;
 mod lines;
-mod old;
 mod outgoing;
-mod pipe;
 mod serve;
+mod std_streams;
 
 pub use serve::serve_lines;
 

@@ -14,10 +14,10 @@ use roundtrip_core::wire::{
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::calls::{Calls, Place, Running};
+use super::legacy::StdioSession;
 use super::lines::{Line, Lines, end_line};
-use super::old::Pipe;
 use super::outgoing::{HIGH_WATER, Outgoing};
-use super::{MAX_LINE, pipe};
+use super::{MAX_LINE, std_streams};
 use crate::server::{Endpoint, Event, InFlight, Peer, ServeError, Server};
 
 /// How long running calls get to finish once the input has ended.
@@ -34,7 +34,7 @@ impl Server {
     /// When the server was put together wrongly, a stream breaks, or nobody reads the output (see [`serve_lines`]).
     pub async fn serve_stdio(self) -> Result<(), ServeError> {
         let endpoint = self.build()?;
-        Ok(serve_lines(&endpoint, &Peer::default(), pipe::stdin(), pipe::stdout()).await?)
+        Ok(serve_lines(&endpoint, &Peer::default(), std_streams::stdin(), std_streams::stdout()).await?)
     }
 }
 
@@ -48,8 +48,13 @@ pub async fn serve_lines(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<()> {
-    let session =
-        Session { endpoint, peer, old: Pipe::new(endpoint), calls: Arc::default(), outgoing: Arc::default() };
+    let session = Session {
+        endpoint,
+        peer,
+        old: StdioSession::new(endpoint),
+        calls: Arc::default(),
+        outgoing: Arc::default(),
+    };
     let mut writing = {
         let outgoing = Arc::clone(&session.outgoing);
         tokio::spawn(async move { outgoing.write_to(output).await })
@@ -80,7 +85,7 @@ pub(super) struct Session<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) peer: &'a Peer,
     /// Where requests of the handshake eras go.
-    pub(super) old: Pipe,
+    pub(super) old: StdioSession,
     pub(super) calls: Arc<Calls>,
     pub(super) outgoing: Arc<Outgoing>,
 }

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use super::admit::{Asked, admit, small_enough};
 use super::link::{Failure, Link};
 use super::outside;
-use super::questions::Questions;
+use super::questions::Delivery;
 use super::request::Hello;
 use super::session::{Session, ended, in_background};
 use crate::client::{BoxFuture, Error, Incoming, Sent, nameless_error, unfold};
@@ -44,7 +44,7 @@ pub(super) struct OpenCall<L: Link> {
     /// Who made it.
     hello: Hello,
     /// What is asked beside it; none where its answer may not be questions.
-    questions: Option<Questions<L>>,
+    questions: Option<Delivery<L>>,
     incoming: Incoming,
     /// What has come and was not read yet.
     unread: VecDeque<Bytes>,
@@ -88,7 +88,7 @@ impl<L: Link> OpenCall<L> {
         session: &Arc<Session<L>>,
         id: RequestId,
         hello: Hello,
-        questions: Option<Questions<L>>,
+        questions: Option<Delivery<L>>,
     ) -> Self {
         let session = Arc::clone(session);
         Self {

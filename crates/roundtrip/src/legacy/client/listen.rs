@@ -18,12 +18,12 @@ use tokio::task::{AbortHandle, coop};
 use tokio::time::timeout;
 
 use super::admit::{admit, is_question, small_enough};
+use super::detect::PATIENCE;
 use super::link::{Failure, Link};
 use super::outside;
 use super::questions::{belongs_to_a_call, somebody};
 use super::request::{Request, encoded};
 use super::session::{Session, in_background, named};
-use super::settle::PATIENCE;
 use crate::client::{Error, Incoming, Sent, unfold};
 use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 
@@ -38,13 +38,13 @@ const WATCHED: usize = 1024;
 
 /// The one stream of what belongs to no call: a server sends each message on one stream alone, so all who listen share
 /// it. It is closed when the last of them goes.
-pub(super) struct Ear {
+pub(super) struct SharedStream {
     /// Gone with the stream.
     sender: broadcast::WeakSender<Bytes>,
     pump: AbortHandle,
 }
 
-impl Drop for Ear {
+impl Drop for SharedStream {
     fn drop(&mut self) {
         self.pump.abort();
     }
@@ -53,9 +53,9 @@ impl Drop for Ear {
 /// Who listens.
 #[derive(Default)]
 pub(super) struct Ears {
-    current: Weak<Ear>,
+    current: Weak<SharedStream>,
     /// Where questions may come, they are listened for whether or not anybody waits for changes.
-    kept: Option<Arc<Ear>>,
+    kept: Option<Arc<SharedStream>>,
 }
 
 impl<L: Link> Session<L> {
@@ -97,7 +97,7 @@ impl<L: Link> Session<L> {
         Ok(())
     }
 
-    async fn hear(self: &Arc<Self>) -> Result<(Arc<Ear>, broadcast::Receiver<Bytes>), Failure> {
+    async fn hear(self: &Arc<Self>) -> Result<(Arc<SharedStream>, broadcast::Receiver<Bytes>), Failure> {
         let mut ears = self.ears.lock().await;
         if let Some(ear) = ears.current.upgrade()
             && let Some(sender) = ear.sender.upgrade()
@@ -117,7 +117,7 @@ impl<L: Link> Session<L> {
             }
         })
         .abort_handle();
-        let ear = Arc::new(Ear { sender: weak, pump });
+        let ear = Arc::new(SharedStream { sender: weak, pump });
         ears.current = Arc::downgrade(&ear);
         Ok((ear, receiver))
     }
@@ -241,7 +241,7 @@ impl<L: Link> Drop for Watch<L> {
 struct Listener<L: Link> {
     watch: Watch<L>,
     receiver: broadcast::Receiver<Bytes>,
-    _ear: Arc<Ear>,
+    _ear: Arc<SharedStream>,
     id: RequestId,
     granted: SubscriptionFilter,
     /// What is said first.

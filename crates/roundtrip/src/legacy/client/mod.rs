@@ -1,6 +1,6 @@
 //! The client's side: old servers, made to look like modern ones.
 //!
-//! The [`Door`] stands between the client and an edge. It finds out once which era a server belongs to. What goes to a
+//! The [`EraClient`] stands between the client and an edge. It finds out once which era a server belongs to. What goes to a
 //! modern server passes through untouched; what goes to an old one is put into the old words, and what comes of it back
 //! into the modern ones. A request of the server's own that arrives while a call is under way becomes the questions of
 //! a round: the call stays open in here, and its handle is the round's state. The retry brings the answers to the call
@@ -9,17 +9,17 @@
 mod admit;
 mod call;
 mod closing;
-mod door;
-mod held;
+mod detect;
+mod era_client;
 mod link;
 mod listen;
+mod open_calls;
 mod outside;
 mod pin;
 mod questions;
 mod request;
 mod session;
-mod settle;
 mod translate;
 
-pub(crate) use door::Door;
+pub(crate) use era_client::EraClient;
 pub(crate) use link::{Failure, Link, Refusal};

@@ -33,13 +33,13 @@ fn asked<L: Link>(session: &Session<L>) -> MutexGuard<'_, Asked> {
 }
 
 /// Where a call finds the questions that came beside it.
-pub(super) struct Questions<L: Link> {
+pub(super) struct Delivery<L: Link> {
     session: Arc<Session<L>>,
     id: RequestId,
     receiver: mpsc::Receiver<Bytes>,
 }
 
-impl<L: Link> Questions<L> {
+impl<L: Link> Delivery<L> {
     pub(super) fn of(session: &Arc<Session<L>>, id: &RequestId, hello: &Hello) -> Self {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         asked(session).insert(id.clone(), Call { sender, hello: hello.clone(), waits: false });
@@ -59,7 +59,7 @@ impl<L: Link> Questions<L> {
     }
 }
 
-impl<L: Link> Drop for Questions<L> {
+impl<L: Link> Drop for Delivery<L> {
     fn drop(&mut self) {
         asked(&self.session).remove(&self.id);
         // What came too late to be taken up must not keep the server waiting.

@@ -8,7 +8,7 @@ use roundtrip_core::wire::{
 };
 use serde_json::json;
 
-use crate::client::{Asker, ClientLimits, Error, Outgoing};
+use crate::client::{ClientLimits, Error, Outgoing, WeakClient};
 
 /// What a modern request says, its protocol fields apart from the rest.
 pub(super) struct Request {
@@ -32,7 +32,7 @@ pub(super) struct Hello {
     pub(super) capabilities: ClientCapabilities,
     pub(super) pinned: Option<ProtocolVersion>,
     pub(super) limits: ClientLimits,
-    pub(super) asker: Asker,
+    pub(super) asker: WeakClient,
 }
 
 impl Request {

@@ -20,7 +20,7 @@ use super::closing::Closed;
 use super::link::{Failure, Link};
 use super::listen::Ears;
 use super::outside::Answering;
-use super::questions::{Asked, Questions};
+use super::questions::{Asked, Delivery};
 use super::request::{Hello, Request, encoded};
 use crate::client::{Error, Sent};
 use crate::legacy::handshake::{InitializeResult, NEWEST, SET_LEVEL, within_revision};
@@ -135,7 +135,7 @@ impl<L: Link> Session<L> {
         self.called_by(&request.hello);
         self.set_level(request.log_level).await?;
         // A question may come before anything else does.
-        let questions = request.may_ask().then(|| Questions::of(self, &request.id, &request.hello));
+        let questions = request.may_ask().then(|| Delivery::of(self, &request.id, &request.hello));
         let message = request.old()?;
         self.listen_again();
         let mut call = OpenCall::new(self, request.id.clone(), request.hello.clone(), questions);

@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::call::{Event, OpenCall, in_the_name_of, pages};
-use super::held::{AGAIN, Held};
 use super::link::{Failure, Link};
 use super::listen::listen;
+use super::open_calls::{AGAIN, OpenCalls};
 use super::request::{Request, encoded};
 use super::session::Session;
 use crate::client::{Error, Incoming, unfold};
@@ -22,7 +22,7 @@ use crate::legacy::handshake::{RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED};
 
 /// Makes a request in a session.
 pub(super) async fn serve<L: Link>(
-    held: &Arc<Held<L>>,
+    held: &Arc<OpenCalls<L>>,
     session: &Arc<Session<L>>,
     request: &Request,
 ) -> Result<Incoming, Failure> {
@@ -35,7 +35,7 @@ pub(super) async fn serve<L: Link>(
 
 /// Goes on with a call that waits for answers.
 pub(super) async fn go_on<L: Link>(
-    held: &Arc<Held<L>>,
+    held: &Arc<OpenCalls<L>>,
     state: &str,
     id: RequestId,
     answers: InputResponses,
@@ -59,7 +59,7 @@ pub(super) fn calls_again(state: &str, answers: &InputResponses) -> Result<bool,
 }
 
 /// One leg of a call: from here to its answer, or to its next questions.
-fn leg<L: Link>(held: &Arc<Held<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
+fn leg<L: Link>(held: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
     unfold((Arc::clone(held), call, id), |(held, mut call, id)| async move {
         let message = match call.event().await {
             Ok(Event::Notification(message)) => {

@@ -10,11 +10,11 @@ use roundtrip_core::wire::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::desk::Desk;
+use super::outstanding::Outstanding;
 use super::session::{Session, answer};
 use super::sink::{Sink, Weight};
 use super::{question, translate};
-use crate::server::{AskError, Event, Listens, OpenLine, Outcome, Peer, Query, Questions, given_up};
+use crate::server::{AskError, Delivery, Event, Listens, LiveEvent, LiveQuestions, Outcome, Peer, given_up};
 
 /// How often a question is asked again because its answer does not fit, and how often a handler that takes its rounds by
 /// hand is entered again (L2, L3).
@@ -61,7 +61,7 @@ impl Calling {
     }
 
     async fn rounds(&mut self) -> Outcome {
-        let mut desk = Desk::new(&self.session, &self.sink);
+        let mut desk = Outstanding::new(&self.session, &self.sink);
         let (mut rounds, mut pause, mut waiting) = (0, PAUSES.0, None::<Instant>);
         loop {
             let asks = match self.round(&mut desk).await? {
@@ -100,18 +100,18 @@ impl Calling {
     }
 
     /// Runs the handler once. It may ask on the way, and waits where it stands.
-    async fn round(&self, desk: &mut Desk) -> Outcome {
-        let line = Arc::new(OpenLine::default());
+    async fn round(&self, desk: &mut Outstanding) -> Outcome {
+        let line = Arc::new(LiveQuestions::default());
         let mut call = {
             let text = translate::raw(&self.params)?;
             let request = ClientRequest::decode(&self.method, Some(text.as_ref()))?;
             let questions = match (self.session.can_be_asked, self.peer.listens) {
-                (true, Listens::Yes) => Questions::GoOut(Arc::clone(&line)),
-                (true, Listens::No) => Questions::CannotBePut(question::without_stream),
+                (true, Listens::Yes) => Delivery::Live(Arc::clone(&line)),
+                (true, Listens::No) => Delivery::Refuse(question::without_stream),
                 (false, _) if self.session.terms.version < ProtocolVersion::V2025_11_25 => {
-                    Questions::CannotBePut(question::without_session)
+                    Delivery::Refuse(question::without_session)
                 }
-                (false, _) => Questions::CannotBePut(question::without_session_but_pages),
+                (false, _) => Delivery::Refuse(question::without_session_but_pages),
             };
             let peer = Peer { questions, ..self.peer.clone() };
             self.session.endpoint.begin_sized(self.id.clone(), &request, &peer, text.get().len())
@@ -126,14 +126,14 @@ impl Calling {
                     Event::Response(outcome) => return outcome,
                 },
                 query = line.query() => match query {
-                    Query::Ask { key, request } => {
+                    LiveEvent::Ask { key, request } => {
                         rounds += u32::from(desk.is_empty());
                         if let Some(why) = self.too_often(&key, &mut asked, rounds) {
                             return given_up(&self.method, why);
                         }
                         desk.put(&key, *request);
                     }
-                    Query::Withdraw { key } => desk.withdraw(&key),
+                    LiveEvent::Withdraw { key } => desk.withdraw(&key),
                 },
                 (key, answer) = desk.next() => match answer {
                     Ok(answer) => line.answer(&key, Ok(answer.get())),

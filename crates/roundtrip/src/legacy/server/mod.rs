@@ -1,19 +1,19 @@
 //! Serving clients of the handshake eras.
 
 mod calling;
-mod desk;
 mod http;
-mod pipe;
+mod negotiated;
+mod outstanding;
 mod question;
 mod session;
 mod settings;
 mod sink;
-mod terms;
+mod stdio_session;
 mod translate;
 
 pub use http::Connection;
-pub(crate) use http::{Arrival, Door, Reply, SESSION};
-pub(crate) use pipe::Pipe;
+pub(crate) use http::{Arrival, LegacyHttp, Reply, SESSION};
 pub(crate) use session::Handled;
 pub use settings::Handshake;
 pub(crate) use sink::{Sink, Weight};
+pub(crate) use stdio_session::StdioSession;

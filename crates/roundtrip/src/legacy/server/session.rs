@@ -16,9 +16,9 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::calling::Calling;
+use super::negotiated::Negotiated;
 use super::settings::Handshake;
 use super::sink::Sink;
-use super::terms::Terms;
 use crate::legacy::handshake::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
 use crate::server::{Endpoint, Owner, Peer, Subscription, random};
 
@@ -35,7 +35,7 @@ const LONGEST_URI: usize = 8 * 1024;
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) endpoint: Endpoint,
-    pub(super) terms: Terms,
+    pub(super) terms: Negotiated,
     pub(super) settings: Handshake,
     /// Whether it can be asked. Without a session it cannot.
     pub(super) can_be_asked: bool,
@@ -66,7 +66,7 @@ impl Session {
     pub(super) fn new(
         endpoint: &Endpoint,
         settings: Handshake,
-        terms: Terms,
+        terms: Negotiated,
         owner: Owner,
     ) -> Result<Arc<Self>, ErrorObject> {
         let first_id = i64::from(u32::from_le_bytes(random()?)) << 16;
@@ -74,14 +74,19 @@ impl Session {
     }
 
     /// What a single call is served in that has no session.
-    pub(super) fn none(endpoint: &Endpoint, settings: Handshake, terms: Terms, owner: Owner) -> Arc<Self> {
+    pub(super) fn none(
+        endpoint: &Endpoint,
+        settings: Handshake,
+        terms: Negotiated,
+        owner: Owner,
+    ) -> Arc<Self> {
         Self::with(endpoint, settings, terms, owner, None)
     }
 
     fn with(
         endpoint: &Endpoint,
         settings: Handshake,
-        terms: Terms,
+        terms: Negotiated,
         owner: Owner,
         first_id: Option<i64>,
     ) -> Arc<Self> {

@@ -6,7 +6,7 @@ use roundtrip_core::seal::{Claims, Digest, digest_arguments};
 use roundtrip_core::wire::ErrorObject;
 use serde_json::value::RawValue;
 
-use crate::server::ask::Start;
+use crate::server::round::RoundInput;
 
 /// Where in a request's `_meta` a caller puts its own key for a call that it may have to repeat.
 pub use roundtrip_core::wire::meta::key::IDEMPOTENCY_KEY;
@@ -76,7 +76,7 @@ impl RoundKey {
     }
 
     /// Of a round without a token, known by its caller's key.
-    pub(super) fn of_caller(key: &str, start: &Start<'_>) -> Result<Self, ErrorObject> {
+    pub(super) fn of_caller(key: &str, start: &RoundInput<'_>) -> Result<Self, ErrorObject> {
         let invalid = |place: &str, error: &dyn std::fmt::Display| {
             ErrorObject::invalid_params(format!("params.{place}: {error}"))
         };

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use roundtrip_core::seal::{BoxFuture, Timestamp};
 
 use super::key::RoundKey;
-use super::shelf::{Found, Most, Shelf};
-use super::{Claim, Held, Ledger, LedgerError};
-use crate::server::ask::now;
+use super::records::{Capacity, Found, Records};
+use super::{Claim, ClaimGuard, Ledger, LedgerError};
+use crate::server::round::now;
 
 /// A ledger in the memory of one process. Clones share it, so several servers of one process can.
 ///
@@ -23,7 +23,7 @@ use crate::server::ask::now;
 /// A record is dropped after its round can no longer be repeated, by the claims of later rounds, a few at a time. A claim
 /// costs the same whether there are none or 100,000 live ones.
 #[derive(Clone)]
-pub struct MemoryLedger(Arc<Mutex<Shelf>>);
+pub struct MemoryLedger(Arc<Mutex<Records>>);
 
 impl MemoryLedger {
     /// An empty ledger.
@@ -33,7 +33,7 @@ impl MemoryLedger {
 
     /// An empty ledger that holds so many replies, and so many bytes of them. A single caller gets half of it.
     pub fn bounded(entries: usize, bytes: usize) -> Self {
-        Self(Arc::new(Mutex::new(Shelf::new(Most { entries, bytes }))))
+        Self(Arc::new(Mutex::new(Records::new(Capacity { entries, bytes }))))
     }
 
     /// How many rounds it holds, running ones included.
@@ -51,7 +51,7 @@ impl MemoryLedger {
         self.shelf().bytes()
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn shelf(&self) -> MutexGuard<'_, Records> {
         // Every change is made in one step: a panic elsewhere cannot leave it half made.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,7 +76,7 @@ impl Ledger for MemoryLedger {
                 let found = self.shelf().claim(key, now());
                 match found {
                     Found::Free => {
-                        let held = HeldInMemory { ledger: self.clone(), key: Some(*key) };
+                        let held = MemoryClaim { ledger: self.clone(), key: Some(*key) };
                         return Ok(Claim::Run(Box::new(held)));
                     }
                     Found::Done(reply) => return Ok(Claim::Replay(reply)),
@@ -95,13 +95,13 @@ impl Ledger for MemoryLedger {
     }
 }
 
-struct HeldInMemory {
+struct MemoryClaim {
     ledger: MemoryLedger,
     /// None once there is a reply.
     key: Option<RoundKey>,
 }
 
-impl Held for HeldInMemory {
+impl ClaimGuard for MemoryClaim {
     fn record(
         mut self: Box<Self>,
         reply: Bytes,
@@ -117,7 +117,7 @@ impl Held for HeldInMemory {
     }
 }
 
-impl Drop for HeldInMemory {
+impl Drop for MemoryClaim {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
             let waiting = self.ledger.shelf().release(key);

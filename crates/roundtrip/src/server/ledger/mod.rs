@@ -23,11 +23,11 @@
 //! Hooks run around all this, for repeats too. A call that a hook refuses, or whose parameters do not fit, claims nothing:
 //! its token or key is good for another try.
 
-mod duty;
 mod key;
 mod memory;
 mod recorded;
-mod shelf;
+mod recorder;
+mod records;
 
 use std::error::Error;
 use std::fmt;
@@ -39,7 +39,7 @@ use roundtrip_core::seal::{BoxFuture, Timestamp};
 pub use key::{IDEMPOTENCY_KEY, RoundKey};
 pub use memory::MemoryLedger;
 
-pub(crate) use duty::{Duty, Keep};
+pub(crate) use recorder::{LedgerConfig, Recorder};
 
 /// A store of replies. [`MemoryLedger`] is one for a single process; instances that serve each other's flows need one
 /// that they share.
@@ -55,7 +55,7 @@ pub(crate) use duty::{Duty, Keep};
 /// | has none yet | look again, until one of the above |
 ///
 /// A process can die with a claim in its hands. So a shared ledger gives a claim a short lease, renews it for as long as
-/// its [`Held`] lives, and takes a claim whose lease is over for abandoned.
+/// its [`ClaimGuard`] lives, and takes a claim whose lease is over for abandoned.
 pub trait Ledger: Send + Sync {
     /// Claims a round, and waits while somebody else is running it. Two callers must never both be told to run one.
     ///
@@ -71,7 +71,7 @@ pub trait Ledger: Send + Sync {
 ///
 /// Dropping it without a reply releases the claim, so that the next caller runs the round: the run was abandoned, or
 /// failed in a way that may be tried again. Dropping must not block; a ledger that has to tell a database starts a task.
-pub trait Held: Send {
+pub trait ClaimGuard: Send {
     /// Records the reply, for those who wait and those who come until `until`. The reply is sent when this is done.
     ///
     /// When it fails, the claim should stay until it is over by itself: what the round did is done, so that to run it
@@ -83,7 +83,7 @@ pub trait Held: Send {
 /// What became of a claim.
 pub enum Claim {
     /// It is the caller's: nobody has run the round.
-    Run(Box<dyn Held>),
+    Run(Box<dyn ClaimGuard>),
     /// The round has been run, and this is its reply, as it was recorded.
     Replay(Bytes),
     /// The key is taken by a call of another method, with another target, or with other arguments: one whose
@@ -121,15 +121,15 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
 
 /// A server's ledger.
 #[derive(Clone)]
-pub(crate) struct Book(Arc<dyn Ledger>);
+pub(crate) struct LedgerHandle(Arc<dyn Ledger>);
 
-impl Book {
+impl LedgerHandle {
     pub(crate) fn new(ledger: impl Ledger + 'static) -> Self {
         Self(Arc::new(ledger))
     }
 }
 
-impl fmt::Debug for Book {
+impl fmt::Debug for LedgerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Ledger")
     }

@@ -17,7 +17,7 @@ use crate::stdio::lines::end_line;
 
 /// A server as a child process.
 #[derive(Clone)]
-pub(super) struct Pipe(Arc<Mutex<State>>);
+pub(super) struct ChildLink(Arc<Mutex<State>>);
 
 struct State {
     launcher: Launcher,
@@ -27,7 +27,7 @@ struct State {
     closed: bool,
 }
 
-impl Pipe {
+impl ChildLink {
     pub(super) fn new(launcher: Launcher) -> Self {
         Self(Arc::new(Mutex::new(State { launcher, child: None, retired: Vec::new(), closed: false })))
     }
@@ -104,7 +104,7 @@ fn line(message: &[u8]) -> Bytes {
     line.into()
 }
 
-impl Link for Pipe {
+impl Link for ChildLink {
     type At = At;
     const PROBES: bool = true;
     const SILENCE: Duration = Duration::from_secs(3);

@@ -59,14 +59,14 @@ struct Slow {
     recording: Arc<Notify>,
 }
 
-struct Held(Box<dyn ledger::Held>, Arc<Notify>, Arc<Notify>);
+struct ClaimGuard(Box<dyn ledger::ClaimGuard>, Arc<Notify>, Arc<Notify>);
 
 impl Ledger for Slow {
     fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>> {
         Box::pin(async move {
             Ok(match self.inner.claim(key, until).await? {
                 Claim::Run(held) => {
-                    Claim::Run(Box::new(Held(held, Arc::clone(&self.go), Arc::clone(&self.recording))))
+                    Claim::Run(Box::new(ClaimGuard(held, Arc::clone(&self.go), Arc::clone(&self.recording))))
                 }
                 other => other,
             })
@@ -74,7 +74,7 @@ impl Ledger for Slow {
     }
 }
 
-impl ledger::Held for Held {
+impl ledger::ClaimGuard for ClaimGuard {
     fn record(
         self: Box<Self>,
         reply: Bytes,

@@ -74,7 +74,7 @@ struct Forgetful {
     failing: bool,
 }
 
-struct Held(Box<dyn ledger::Held>);
+struct ClaimGuard(Box<dyn ledger::ClaimGuard>);
 
 impl Ledger for Forgetful {
     fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>> {
@@ -84,14 +84,14 @@ impl Ledger for Forgetful {
             }
             tokio::task::yield_now().await;
             Ok(match self.inner.claim(key, until).await? {
-                Claim::Run(held) => Claim::Run(Box::new(Held(held))),
+                Claim::Run(held) => Claim::Run(Box::new(ClaimGuard(held))),
                 other => other,
             })
         })
     }
 }
 
-impl ledger::Held for Held {
+impl ledger::ClaimGuard for ClaimGuard {
     fn record(
         self: Box<Self>,
         reply: bytes::Bytes,

@@ -6,16 +6,16 @@ use http::StatusCode;
 use roundtrip_core::wire::{ErrorObject, Message};
 use serde_json::value::RawValue;
 
-use super::super::session::{BATCH, Handled, answer};
-use super::super::sink::{Sink, Weight};
-use super::door::{Door, peer, tell, weight};
-use super::feed::{Feed, Owner};
+use super::endpoint::{LegacyHttp, peer, tell, weight};
+use super::event_body::{EventBody, Owner};
 use super::head::{Arrival, UNSAID};
 use super::reply::{Refusal, Reply, events, refuse};
 use super::sessions::Present;
 use super::stream::Finish;
+use crate::legacy::server::session::{BATCH, Handled, answer};
+use crate::legacy::server::sink::{Sink, Weight};
 
-impl Door {
+impl LegacyHttp {
     /// Several messages at once, which 2025-03-26 has and no other revision.
     pub(super) fn batch(&self, arrival: &Arrival<'_>, bytes: &[u8]) -> Result<Reply, Refusal> {
         let wrong =
@@ -71,6 +71,6 @@ impl Door {
             return Ok(Reply::Bare(StatusCode::ACCEPTED));
         }
         let owner = Owner::Session { _present: Present::new(&session), changes: None };
-        Ok(events(Feed::new(stream, Some(0), false, arrival.keep_alive, owner)))
+        Ok(events(EventBody::new(stream, Some(0), false, arrival.keep_alive, owner)))
     }
 }

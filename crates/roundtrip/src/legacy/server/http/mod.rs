@@ -3,14 +3,14 @@
 
 mod batch;
 mod connection;
-mod door;
-mod feed;
+mod endpoint;
+mod event_body;
 mod head;
 mod reply;
 mod sessions;
 mod stream;
 
 pub use connection::Connection;
-pub(crate) use door::Door;
+pub(crate) use endpoint::LegacyHttp;
 pub(crate) use head::{Arrival, SESSION};
 pub(crate) use reply::Reply;

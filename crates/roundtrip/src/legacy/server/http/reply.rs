@@ -4,7 +4,7 @@ use http::StatusCode;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{ErrorObject, RequestId, encode_error};
 
-use super::feed::Feed;
+use super::event_body::EventBody;
 
 /// What goes out.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) enum Reply {
     /// The answer that begins a session, and its id.
     Session(Vec<u8>, String),
     /// Messages as they come.
-    Events(Box<Feed>),
+    Events(Box<EventBody>),
 }
 
 /// A reply that says no.
@@ -51,6 +51,6 @@ pub(super) fn refuse(status: StatusCode, id: Option<&RequestId>, error: &ErrorOb
     Reply::Json(status, message)
 }
 
-pub(super) fn events(feed: Feed) -> Reply {
+pub(super) fn events(feed: EventBody) -> Reply {
     Reply::Events(Box::new(feed))
 }

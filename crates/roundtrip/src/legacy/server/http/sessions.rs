@@ -12,10 +12,10 @@ use roundtrip_core::wire::{ErrorObject, RequestId};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
-use super::super::session::Session;
-use super::super::settings::Handshake;
-use super::super::sink::{Sink as _, Weight};
 use super::stream::{Finish, Stream};
+use crate::legacy::server::session::Session;
+use crate::legacy::server::settings::Handshake;
+use crate::legacy::server::sink::{Sink as _, Weight};
 use crate::server::{Budget, Owner, Principal, Reservation, random};
 
 /// How many calls of one session may run at once.
@@ -37,7 +37,7 @@ type Call = std::pin::Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 #[derive(Debug)]
 pub(super) struct Sessions {
     settings: Handshake,
-    table: Mutex<Table>,
+    table: Mutex<RoundState>,
     /// How many calls run in all sessions, and how many may: the other half is for those without.
     running: Arc<AtomicUsize>,
     most_running: usize,
@@ -47,7 +47,7 @@ pub(super) struct Sessions {
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct RoundState {
     open: HashMap<Box<str>, Arc<HttpSession>>,
     /// Somebody looks after those that expire.
     reaped: bool,

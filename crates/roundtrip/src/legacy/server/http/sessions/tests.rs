@@ -4,10 +4,10 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
-use super::super::door::Door;
-use super::super::head::{Arrival, SESSION};
-use super::super::reply::Reply;
 use super::*;
+use crate::legacy::server::http::endpoint::LegacyHttp;
+use crate::legacy::server::http::head::{Arrival, SESSION};
+use crate::legacy::server::http::reply::Reply;
 use crate::server::{Args, Ask, Log, Server, Tool, ToolError};
 
 /// How much sessions keep here in all: a sixteenth of the default, and so is everything else.
@@ -26,14 +26,14 @@ async fn asking(Args(_): Args<Value>, ask: Ask) -> Result<&'static str, ToolErro
     Ok("sure")
 }
 
-fn door() -> Door {
+fn door() -> LegacyHttp {
     let asking = Tool::new("asking", asking).input_schema(json!({ "type": "object" }));
     let server = Server::new("s", "1").tool(Tool::new("much", much)).tool(asking);
     let server = server.tool(Tool::new("small", async || "small"));
-    Door::new(&server.handshake(Handshake::sessions().session_bytes(BUDGET)).build().expect("a server"))
+    LegacyHttp::new(&server.handshake(Handshake::sessions().session_bytes(BUDGET)).build().expect("a server"))
 }
 
-async fn post(door: &Door, who: &str, session: Option<&str>, method: &str, params: Value) -> Reply {
+async fn post(door: &LegacyHttp, who: &str, session: Option<&str>, method: &str, params: Value) -> Reply {
     let mut headers = HeaderMap::new();
     if let Some(session) = session {
         headers.insert(SESSION, HeaderValue::from_str(session).expect("an id"));
@@ -53,7 +53,7 @@ async fn post(door: &Door, who: &str, session: Option<&str>, method: &str, param
     door.post(arrival, Bytes::from(message.to_string())).await
 }
 
-async fn begin(door: &Door, who: &str) -> Option<String> {
+async fn begin(door: &LegacyHttp, who: &str) -> Option<String> {
     let params = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": { "elicitation": {} },
@@ -69,7 +69,7 @@ async fn begin(door: &Door, who: &str) -> Option<String> {
 }
 
 /// Calls a tool, and goes away; whether the call was taken.
-async fn call(door: &Door, who: &str, session: &str, tool: &str, arguments: Value) -> bool {
+async fn call(door: &LegacyHttp, who: &str, session: &str, tool: &str, arguments: Value) -> bool {
     let params = json!({ "name": tool, "arguments": arguments });
     let reply = post(door, who, Some(session), "tools/call", params).await;
     let taken = matches!(reply, Reply::Events(_) | Reply::Json(StatusCode::OK, _));
@@ -129,7 +129,7 @@ async fn calls_that_wait_in_many_sessions_keep_no_more_than_one_callers_share() 
 #[tokio::test]
 async fn one_principal_does_not_take_all_sessions() {
     let server = Server::new("s", "1").handshake(Handshake::sessions().max_sessions(100));
-    let door = Door::new(&server.build().expect("a server"));
+    let door = LegacyHttp::new(&server.build().expect("a server"));
     for (who, most) in [("eve", 50), ("bob", 25)] {
         for _ in 0..most {
             assert!(begin(&door, who).await.is_some());

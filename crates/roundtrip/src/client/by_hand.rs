@@ -1,0 +1,134 @@
+//! One request at a time: the caller answers, now or in another process.
+
+use std::fmt;
+
+use roundtrip_core::error::Error;
+use roundtrip_core::exchange::{Exchange, Pending, Step};
+use roundtrip_core::wire::{CallTool, MayAsk, Method};
+use tokio::time::sleep;
+
+use super::builder::Client;
+use super::call::rounds_options;
+use super::options::{Options, options};
+use super::request::Request;
+use super::rounds::{Rounds, leg};
+use super::send::within;
+use super::transport::BoxFuture;
+
+/// What one request came to.
+#[must_use = "a call that was asked something is not over"]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "results are about as large, and a box is in the way of a match"
+)]
+#[non_exhaustive]
+pub enum Turn<M: Method = CallTool> {
+    /// The call is over, and this is its result.
+    Done(M::Result),
+    /// The server asks something, or only wants to be called again: answer what is in here, and
+    /// [`resume`](Client::resume).
+    Asked(Pending<M>),
+}
+
+/// Derived, this would want a method to be shown that has nothing to show.
+impl<M: Method> fmt::Debug for Turn<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done(result) => f.debug_tuple("Done").field(result).finish(),
+            Self::Asked(pending) => f.debug_tuple("Asked").field(pending).finish(),
+        }
+    }
+}
+
+/// One request, to be awaited for the [`Turn`] it comes to.
+#[derive(Debug)]
+#[must_use = "a turn is not taken until it is awaited"]
+pub struct Once<M: Method> {
+    client: Client,
+    start: Start<M>,
+    options: Options,
+    rounds: Rounds<M>,
+}
+
+/// Where a turn starts.
+#[derive(Debug)]
+enum Start<M: Method> {
+    Call(Request<'static>),
+    Pending(Box<Pending<M>>),
+}
+
+impl<M: MayAsk> Once<M> {
+    pub(super) fn new(
+        client: Client,
+        request: Request<'static>,
+        options: Options,
+        rounds: Rounds<M>,
+    ) -> Self {
+        Self { client, start: Start::Call(request), options, rounds }
+    }
+
+    options!();
+    rounds_options!();
+
+    async fn take(mut self) -> Result<Turn<M>, Error> {
+        self.options.by_hand = true;
+        let exchange = match self.start {
+            Start::Call(request) => self.rounds.begin(&self.client, request, &self.options),
+            Start::Pending(pending) => {
+                let pause = pending.pause();
+                let exchange = pending.resume()?;
+                self.options.keep_meta(exchange.meta());
+                sleep(pause).await;
+                exchange
+            }
+        };
+        turn(&self.client, exchange, &mut self.options, &mut self.rounds).await
+    }
+}
+
+async fn turn<M: Method>(
+    client: &Client,
+    exchange: Exchange<M>,
+    options: &mut Options,
+    rounds: &mut Rounds<M>,
+) -> Result<Turn<M>, Error> {
+    let (step, begun) = leg(client, exchange, options).await?;
+    match step {
+        Step::Done(result) => Ok(Turn::Done(result)),
+        Step::Ask(pending) | Step::Pause(_, pending) => {
+            rounds.see(&pending)?;
+            begun.goes_on();
+            Ok(Turn::Asked(pending))
+        }
+    }
+}
+
+impl<M: MayAsk> IntoFuture for Once<M> {
+    type Output = Result<Turn<M>, Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            match self.rounds.deadline {
+                Some(deadline) => within(deadline, self.take()).await,
+                None => self.take().await,
+            }
+        })
+    }
+}
+
+impl Client {
+    /// Goes on with a call that was asked something, in this process or in another one: no handlers are needed, and
+    /// nothing has to be left of the client that began it. Where the server only wants to be called again, a short
+    /// pause comes first, longer each time.
+    ///
+    /// A question that has no answer yet is [`Error::ApiMisuse`], and nothing is sent.
+    pub fn resume<M: MayAsk>(&self, pending: Pending<M>) -> Once<M> {
+        Once {
+            client: self.clone(),
+            start: Start::Pending(Box::new(pending)),
+            options: Options::default(),
+            rounds: Rounds::default(),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! From a request to its result: sent, watched, and sent once more where the server says how, or where the connection
+//! broke and that is safe.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_core::error::{Error, Sent};
+use roundtrip_core::wire::{
+    CallTool, ErrorObject, HEADER_MISMATCH, Method, ProtocolVersion, Raw, UNSUPPORTED_PROTOCOL_VERSION,
+    decode_complete,
+};
+use serde::Deserialize;
+
+use super::builder::Client;
+use super::cache::Key;
+use super::in_flight::{Event, InFlight};
+use super::options::Options;
+use super::request::Request;
+use super::resend::Resend;
+use super::transport::Outgoing;
+
+/// The revisions this client speaks, newest first.
+const SPOKEN: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
+
+/// Decodes the result of a method that does not ask.
+pub(crate) fn complete<M: Method>(result: &Raw) -> Result<M::Result, Error> {
+    decode_complete::<M>(result.as_ref()).map_err(|error| Error::PeerMisbehaved(error.to_string()))
+}
+
+/// A result, from the cache or from the server.
+pub(crate) async fn fetch(
+    client: &Client,
+    request: &Request<'_>,
+    options: &mut Options,
+) -> Result<Arc<Raw>, Error> {
+    client.ready(options)?;
+    // What else is in `_meta` may well matter to the result.
+    let key = if options.extra.is_empty() { Key::of(request) } else { None };
+    let cache = client.cache_store();
+    if let Some(kept) = key.as_ref().filter(|_| !options.fresh).and_then(|key| cache.get(key)) {
+        return Ok(kept);
+    }
+    let generation = cache.generation();
+    let timeout = client.timeout_of(options);
+    let result = Arc::new(within(timeout, send(client, request, options)).await?);
+    if let Some(key) = key {
+        cache.keep(key, &result, generation, client.cache_capacity());
+    }
+    Ok(result)
+}
+
+/// Sends a request until it is answered, or until there is nothing left to do about its failing. The caller limits all
+/// of it in time, pauses and mending included.
+async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> Result<Raw, Error> {
+    let mut attempts = Attempts::new();
+    loop {
+        options.begin();
+        let outgoing = client.outgoing(request, options, attempts.version)?;
+        match answer(client, outgoing, options).await {
+            Ok(result) => return Ok(result),
+            Err(error) if attempts.resend(options.resend(), request, &error) => {
+                tracing::debug!(%error, method = request.method, "the connection broke: sending again");
+                tokio::time::sleep(attempts.backoff()).await;
+            }
+            Err(error) => attempts.mend(client, request, error).await?,
+        }
+    }
+}
+
+/// One request, one answer. Notifications on the way go to whoever asked for them.
+async fn answer(client: &Client, outgoing: Outgoing, options: &mut Options) -> Result<Raw, Error> {
+    let mut leg = InFlight::open(client.transport(), outgoing).await?;
+    loop {
+        match leg.event().await? {
+            Event::Answer(result) => return Ok(result),
+            Event::Notification { method, params } => {
+                options.observe(leg.id(), &method, params.as_ref().map(AsRef::as_ref))?;
+            }
+        }
+    }
+}
+
+/// Limits a request in time. What is dropped when time is up is thereby cancelled.
+pub(crate) async fn within<T>(
+    timeout: Duration,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(timeout, work).await.unwrap_or(Err(Error::Timeout(timeout)))
+}
+
+/// How many characters are shown of what a server says it speaks.
+const NAMED: usize = 100;
+/// How often a request is sent again after the connection broke.
+const RESENDS: u32 = 2;
+/// How long to wait before it is; twice as long before the next time.
+const BACKOFF: Duration = Duration::from_millis(100);
+
+/// What has been tried so far. There are two refusals that say what to do about them, and each is heeded once;
+/// neither has run anything.
+pub(crate) struct Attempts {
+    pub(crate) version: ProtocolVersion,
+    negotiated: bool,
+    listed: bool,
+    resent: u32,
+}
+
+impl Attempts {
+    pub(crate) fn new() -> Self {
+        Self { version: ProtocolVersion::LATEST, negotiated: false, listed: false, resent: 0 }
+    }
+
+    /// Whether a request is to be sent again that broke with the connection (C16).
+    fn resend(&mut self, policy: Resend, request: &Request<'_>, error: &Error) -> bool {
+        let Error::Unreachable { sent, source, .. } = error else { return false };
+        // Without a source nothing broke: the server turned the request away, and would do so again.
+        let broke = *sent == Sent::Maybe || source.is_some();
+        let has_state = request.get("requestState").is_some();
+        let resend = self.resent < RESENDS && broke && policy.allows(*sent, has_state);
+        self.resent += u32::from(resend);
+        resend
+    }
+
+    fn backoff(&self) -> Duration {
+        BACKOFF * self.resent
+    }
+
+    /// `Ok` where the request is worth sending again; else the error to report.
+    pub(crate) async fn mend(
+        &mut self,
+        client: &Client,
+        request: &Request<'_>,
+        error: Error,
+    ) -> Result<(), Error> {
+        match &error {
+            Error::Rejected(refusal) if refusal.code == UNSUPPORTED_PROTOCOL_VERSION && !self.negotiated => {
+                self.negotiated = true;
+                let Some(theirs) = supported(refusal) else { return Err(error) };
+                self.version = common(&theirs)?;
+                Ok(())
+            }
+            Error::Rejected(refusal)
+                if refusal.code == HEADER_MISMATCH
+                    && request.method == CallTool::NAME
+                    && client.transport().has_headers()
+                    && !self.listed =>
+            {
+                self.listed = true;
+                tracing::debug!("headers refused: listing the tools anew");
+                // In a box, because listing is a call too.
+                match Box::pin(client.list_tools().fresh().into_future()).await {
+                    Ok(_) => Ok(()),
+                    Err(reason) => {
+                        tracing::debug!(%reason, "the tools could not be listed");
+                        Err(error)
+                    }
+                }
+            }
+            _ => Err(error),
+        }
+    }
+}
+
+/// What a server says it speaks.
+fn supported(refusal: &ErrorObject) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Data {
+        supported: Vec<String>,
+    }
+    Data::deserialize(refusal.data.as_ref()?).ok().map(|data| data.supported)
+}
+
+/// The newest revision that both sides speak.
+fn common(theirs: &[String]) -> Result<ProtocolVersion, Error> {
+    let shared = SPOKEN.iter().find(|ours| theirs.iter().any(|version| version == ours.as_str()));
+    shared.copied().ok_or_else(|| {
+        let ours: Vec<&str> = SPOKEN.iter().map(|version| version.as_str()).collect();
+        let theirs: String = theirs.join(", ").chars().take(NAMED).collect();
+        Error::PeerIncompatible(format!(
+            "no protocol version in common: it speaks {theirs}, and this client {}",
+            ours.join(", ")
+        ))
+    })
+}

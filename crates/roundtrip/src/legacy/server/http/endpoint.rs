@@ -1,0 +1,338 @@
+//! Requests of the old eras over HTTP, and their responses.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use roundtrip_core::wire::{
+    CancelledNotification, CancelledNotificationParams, ErrorObject, Message, NotificationMethod as _,
+    ProtocolVersion, Request, RequestId, UNSUPPORTED_PROTOCOL_VERSION, decode_params, peek_version,
+};
+
+use super::connection::Resumable;
+use super::event_body::{Abort, EventBody, Owner};
+use super::head::{
+    Arrival, LAST_EVENT, SESSION, UNSAID, VERSION, is_modern, place_of, session_id, stated_version,
+};
+use super::reply::{Refusal, Reply, events, failed, needs_session, no_session, not_allowed, refuse};
+use super::sessions::{HttpSession, Present, Sessions};
+use super::stream::{Finish, First, Stream};
+use crate::legacy::handshake::{INITIALIZE, refusal, revision};
+use crate::legacy::server::negotiated::Negotiated;
+use crate::legacy::server::session::{Handled, Session, answer};
+use crate::legacy::server::settings::{Handshake, Served};
+use crate::legacy::server::sink::{Sink, Weight};
+use crate::server::{Endpoint, Peer};
+
+/// The old side of an HTTP endpoint.
+#[derive(Debug, Clone)]
+pub(crate) struct LegacyHttp {
+    endpoint: Endpoint,
+    settings: Handshake,
+    sessions: Arc<Sessions>,
+}
+
+impl LegacyHttp {
+    pub(crate) fn new(endpoint: &Endpoint) -> Self {
+        let settings = Handshake::of(endpoint);
+        Self {
+            endpoint: endpoint.clone(),
+            settings,
+            sessions: Sessions::new(settings, endpoint.inner().flows.traffic.most()),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
+    /// Whether the server's author wants any of this.
+    pub(crate) fn is_open(&self) -> bool {
+        self.settings.served != Served::Refused
+    }
+
+    /// Whether a request that is not a modern one speaks an old revision.
+    pub(crate) fn takes(&self, headers: &HeaderMap, request: &Request<'_>) -> bool {
+        let old = || match headers.get(VERSION) {
+            Some(version) => version.to_str().is_ok_and(|version| revision(version).is_some()),
+            None => true,
+        };
+        let ours = request.method == INITIALIZE || self.is_open() && (headers.contains_key(SESSION) || old());
+        ours && peek_version(request.params).is_none() && !is_modern(headers)
+    }
+
+    /// Whether what is not a request names a session, and does not say that it knows better.
+    pub(crate) fn knows(&self, headers: &HeaderMap) -> bool {
+        self.is_open() && headers.contains_key(SESSION) && !is_modern(headers)
+    }
+
+    /// Takes a message, or a batch of them.
+    pub(crate) async fn post(&self, arrival: Arrival<'_>, bytes: Bytes) -> Reply {
+        let taken = self.take(&arrival, &bytes);
+        // A call may take long: the message it came in does not stay for it.
+        drop(bytes);
+        match taken {
+            Ok(Taken::Call(begun)) => begun.answer(&arrival).await,
+            Ok(Taken::Reply(reply)) | Err(reply) => reply,
+        }
+    }
+
+    fn take(&self, arrival: &Arrival<'_>, bytes: &[u8]) -> Result<Taken, Refusal> {
+        let version = stated_version(arrival.headers)?;
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            return self.batch(arrival, bytes).map(Taken::Reply);
+        }
+        let message = Message::decode(bytes)
+            .map_err(|malformed| refuse(StatusCode::BAD_REQUEST, malformed.id.as_ref(), &malformed.error))?;
+        match message {
+            Message::Request(request) if request.method == INITIALIZE => {
+                self.initialize(arrival, &request).map(Taken::Reply)
+            }
+            Message::Request(request) => match self.session(arrival, Some(&request.id))? {
+                Some(session) => call(arrival, session, &request),
+                None => Ok(self.lone_call(arrival, version.unwrap_or(UNSAID), &request)),
+            },
+            other => {
+                if let Some(session) = self.session(arrival, None)? {
+                    tell(&session, other)?;
+                }
+                Ok(Taken::Reply(Reply::Bare(StatusCode::ACCEPTED)))
+            }
+        }
+    }
+
+    /// Opens the stream of what is said outside of any call, or goes on with one that broke off.
+    pub(crate) fn get(&self, arrival: &Arrival<'_>) -> Reply {
+        let opened = || {
+            stated_version(arrival.headers)?;
+            let session = match self.session(arrival, None)? {
+                Some(session) => session,
+                None => return Err(not_allowed("without sessions there is nothing to listen to")),
+            };
+            if !arrival.streams {
+                let error =
+                    ErrorObject::invalid_request("a stream is all there is here: accept text/event-stream");
+                return Err(refuse(StatusCode::NOT_ACCEPTABLE, None, &error));
+            }
+            let (stream, after) = match arrival.headers.get(LAST_EVENT) {
+                Some(event) => place_of(&session, event)?,
+                None => (Arc::clone(&session.standalone), None),
+            };
+            stream.come_back();
+            let changes = match stream.number {
+                0 => Some(session.session.subscription().map_err(|error| failed(None, &error))?),
+                _ => None,
+            };
+            // One that comes back has been told already how to.
+            let primed = after.is_none() && can_resume(&session);
+            let owner = Owner::Session { _present: Present::new(&session), changes };
+            Ok(events(EventBody::new(stream, after, primed, arrival.keep_alive, owner)))
+        };
+        opened().unwrap_or_else(|refused: Refusal| refused)
+    }
+
+    /// Ends a session.
+    pub(crate) fn delete(&self, arrival: &Arrival<'_>) -> Reply {
+        let ended = || {
+            stated_version(arrival.headers)?;
+            if self.settings.served != Served::Sessions {
+                return Err(not_allowed("there are no sessions to end"));
+            }
+            let id = session_id(arrival.headers)?.unwrap_or_default();
+            if self.sessions.end(id, arrival.principal.as_ref()) {
+                Ok(Reply::Bare(StatusCode::NO_CONTENT))
+            } else {
+                Err(no_session(None))
+            }
+        };
+        ended().unwrap_or_else(|refused: Refusal| refused)
+    }
+
+    /// The session a request belongs to; none where there are no sessions.
+    pub(super) fn session(
+        &self,
+        arrival: &Arrival<'_>,
+        id: Option<&RequestId>,
+    ) -> Result<Option<Arc<HttpSession>>, Refusal> {
+        if self.settings.served != Served::Sessions {
+            return Ok(None);
+        }
+        let named = session_id(arrival.headers)?.ok_or_else(|| needs_session(id))?;
+        let found = self.sessions.find(named, arrival.principal.as_ref());
+        found.map(Some).ok_or_else(|| no_session(id))
+    }
+
+    fn initialize(&self, arrival: &Arrival<'_>, request: &Request<'_>) -> Result<Reply, Refusal> {
+        // Whoever names a session that has ended is to begin anew, and to name none.
+        if arrival.headers.contains_key(SESSION) && self.session(arrival, Some(&request.id))?.is_some() {
+            let error = ErrorObject::invalid_request("this session has been initialized already");
+            return Err(failed(Some(&request.id), &error));
+        }
+        let begun = || {
+            if !self.is_open() {
+                return Err(refusal(request.params));
+            }
+            let (terms, agreed) = Negotiated::agree(&self.endpoint, request.params, UNSAID)?;
+            let id = match self.settings.served {
+                Served::Sessions => {
+                    let session = Session::new(&self.endpoint, self.settings, terms, arrival.owner())?;
+                    Some(self.sessions.open(session, arrival.principal.clone(), weight(request))?)
+                }
+                _ => None,
+            };
+            Ok((id, agreed))
+        };
+        let (id, agreed) = begun().map_err(|error| match error.code {
+            UNSUPPORTED_PROTOCOL_VERSION => refuse(StatusCode::BAD_REQUEST, Some(&request.id), &error),
+            _ => failed(Some(&request.id), &error),
+        })?;
+        let agreed = answer(&request.id, Ok(agreed));
+        Ok(match id {
+            Some(id) => Reply::Session(agreed, id),
+            None => Reply::Json(StatusCode::OK, agreed),
+        })
+    }
+
+    /// A call that stands for itself. It ends with its connection: nobody could come back for it.
+    fn lone_call(&self, arrival: &Arrival<'_>, version: ProtocolVersion, request: &Request<'_>) -> Taken {
+        let terms = Negotiated::unknown(version);
+        let session = Session::none(&self.endpoint, self.settings, terms, arrival.owner());
+        let stream = Arc::new(Stream::new(1));
+        let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
+        let peer = Peer {
+            principal: arrival.principal.clone(),
+            address: arrival.address,
+            extensions: arrival.extensions.clone(),
+            listens: arrival.listens(),
+            ..Peer::default()
+        };
+        let call = match session.request(request, &peer, &sink) {
+            Handled::Now(answer) => return Taken::Reply(whole(arrival, answer)),
+            Handled::Call(call) => call,
+        };
+        let finish = Finish(Arc::clone(&stream));
+        let task = tokio::spawn(async move {
+            let answer = call.await;
+            finish.0.send(answer, Weight::Answer);
+        });
+        let owner = Owner::Call { _ends: Abort(task.abort_handle()) };
+        Taken::Call(Begun { stream, session: None, owner })
+    }
+}
+
+/// What a message comes to.
+enum Taken {
+    Reply(Reply),
+    Call(Begun),
+}
+
+/// A call on its way, which needs nothing any more of the message it came in.
+struct Begun {
+    stream: Arc<Stream>,
+    /// None for a call that stands for itself.
+    session: Option<Arc<HttpSession>>,
+    owner: Owner,
+}
+
+impl Begun {
+    /// Waits for what the stream begins with, and answers with that or with the stream.
+    async fn answer(self, arrival: &Arrival<'_>) -> Reply {
+        let Self { stream, session, owner } = self;
+        if let Some(First::Answer(answer)) = first(&stream, arrival).await {
+            session.iter().for_each(|session| session.forget_stream(stream.number));
+            return whole(arrival, answer);
+        }
+        session.iter().for_each(|session| session.keep_stream(&stream));
+        let primed = session.as_deref().is_some_and(can_resume);
+        events(EventBody::new(stream, Some(0), primed, arrival.keep_alive, owner))
+    }
+}
+
+/// Begins a call in a session.
+fn call(arrival: &Arrival<'_>, session: Arc<HttpSession>, request: &Request<'_>) -> Result<Taken, Refusal> {
+    let stream = session.stream();
+    let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
+    let mut call = match session.session.request(request, &peer(arrival, &session, &stream), &sink) {
+        Handled::Now(answer) => return Ok(Taken::Reply(whole(arrival, answer))),
+        Handled::Call(call) => call,
+    };
+    session
+        .reserve(&request.id, stream.number, weight(request))
+        .map_err(|error| failed(Some(&request.id), &error))?;
+    let (finish, present) = (Finish(Arc::clone(&stream)), Present::new(&session));
+    // Most calls are done at the first poll, and those need no task.
+    match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => {
+            session.release(&request.id, stream.number);
+            stream.send(answer, Weight::Answer);
+            drop(finish);
+        }
+        Poll::Pending => session.spawn(&request.id, Arc::new(finish), call),
+    }
+    let owner = Owner::Session { _present: present, changes: None };
+    Ok(Taken::Call(Begun { stream, session: Some(session), owner }))
+}
+
+/// Takes what wants no answer.
+pub(super) fn tell(session: &HttpSession, message: Message<'_>) -> Result<(), Refusal> {
+    match message {
+        Message::Notification(notification) if notification.method == CancelledNotification::NAME => {
+            if let Ok(params) = decode_params::<CancelledNotificationParams>(notification.params) {
+                session.cancel(&params.request_id);
+            }
+            Ok(())
+        }
+        Message::Response(response) => {
+            session.session.response(response).map_err(|error| refuse(StatusCode::BAD_REQUEST, None, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How much of a session's allowance a call takes.
+pub(super) fn weight(request: &Request<'_>) -> usize {
+    request.params.map_or(0, |params| params.get().len())
+}
+
+/// An answer that is all there is, in the way the client takes it.
+fn whole(arrival: &Arrival<'_>, answer: Vec<u8>) -> Reply {
+    if arrival.json {
+        return Reply::Json(StatusCode::OK, answer);
+    }
+    let stream = Arc::new(Stream::new(1));
+    stream.send(answer, Weight::Answer);
+    stream.finish();
+    events(EventBody::new(stream, Some(0), false, arrival.keep_alive, Owner::Nobody))
+}
+
+pub(super) fn peer(arrival: &Arrival<'_>, session: &HttpSession, stream: &Arc<Stream>) -> Peer {
+    let mut extensions = arrival.extensions.clone();
+    if can_resume(session) && arrival.streams {
+        extensions.insert(Resumable(Arc::clone(stream)));
+    }
+    Peer {
+        principal: arrival.principal.clone(),
+        address: arrival.address,
+        extensions,
+        listens: arrival.listens(),
+        ..Peer::default()
+    }
+}
+
+/// Whether a client knows how to come back: 2025-11-25 tells it how before anything else.
+fn can_resume(session: &HttpSession) -> bool {
+    session.session.terms.version >= ProtocolVersion::V2025_11_25
+}
+
+/// What a stream begins with; none where that takes longer than a client may want to wait.
+async fn first(stream: &Stream, arrival: &Arrival<'_>) -> Option<First> {
+    let first = pin!(poll_fn(|cx| stream.poll_first(cx)));
+    if !arrival.streams {
+        return Some(first.await);
+    }
+    tokio::time::timeout(arrival.keep_alive, first).await.ok()
+}

@@ -1,0 +1,129 @@
+//! A stream on its way through one connection.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::Frame;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, Sleep};
+
+use super::sessions::Present;
+use super::stream::{Reader, Stream};
+use crate::legacy::server::sink::{Sink as _, Weight};
+use crate::server::Subscription;
+
+/// The body of a response that is a stream of events.
+pub(crate) struct EventBody {
+    stream: Arc<Stream>,
+    reader: Reader,
+    buffer: Vec<u8>,
+    ended: bool,
+    every: Duration,
+    keep_alive: Pin<Box<Sleep>>,
+    owner: Owner,
+}
+
+/// Whose stream it is.
+pub(super) enum Owner {
+    /// A session's: the stream outlives the connection. The session is not idle meanwhile.
+    Session { _present: Present, changes: Option<Arc<Subscription>> },
+    /// Nobody's: all of it is there.
+    Nobody,
+    /// A single call's, which ends with its connection.
+    Call { _ends: Abort },
+}
+
+/// Ends a task when dropped.
+#[derive(Debug)]
+pub(super) struct Abort(pub(super) AbortHandle);
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl EventBody {
+    /// Reads a stream from an event on. A client that can come back is told so first.
+    pub(super) fn new(
+        stream: Arc<Stream>,
+        after: Option<u64>,
+        primed: bool,
+        every: Duration,
+        owner: Owner,
+    ) -> Self {
+        let reader = stream.attach(after);
+        let mut buffer = Vec::new();
+        if primed {
+            stream.prime(&reader, &mut buffer);
+        }
+        let keep_alive = Box::pin(tokio::time::sleep(every));
+        Self { stream, reader, buffer, ended: false, every, keep_alive, owner }
+    }
+
+    /// Takes what is to be told outside of any call; whether there was something. Only the reader may: what wakes it is
+    /// kept in one place.
+    fn listen(&self, cx: &mut Context<'_>) -> bool {
+        let Owner::Session { changes: Some(changes), .. } = &self.owner else { return false };
+        if !self.stream.is_read_by(&self.reader) {
+            return false;
+        }
+        let mut any = changes.poll_closed(cx).is_ready();
+        if any {
+            self.stream.finish();
+        }
+        // One at a time: the stream may have no room for more.
+        if let Poll::Ready(change) = changes.poll_next(cx) {
+            self.stream.send(change, Weight::Hint);
+            any = true;
+        }
+        any
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        match self.stream.poll_read(cx, &mut self.reader, &mut self.buffer) {
+            Poll::Pending if self.listen(cx) => self.stream.poll_read(cx, &mut self.reader, &mut self.buffer),
+            polled => polled,
+        }
+    }
+}
+
+impl http_body::Body for EventBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = &mut *self;
+        if !this.ended {
+            match this.poll_read(cx) {
+                Poll::Ready(more) => this.ended = !more,
+                Poll::Pending if this.buffer.is_empty() => {
+                    if this.keep_alive.as_mut().poll(cx).is_pending() {
+                        return Poll::Pending;
+                    }
+                    this.buffer.extend_from_slice(b":\n\n");
+                }
+                Poll::Pending => {}
+            }
+        }
+        if this.buffer.is_empty() {
+            return Poll::Ready(None);
+        }
+        this.keep_alive.as_mut().reset(Instant::now() + this.every);
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from(std::mem::take(&mut this.buffer))))))
+    }
+}
+
+impl fmt::Debug for EventBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventBody").field("stream", &self.stream.number).finish_non_exhaustive()
+    }
+}

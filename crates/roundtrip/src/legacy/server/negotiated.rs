@@ -1,0 +1,81 @@
+//! What the two sides have agreed on in `initialize`.
+
+use std::borrow::Cow;
+
+use roundtrip_core::exchange::Params;
+use roundtrip_core::wire::{
+    ClientCapabilities, ErrorObject, LoggingLevel, ProtocolVersion, Raw, RequestMeta, decode_params,
+};
+use serde_json::value::RawValue;
+
+use super::translate;
+use crate::legacy::handshake::{
+    InitializeRequestParams, InitializeResult, NEWEST, revision, within_revision,
+};
+use crate::server::Endpoint;
+
+/// How much a client may say of itself.
+const LARGEST: usize = 16 * 1024;
+
+/// What an old client has said of itself, which a modern one says in every request.
+#[derive(Debug, Clone)]
+pub(super) struct Negotiated {
+    pub(super) version: ProtocolVersion,
+    capabilities: ClientCapabilities,
+    client_info: Option<Raw>,
+}
+
+impl Negotiated {
+    /// What is left where nothing was agreed on: a client that may be anybody and can be asked nothing.
+    pub(super) fn unknown(version: ProtocolVersion) -> Self {
+        Self { version, capabilities: ClientCapabilities::default(), client_info: None }
+    }
+
+    /// Agrees on the revision the client wants, or on our newest where that is none we speak (lifecycle, "Version
+    /// Negotiation").
+    pub(super) fn agree(
+        endpoint: &Endpoint,
+        params: Option<&RawValue>,
+        oldest: ProtocolVersion,
+    ) -> Result<(Self, Raw), ErrorObject> {
+        if params.is_some_and(|params| params.get().len() > LARGEST) {
+            return Err(ErrorObject::invalid_params(format!(
+                "params: at most {LARGEST} bytes, which a session keeps"
+            )));
+        }
+        let wanted: InitializeRequestParams<'_> = decode_params(params)?;
+        let version =
+            revision(&wanted.protocol_version).filter(|version| *version >= oldest).unwrap_or(NEWEST);
+        let mut capabilities = endpoint.capabilities();
+        capabilities.extensions.clear();
+        let answer = InitializeResult {
+            protocol_version: version.as_str().to_owned(),
+            capabilities,
+            server_info: (*endpoint.inner().info).clone(),
+            instructions: endpoint.inner().instructions.clone(),
+        };
+        let mut capabilities = within_revision(wanted.capabilities, version);
+        capabilities.experimental.clear();
+        let terms = Self { version, capabilities, client_info: Some(wanted.client_info) };
+        Ok((terms, translate::raw(&answer)?))
+    }
+
+    /// The parameters of an old request as those of a modern one.
+    pub(super) fn modern(
+        &self,
+        params: Option<&RawValue>,
+        log_level: Option<LoggingLevel>,
+    ) -> Result<Params, ErrorObject> {
+        let (mut params, old) = translate::request(params)?;
+        let meta = RequestMeta {
+            progress_token: old.progress_token,
+            protocol_version: self.version.as_str().into(),
+            client_info: self.client_info.as_ref().map(AsRef::as_ref),
+            client_capabilities: self.capabilities.clone(),
+            log_level,
+            extra: old.extra.iter().map(|(name, value)| (Cow::Borrowed(name), value.as_ref())).collect(),
+        };
+        params.set("_meta", Some(translate::raw(&meta)?));
+        Ok(params)
+    }
+}

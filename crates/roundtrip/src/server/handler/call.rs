@@ -1,0 +1,164 @@
+//! One call as its handler's parameters see it.
+
+use std::any::{Any, TypeId};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use roundtrip_core::wire::{ErrorObject, RequestMeta};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::server::offer::catalog::Catalog;
+use crate::server::round::{Delivery, RoundInput, RoundState};
+use crate::server::run::outbox::Outbox;
+
+/// Who is at the other end, as far as the transport knows.
+#[derive(Debug, Clone, Default)]
+pub struct Peer {
+    /// The authenticated principal, if the transport has one.
+    pub principal: Option<Principal>,
+    /// The address it calls from, if the transport knows it. Callers without a principal share by it what a server has
+    /// to give.
+    pub address: Option<IpAddr>,
+    /// What the HTTP stack in front of us attached to the request.
+    pub extensions: http::Extensions,
+    /// Whether notifications before the result can be delivered at all.
+    pub listens: Listens,
+    /// What becomes of questions.
+    pub questions: Delivery,
+}
+
+/// Whether a peer takes notifications before the result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Listens {
+    /// They are delivered.
+    #[default]
+    Yes,
+    /// They are left out: the peer takes a single JSON answer only.
+    No,
+}
+
+/// An authenticated identity: whoever the server's author says is calling.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Principal(Arc<str>);
+
+impl Principal {
+    /// Names a principal. Two calls with equal names are the same principal.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Values that handlers share, by type.
+#[derive(Default)]
+pub(crate) struct StateMap(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
+
+impl StateMap {
+    pub(crate) fn insert<S: Send + Sync + 'static>(&mut self, value: S) {
+        self.0.insert(TypeId::of::<S>(), Box::new(value));
+    }
+
+    pub(crate) fn get<S: 'static>(&self) -> Option<&S> {
+        self.0.get(&TypeId::of::<S>()).and_then(|value| value.downcast_ref())
+    }
+
+    pub(crate) fn has(&self, id: TypeId) -> bool {
+        self.0.contains_key(&id)
+    }
+}
+
+impl fmt::Debug for StateMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StateMap({} values)", self.0.len())
+    }
+}
+
+/// The arguments of a call, in the form they came.
+pub(crate) enum Arguments<'a> {
+    /// A tool's, not yet parsed.
+    Text(Option<&'a RawValue>),
+    /// A tool's, parsed because its schema had to be checked.
+    Value(Value),
+    /// A prompt's or a template's.
+    Strings(Vec<(Cow<'a, str>, Cow<'a, str>)>),
+}
+
+/// A call, while its handler's parameters are taken from it. See [`FromCall`](super::FromCall).
+pub struct Call<'a> {
+    pub(crate) meta: &'a RequestMeta<'a>,
+    pub(crate) peer: &'a Peer,
+    pub(crate) target: &'a str,
+    pub(crate) arguments: Arguments<'a>,
+    pub(crate) state: &'a StateMap,
+    pub(crate) catalog: &'a Catalog,
+    /// Made by the first parameter that can send notifications.
+    pub(crate) outbox: Option<Arc<Outbox>>,
+    /// The flow this call is a round of.
+    pub(crate) start: RoundInput<'a>,
+}
+
+/// Shows neither arguments nor `_meta` nor answers: they do not belong into a log.
+impl fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("target", &self.target)
+            .field("peer", &self.peer)
+            .field("start", &self.start)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Call<'a> {
+    /// The tool's or prompt's name, or the resource's URI.
+    pub fn target(&self) -> &str {
+        self.target
+    }
+
+    /// The request's `_meta`.
+    pub fn meta(&self) -> &RequestMeta<'a> {
+        self.meta
+    }
+
+    /// Who is calling.
+    pub fn peer(&self) -> &Peer {
+        self.peer
+    }
+
+    pub(crate) fn table(&mut self) -> Result<Arc<RoundState>, Rejection> {
+        Ok(self.start.table()?)
+    }
+
+    pub(crate) fn outbox(&mut self) -> Arc<Outbox> {
+        Arc::clone(self.outbox.get_or_insert_with(|| Arc::new(Outbox::new(self.peer.listens))))
+    }
+}
+
+/// Why a parameter could not be had.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rejection {
+    /// The arguments do not fit. A tool reports this as a tool error, which a model can mend (N4); prompts and
+    /// resources report -32602.
+    Arguments(String),
+    /// Anything else.
+    Error(ErrorObject),
+}
+
+impl From<ErrorObject> for Rejection {
+    fn from(error: ErrorObject) -> Self {
+        Self::Error(error)
+    }
+}

@@ -1,0 +1,309 @@
+//! What a handler can take as parameters, in any order.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use roundtrip_core::wire::{
+    ClientCapabilities, ErrorObject, Implementation, LoggingLevel, LoggingMessageNotificationParams,
+    NotificationMeta, ProgressNotificationParams, ProgressToken, Raw,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::call::{Arguments, Call, Principal, Rejection};
+use super::strings;
+use crate::server::offer::catalog::Catalog;
+use crate::server::offer::setup::Needs;
+use crate::server::run::outbox::Outbox;
+
+/// Something a handler can take as a parameter.
+///
+/// Implement it for your own types to move checks and look-ups out of handlers. It is synchronous: take what
+/// you need here, and do the waiting in the handler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a handler's parameter",
+    label = "not something a call can provide",
+    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, `Progress`, `Log`, \
+            `Uri`, `Catalog`, and your own types that implement `FromCall`",
+    note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
+)]
+pub trait FromCall: Sized + Send + 'static {
+    /// Takes it from a call.
+    ///
+    /// # Errors
+    /// A [`Rejection`] ends the call before the handler runs.
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection>;
+
+    /// Says, once, when the handler is registered, what this parameter will need.
+    fn needs(needs: &mut Needs) {
+        let _ = needs;
+    }
+}
+
+/// The call's arguments as a type of yours.
+///
+/// For tools the type gives the input schema, and arguments are checked against it before the handler runs. For
+/// prompts and resource templates it gives the arguments and takes the variables; numbers and booleans are
+/// parsed from the strings these are on the wire.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Args<T>(pub T);
+
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromCall for Args<T> {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        match &call.arguments {
+            Arguments::Text(raw) => parse_text(raw.map_or("{}", RawValue::get)),
+            Arguments::Value(value) => {
+                serde_path_to_error::deserialize(value).map_err(|error| describe(&error))
+            }
+            Arguments::Strings(pairs) => {
+                let pairs: Vec<_> = pairs.iter().map(|(name, value)| (&**name, &**value)).collect();
+                strings::parse(&pairs).map_err(Rejection::Arguments)
+            }
+        }
+        .map(Self)
+    }
+
+    fn needs(needs: &mut Needs) {
+        needs.arguments(schemars::schema_for!(T));
+    }
+}
+
+/// Parses once; a second time only to find out where it went wrong.
+fn parse_text<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
+    serde_json::from_str(text).map_err(|first| {
+        let mut again = serde_json::Deserializer::from_str(text);
+        match serde_path_to_error::deserialize::<_, T>(&mut again) {
+            Err(error) => describe(&error),
+            Ok(_) => Rejection::Arguments(first.to_string()),
+        }
+    })
+}
+
+fn describe(error: &serde_path_to_error::Error<serde_json::Error>) -> Rejection {
+    let path = error.path().to_string();
+    // serde_json ends its messages with a position, which means nothing to somebody who wrote a value.
+    let message = error.inner().to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+    Rejection::Arguments(if path == "." {
+        message.to_owned()
+    } else {
+        format!("/{}: {message}", path.replace('.', "/"))
+    })
+}
+
+/// A value given to [`Server::state`](super::Server::state), cloned for the call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct State<S>(pub S);
+
+impl<S: Clone + Send + Sync + 'static> FromCall for State<S> {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        // Registration has checked that it is there.
+        call.state.get::<S>().cloned().map(Self).ok_or_else(|| {
+            ErrorObject::internal(format!("no state of type {}", std::any::type_name::<S>())).into()
+        })
+    }
+
+    fn needs(needs: &mut Needs) {
+        needs.state::<S>();
+    }
+}
+
+impl<S> Deref for State<S> {
+    type Target = S;
+    fn deref(&self) -> &S {
+        &self.0
+    }
+}
+
+/// Something the HTTP stack in front attached to the request (`http::Extensions`), cloned for the call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extension<T>(pub T);
+
+impl<T: Clone + Send + Sync + 'static> FromCall for Extension<T> {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        call.peer.extensions.get::<T>().cloned().map(Self).ok_or_else(|| {
+            let wanted = std::any::type_name::<T>();
+            tracing::error!(wanted, "a handler wants an extension that no layer in front of it has set");
+            ErrorObject::internal("the server is not set up for this call").into()
+        })
+    }
+}
+
+/// The URI a resource or template is read at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uri(pub String);
+
+impl FromCall for Uri {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        Ok(Self(call.target.to_owned()))
+    }
+}
+
+impl FromCall for Catalog {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        Ok(call.catalog.clone())
+    }
+}
+
+/// Who is calling: what the client says of itself, and what the transport knows of it.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// What the client can do for the server, as declared by this very request.
+    pub capabilities: ClientCapabilities,
+    /// The revision the request speaks.
+    pub protocol_version: String,
+    /// The authenticated principal, if the transport has one.
+    pub principal: Option<Principal>,
+    info: Option<Raw>,
+    meta: BTreeMap<String, Raw>,
+}
+
+impl Caller {
+    /// The client's name and version: self-reported, for display only.
+    pub fn info(&self) -> Option<Implementation> {
+        self.info.as_ref().and_then(|info| info.to().ok())
+    }
+
+    /// A value of the request's `_meta` under a key that is not the protocol's own.
+    pub fn meta<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        self.meta.get(key).and_then(|value| value.to().ok())
+    }
+
+    /// Refuses the call unless the request declared what it needs (W9).
+    ///
+    /// # Errors
+    /// -32021, naming what is missing.
+    pub fn require(&self, required: &ClientCapabilities) -> Result<(), ErrorObject> {
+        if self.capabilities.covers(required) {
+            Ok(())
+        } else {
+            Err(ErrorObject::missing_capability(required))
+        }
+    }
+}
+
+impl FromCall for Caller {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        Ok(Self {
+            capabilities: call.meta.client_capabilities.clone(),
+            protocol_version: call.meta.protocol_version.to_string(),
+            principal: call.peer.principal.clone(),
+            info: call.meta.client_info.map(Raw::from),
+            meta: call.meta.extra.iter().map(|(key, value)| (key.to_string(), Raw::from(*value))).collect(),
+        })
+    }
+}
+
+/// Reports progress to a client that asked for it; to any other, reporting costs nothing.
+#[derive(Debug, Clone)]
+pub struct Progress(Option<(Arc<Outbox>, ProgressToken)>);
+
+impl FromCall for Progress {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        let token = call.meta.progress_token.clone();
+        Ok(Self(token.map(|token| (call.outbox(), token))))
+    }
+}
+
+impl Progress {
+    /// Reports how far the work has come: `0.5`, `(50, 100)` or `(50, 100, "half way")`.
+    ///
+    /// Progress only ever increases (N2): a report that does not go beyond the last one is left out.
+    pub fn report(&self, step: impl Into<Step>) {
+        let Some((outbox, token)) = &self.0 else { return };
+        let Step { progress, total, message } = step.into();
+        outbox.progress(&ProgressNotificationParams {
+            progress_token: token.clone(),
+            progress,
+            total,
+            message,
+            meta: NotificationMeta::default(),
+        });
+    }
+}
+
+/// How far some work has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    progress: f64,
+    total: Option<f64>,
+    message: Option<String>,
+}
+
+macro_rules! plain_step {
+    ($($number:ty,)*) => {
+        $(impl From<$number> for Step {
+            fn from(progress: $number) -> Self {
+                Self { progress: progress.into(), total: None, message: None }
+            }
+        })*
+    };
+}
+
+plain_step! { f64, f32, u32, i32, }
+
+impl<P: Into<f64>, T: Into<f64>> From<(P, T)> for Step {
+    fn from((progress, total): (P, T)) -> Self {
+        Self { progress: progress.into(), total: Some(total.into()), message: None }
+    }
+}
+
+impl<P: Into<f64>, T: Into<f64>, M: Into<String>> From<(P, T, M)> for Step {
+    fn from((progress, total, message): (P, T, M)) -> Self {
+        Self { progress: progress.into(), total: Some(total.into()), message: Some(message.into()) }
+    }
+}
+
+/// Sends log messages to a client that asked for them, at the level it asked for and above (N2).
+///
+/// The specification deprecates this feature; for new servers, prefer `tracing`.
+#[derive(Debug, Clone)]
+pub struct Log(Option<(Arc<Outbox>, LoggingLevel)>);
+
+impl FromCall for Log {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        let level = call.meta.log_level;
+        Ok(Self(level.map(|level| (call.outbox(), level))))
+    }
+
+    fn needs(needs: &mut Needs) {
+        needs.logging = true;
+    }
+}
+
+impl Log {
+    /// Sends a message: any value that serialises.
+    pub fn send(&self, level: LoggingLevel, data: impl Serialize) {
+        let Some((outbox, least)) = &self.0 else { return };
+        if level < *least {
+            return;
+        }
+        match Raw::of(&data) {
+            Ok(data) => outbox.log(&LoggingMessageNotificationParams {
+                level,
+                logger: None,
+                data,
+                meta: NotificationMeta::default(),
+            }),
+            Err(error) => tracing::warn!(%error, "a log message does not serialise"),
+        }
+    }
+
+    /// Sends a message at level `info`.
+    pub fn info(&self, data: impl Serialize) {
+        self.send(LoggingLevel::Info, data);
+    }
+
+    /// Sends a message at level `warning`.
+    pub fn warning(&self, data: impl Serialize) {
+        self.send(LoggingLevel::Warning, data);
+    }
+
+    /// Sends a message at level `error`.
+    pub fn error(&self, data: impl Serialize) {
+        self.send(LoggingLevel::Error, data);
+    }
+}

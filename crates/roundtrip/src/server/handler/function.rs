@@ -1,0 +1,205 @@
+//! Handlers: ordinary async functions whose parameter types say what they need.
+//!
+//! What makes a function a handler is split into three traits, so that the compiler can say which part is missing:
+//! [`Function`] (it is async and its future is `Send`), [`Parameters`] (each one is a [`Parameter`]), and
+//! [`IntoReply`] (what it returns).
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use roundtrip_core::wire::ErrorObject;
+
+use super::call::{Call, Rejection};
+use super::extract::FromCall;
+use super::reply::{Answer, IntoFailure, IntoReply, Reply};
+use crate::server::offer::setup::Needs;
+use crate::server::round::AskError;
+
+/// A handler that has been given its parameters and only has to be polled.
+pub(crate) type HandlerFuture<R> = Pin<Box<dyn Future<Output = Result<Reply<R>, ErrorObject>> + Send>>;
+
+/// An async function or closure of up to eight parameters.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an async function",
+    label = "a handler is an `async fn`, or a closure that returns a future",
+    note = "it has at most eight parameters, and its future must be `Send`"
+)]
+pub trait Function<Parameters>: Send + Sync + 'static {
+    /// What it returns.
+    type Output;
+    /// Its future.
+    type Future: Future<Output = Self::Output> + Send + 'static;
+    /// Calls it.
+    fn call(&self, parameters: Parameters) -> Self::Future;
+}
+
+/// One parameter of a handler. Everything that is [`FromCall`] is one, and so is [`Asked`](super::Asked), which has to
+/// wait for its answer.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a handler's parameter",
+    label = "not something a call can provide",
+    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, `Progress`, `Log`, \
+            `Uri`, `Catalog`, and your own types that implement `FromCall`",
+    note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
+)]
+pub trait Parameter: Sized + Send + 'static {
+    /// What is taken from the call.
+    type Taken: Send + 'static;
+
+    /// Whether it may have to wait for an answer.
+    const ASKS: bool;
+
+    /// Takes it from a call.
+    ///
+    /// # Errors
+    /// A [`Rejection`] ends the call before the handler runs.
+    fn take(call: &mut Call<'_>) -> Result<Self::Taken, Rejection>;
+
+    /// What was taken, if that is all.
+    fn ready(taken: Self::Taken) -> Option<Self>;
+
+    /// Waits for the answer.
+    fn resolve(taken: Self::Taken) -> impl Future<Output = Result<Self, AskError>> + Send;
+
+    /// Says what it needs.
+    fn needs(needs: &mut Needs);
+}
+
+impl<T: FromCall> Parameter for T {
+    type Taken = T;
+    const ASKS: bool = false;
+
+    fn take(call: &mut Call<'_>) -> Result<T, Rejection> {
+        T::from_call(call)
+    }
+
+    fn ready(taken: T) -> Option<T> {
+        Some(taken)
+    }
+
+    async fn resolve(taken: T) -> Result<T, AskError> {
+        Ok(taken)
+    }
+
+    fn needs(needs: &mut Needs) {
+        T::needs(needs);
+    }
+}
+
+/// The parameters of a handler: a tuple of [`Parameter`]s.
+pub trait Parameters: Sized + Send + 'static {
+    /// What is taken from the call.
+    type Taken: Send + 'static;
+
+    /// Whether any of them may have to wait for an answer.
+    const ASK: bool;
+
+    /// Takes them from a call, first to last.
+    ///
+    /// # Errors
+    /// The first one that could not be had.
+    fn take(call: &mut Call<'_>) -> Result<Self::Taken, Rejection>;
+
+    /// What was taken, if none has to wait.
+    fn ready(taken: Self::Taken) -> Option<Self>;
+
+    /// Waits for all answers together, so that they are asked for together.
+    fn resolve(taken: Self::Taken) -> impl Future<Output = Result<Self, AskError>> + Send;
+
+    /// Says what they need.
+    fn needs(needs: &mut Needs);
+}
+
+macro_rules! functions {
+    ($($Parameter:ident $parameter:ident)*) => {
+        impl<F, Fut, $($Parameter,)*> Function<($($Parameter,)*)> for F
+        where
+            F: Fn($($Parameter,)*) -> Fut + Send + Sync + 'static,
+            Fut: Future + Send + 'static,
+        {
+            type Output = Fut::Output;
+            type Future = Fut;
+
+            fn call(&self, ($($parameter,)*): ($($Parameter,)*)) -> Fut {
+                self($($parameter,)*)
+            }
+        }
+
+        impl<$($Parameter: Parameter,)*> Parameters for ($($Parameter,)*) {
+            type Taken = ($($Parameter::Taken,)*);
+            const ASK: bool = false $(|| $Parameter::ASKS)*;
+
+            fn take(call: &mut Call<'_>) -> Result<Self::Taken, Rejection> {
+                let _ = &call; // a handler without parameters takes nothing
+                Ok(($($Parameter::take(call)?,)*))
+            }
+
+            fn ready(($($parameter,)*): Self::Taken) -> Option<Self> {
+                Some(($($Parameter::ready($parameter)?,)*))
+            }
+
+            async fn resolve(($($parameter,)*): Self::Taken) -> Result<Self, AskError> {
+                tokio::try_join!($($Parameter::resolve($parameter)),*)
+            }
+
+            fn needs(needs: &mut Needs) {
+                let _ = &needs;
+                $($Parameter::needs(needs);)*
+            }
+        }
+    };
+}
+
+functions! {}
+functions! { A a }
+functions! { A a B b }
+functions! { A a B b C c }
+functions! { A a B b C c D d }
+functions! { A a B b C c D d E e }
+functions! { A a B b C c D d E e G g }
+functions! { A a B b C c D d E e G g H h }
+functions! { A a B b C c D d E e G g H h I i }
+
+/// A handler with its types forgotten, but for what it answers.
+pub(crate) trait Handler<R: Answer>: Send + Sync {
+    fn start(&self, call: &mut Call<'_>, context: R::Context) -> Result<HandlerFuture<R>, Rejection>;
+}
+
+struct Erased<F, P>(Arc<F>, PhantomData<fn(P)>);
+
+impl<R: Answer, P: Parameters, F: Function<P>> Handler<R> for Erased<F, P>
+where
+    F::Output: IntoReply<R>,
+    AskError: IntoFailure<R>,
+{
+    fn start(&self, call: &mut Call<'_>, context: R::Context) -> Result<HandlerFuture<R>, Rejection> {
+        let taken = P::take(call)?;
+        if P::ASK {
+            let function = Arc::clone(&self.0);
+            return Ok(Box::pin(async move {
+                match P::resolve(taken).await {
+                    Ok(parameters) => function.call(parameters).await.into_reply(context),
+                    Err(refused) => refused.into_failure().map(Reply::complete),
+                }
+            }));
+        }
+        let Some(parameters) = P::ready(taken) else {
+            return Err(ErrorObject::internal("a parameter that does not ask has to be waited for").into());
+        };
+        // Called when it is polled, so that nothing of it runs before hooks and the ledger have had their say.
+        let function = Arc::clone(&self.0);
+        Ok(Box::pin(async move { function.call(parameters).await.into_reply(context) }))
+    }
+}
+
+pub(crate) type BoxHandler<R> = Box<dyn Handler<R>>;
+
+pub(crate) fn erase<R: Answer, P: Parameters, F: Function<P>>(function: F) -> BoxHandler<R>
+where
+    F::Output: IntoReply<R>,
+    AskError: IntoFailure<R>,
+{
+    Box::new(Erased(Arc::new(function), PhantomData))
+}

@@ -1,0 +1,171 @@
+//! A call that the ledger has to know of: claimed before its handler is polled, recorded before its reply is sent.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use roundtrip_core::error::BUSY;
+use roundtrip_core::seal::{CLOCK_SKEW, Reason, Rejected, Timestamp};
+use roundtrip_core::wire::ErrorObject;
+
+use super::key::{self, IDEMPOTENCY_KEY, RoundKey};
+use super::recorded::Recorded;
+use super::{Claim, ClaimGuard, LedgerHandle};
+use crate::server::budget::Owner;
+use crate::server::handler::call::Call;
+use crate::server::limits::Admission;
+use crate::server::round::{RoundState, now};
+use crate::server::run::hook::{Outcome, OutcomeFuture};
+use crate::server::run::runner::{Runner, Work};
+
+/// A server's ledger, and how long it remembers callers' keys.
+#[derive(Debug, Clone)]
+pub(crate) struct LedgerConfig {
+    pub(crate) book: LedgerHandle,
+    pub(crate) keys_for: Duration,
+}
+
+/// Wraps a run: claims the round in the ledger before the first poll, records the reply before it is sent.
+pub(crate) struct Recorder {
+    book: LedgerHandle,
+    key: RoundKey,
+    repeatable: Repeatable,
+    /// Set once the reply is on its way to the ledger.
+    recording: Arc<AtomicBool>,
+    traffic: Arc<Admission>,
+}
+
+/// How long a round can be repeated.
+#[derive(Clone, Copy)]
+enum Repeatable {
+    /// As long as its token is good.
+    Until(Timestamp),
+    /// As long as its caller's key is remembered.
+    For(Duration),
+}
+
+impl Repeatable {
+    /// Until when to keep the reply. What is still good when it is looked at may take a while to get to the ledger, so
+    /// the record stays a little longer.
+    fn keep_until(self) -> Timestamp {
+        match self {
+            Self::Until(end) => end.plus(CLOCK_SKEW),
+            Self::For(duration) => now().plus(duration),
+        }
+    }
+}
+
+impl Recorder {
+    /// Whether a call has to do with the ledger. One that came to an end without its handler has not.
+    pub(crate) fn of(call: &Call<'_>, work: &Work) -> Result<Option<Self>, ErrorObject> {
+        let start = &call.start;
+        let Some(keep) = &start.flows.keep else { return Ok(None) };
+        if matches!(work, Work::Ready(_)) {
+            return Ok(None);
+        }
+        let own = call.meta.get(IDEMPOTENCY_KEY).map(key::read).transpose()?;
+        let (key, repeatable) = match (start.claims(), own) {
+            (Some(claims), _) => {
+                (RoundKey::of_token(claims), Repeatable::Until(claims.expires_at.plus(CLOCK_SKEW)))
+            }
+            (None, Some(own)) => (RoundKey::of_caller(&own, start)?, Repeatable::For(keep.keys_for)),
+            (None, None) => return Ok(None),
+        };
+        let key = key.owned_by(Owner::of(call.peer).digest());
+        let (recording, traffic) = (Arc::default(), Arc::clone(&start.flows.traffic));
+        Ok(Some(Self { book: keep.book.clone(), key, repeatable, recording, traffic }))
+    }
+
+    /// Puts the claim before a run and the record behind it.
+    pub(crate) fn around(self, run: Runner) -> Runner {
+        let (recording, traffic) = (Arc::clone(&self.recording), Arc::clone(&self.traffic));
+        let table = run.table().map(Arc::clone);
+        let work: OutcomeFuture = Box::pin(self.fulfil(run));
+        Work::Other(Box::pin(RecordedRun { work: Some(work), table, recording, traffic })).into()
+    }
+
+    async fn fulfil(self, run: Runner) -> Outcome {
+        // Hooks may have taken their time.
+        if matches!(self.repeatable, Repeatable::Until(end) if now() > end) {
+            let rejected = Rejected::from(Reason::Expired);
+            tracing::warn!(reason = %rejected, "request state refused");
+            return Err(rejected.error_object());
+        }
+        let held = match self.book.0.claim(&self.key, self.repeatable.keep_until()).await {
+            Ok(Claim::Run(held)) => held,
+            Ok(Claim::Replay(reply)) => {
+                tracing::debug!("this round has been run: its reply is sent again");
+                return Recorded::read(&reply);
+            }
+            Ok(Claim::OtherCall) => {
+                return Err(ErrorObject::invalid_params(format!(
+                    "params._meta.{IDEMPOTENCY_KEY}: this key was used for another call: \
+                     another method, another target or other arguments"
+                )));
+            }
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "a round cannot be claimed");
+                return Err(ErrorObject::new(BUSY, "the server is busy: try again later"));
+            }
+        };
+        let _claimed = self.traffic.claimed();
+        // Moved here to be dropped first: the handler is gone before somebody else may run it.
+        let mut run = run;
+        let outcome = poll_fn(|cx| run.poll(cx)).await;
+        self.recording.store(true, Ordering::Relaxed);
+        self.record(held, outcome).await
+    }
+
+    async fn record(&self, held: Box<dyn ClaimGuard>, outcome: Outcome) -> Outcome {
+        let recorded = match Recorded::of(outcome) {
+            Ok(recorded) => recorded,
+            Err(outcome) => return outcome,
+        };
+        let reply = match recorded.write() {
+            Ok(reply) => reply,
+            Err(error) => {
+                return Err(ErrorObject::internal(format!("the result does not serialise: {error}")));
+            }
+        };
+        // What the round did is done: its reply is better than none, even if there is no second copy of it.
+        if let Err(error) = held.record(reply, self.repeatable.keep_until()).await {
+            tracing::error!(error = &error as &dyn std::error::Error, "a reply could not be recorded");
+        }
+        recorded.into_outcome()
+    }
+}
+
+/// A run under a claim. Dropped before its end, because the client hung up, it goes on by itself if its handler has begun a
+/// step or its reply is being recorded: to drop it then would let the round run again, and its effects with it (M6).
+struct RecordedRun {
+    /// None once it has ended.
+    work: Option<OutcomeFuture>,
+    table: Option<Arc<RoundState>>,
+    recording: Arc<AtomicBool>,
+    traffic: Arc<Admission>,
+}
+
+impl Future for RecordedRun {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let Some(work) = &mut self.work else { return Poll::Pending };
+        let outcome = ready!(work.as_mut().poll(cx));
+        self.work = None;
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for RecordedRun {
+    fn drop(&mut self) {
+        let stepped = self.table.as_ref().is_some_and(|table| table.has_stepped());
+        if let Some(work) = self.work.take()
+            && (stepped || self.recording.load(Ordering::Relaxed))
+        {
+            self.traffic.finish(work);
+        }
+    }
+}

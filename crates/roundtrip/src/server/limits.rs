@@ -1,0 +1,137 @@
+//! How much a server has on its hands, and whether it wants less of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tracing::Instrument as _;
+
+use super::budget::{Budget, Owner, Reservation};
+use super::builder::Limits;
+use super::handler::call::Peer;
+use super::run::hook::OutcomeFuture;
+
+/// The size of a message up to which its call is counted, but not weighed. There are too many of these to look at whose
+/// each one is, and their number is limited.
+const SMALL: usize = 64 * 1024;
+
+/// The calls of one server.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    running: AtomicUsize,
+    draining: AtomicBool,
+    limits: Limits,
+    /// Bytes of the messages of calls that run, where they are large.
+    bytes: Arc<Budget>,
+    /// How many rounds hold a claim in the ledger.
+    claimed: watch::Sender<usize>,
+}
+
+/// A round that holds a claim in the ledger, until it is recorded or given up.
+#[derive(Debug)]
+pub(crate) struct Claimed(Arc<Admission>);
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        self.0.claimed.send_modify(|claimed| *claimed -= 1);
+    }
+}
+
+/// A place among the calls that may run at once; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    traffic: Arc<Admission>,
+    /// Boxed, because few calls have it.
+    bytes: Option<Box<Reservation>>,
+}
+
+impl Permit {
+    /// Takes room for what the call keeps of its message; whether there was any.
+    pub(crate) fn weigh(&mut self, peer: &Peer, size: usize) -> bool {
+        if size > SMALL {
+            self.bytes = self.traffic.bytes.reserve(&Owner::of(peer), size).map(Box::new);
+            return self.bytes.is_some();
+        }
+        true
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.traffic.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Admission {
+    pub(crate) fn new(limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            running: AtomicUsize::new(0),
+            draining: AtomicBool::new(false),
+            bytes: Budget::new(limits.call_bytes),
+            limits,
+            claimed: watch::Sender::new(0),
+        })
+    }
+
+    pub(crate) fn admit(self: &Arc<Self>) -> Permit {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        Permit { traffic: Arc::clone(self), bytes: None }
+    }
+
+    /// Whether there are more calls than may run at once, the one being admitted included (Z3).
+    pub(crate) fn is_full(&self) -> bool {
+        self.running.load(Ordering::Relaxed) > self.limits.concurrent_calls
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Returns whether one more call may run now.
+    pub(crate) fn has_place(&self) -> bool {
+        self.running.load(Ordering::Relaxed) < self.limits.concurrent_calls
+    }
+
+    /// How many calls may run at once.
+    pub(crate) fn most(&self) -> usize {
+        self.limits.concurrent_calls
+    }
+
+    /// Whether work that can move to another instance had better do so (A8).
+    pub(crate) fn is_moving(&self) -> bool {
+        self.draining.load(Ordering::Relaxed) || self.running.load(Ordering::Relaxed) > self.limits.shed_above
+    }
+
+    /// Counts a round that holds a claim in the ledger.
+    pub(crate) fn claimed(self: &Arc<Self>) -> Claimed {
+        self.claimed.send_modify(|claimed| *claimed += 1);
+        Claimed(Arc::clone(self))
+    }
+
+    /// Lets the rest of a claimed round run although its client has hung up. It keeps a place among the calls, and has
+    /// [`Limits::finish_within`] to end.
+    pub(crate) fn finish(self: &Arc<Self>, work: OutcomeFuture) {
+        let Ok(runtime) = Handle::try_current() else {
+            return tracing::warn!("the runtime has ended, and a claimed round with it: it may run again");
+        };
+        let (permit, bound) = (self.admit(), self.limits.finish_within);
+        let finishing = async move {
+            if tokio::time::timeout(bound, work).await.is_err() {
+                tracing::error!(?bound, "a claimed round without a client did not end: it may run again");
+            }
+            drop(permit);
+        };
+        runtime.spawn(finishing.instrument(tracing::Span::current()));
+    }
+
+    /// Waits until no round holds a claim.
+    pub(crate) async fn finished(&self) {
+        // The sender is `self`, so there is no end to wait for but this.
+        let _ = self.claimed.subscribe().wait_for(|claimed| *claimed == 0).await;
+    }
+
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,385 @@
+//! What each method does.
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use roundtrip_core::wire::{
+    CallTool, CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams,
+    CompletionReference, ContentBlock, DiscoverResult, ErrorObject, GetPrompt, GetPromptRequestParams,
+    JsonObject, Method, PromptsCapability, ReadResource, ReadResourceRequestParams, RequestId, RequestMeta,
+    ResourcesCapability, ServerCapabilities, ServerResult, SubscriptionFilter,
+    SubscriptionsListenRequestParams, ToolsCapability,
+};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::budget::Owner;
+use super::endpoint::{Endpoint, SUPPORTED};
+use super::handler::call::{Arguments, Call, Peer, Rejection};
+use super::handler::function::{Handler, HandlerFuture};
+use super::handler::reply::{Answer, HandlerOutcome, Reply};
+use super::ledger::Recorder;
+use super::offer::list::{Listed, Listing, Presentation};
+use super::offer::resource::TemplateEntry;
+use super::offer::tool::ToolEntry;
+use super::round::{Begin, BoundArguments, PutOff, RoundInput};
+use super::run::hook::OutcomeFuture;
+use super::run::in_flight::Source;
+use super::run::runner::{Runner, Work, panicked};
+use crate::schema::Check;
+
+impl Endpoint {
+    /// Finds what a request wants and gets it ready to run.
+    pub(crate) fn prepare(
+        &self,
+        id: &RequestId,
+        request: &ClientRequest<'_>,
+        peer: &Peer,
+    ) -> (Runner, Source) {
+        let listings = &self.inner().listings;
+        let outcome = match request {
+            ClientRequest::CallTool(params) => return self.call_tool(params, peer, None),
+            ClientRequest::GetPrompt(params) => return self.get_prompt(params, peer, None),
+            ClientRequest::ReadResource(params) => return self.read_resource(params, peer, None),
+            ClientRequest::SubscriptionsListen(params) => return self.listen(id, params, peer),
+            ClientRequest::Complete(params) => return (self.complete(params).into(), Source::None),
+            ClientRequest::Discover(_) => Ok(ServerResult::Discover(self.discover())),
+            ClientRequest::ListTools(params) => {
+                page(&self.catalog().read().tools, params.cursor.as_deref(), &listings.tools)
+            }
+            ClientRequest::ListPrompts(params) => {
+                page(&self.catalog().read().prompts, params.cursor.as_deref(), &listings.prompts)
+            }
+            ClientRequest::ListResources(params) => {
+                page(&self.catalog().read().resources, params.cursor.as_deref(), &listings.resources)
+            }
+            ClientRequest::ListResourceTemplates(params) => {
+                page(&self.catalog().read().templates, params.cursor.as_deref(), &listings.templates)
+            }
+            other => Err(ErrorObject::method_not_found(other.method())),
+        };
+        (Work::from(outcome).into(), Source::None)
+    }
+
+    fn call_tool(
+        &self,
+        params: &CallToolRequestParams<'_>,
+        peer: &Peer,
+        put_off: Option<PutOff>,
+    ) -> (Runner, Source) {
+        let Some(tool) = self.catalog().read().tools.get(&params.name).map(Arc::clone) else {
+            return refused(ErrorObject::invalid_params(format!("unknown tool: {}", params.name)));
+        };
+        let mut start = self.start(CallTool::NAME, &params.name, peer, &params.meta.client_capabilities);
+        start.known = Some(tool.target);
+        start.arguments = BoundArguments::Json(params.arguments);
+        start.responses = params.input_responses;
+        match self.open(&mut start, params.request_state.as_deref(), put_off) {
+            Ok(Begin::Now) => {}
+            Ok(Begin::Later(opening)) => {
+                return self.later::<CallTool>(opening, params, peer, Self::call_tool);
+            }
+            Err(error) => return refused(error),
+        }
+        let arguments = match checked(&tool.check, params.arguments) {
+            Ok(arguments) => arguments,
+            Err(problem) => {
+                return (Work::from(Ok(ServerResult::CallTool(mendable(&problem)))).into(), Source::None);
+            }
+        };
+        let mut call = self.call(&params.meta, peer, &params.name, arguments, start);
+        let work = match begin(&*tool.handler, &mut call, ()) {
+            Ok(running) => Work::Tool(match &tool.output {
+                Some(Check::Compiled(_)) => check_output(Arc::clone(&tool), running),
+                _ => running,
+            }),
+            Err(Rejection::Arguments(problem)) => Ok(ServerResult::CallTool(mendable(&problem))).into(),
+            Err(Rejection::Error(error)) => error.into(),
+        };
+        call.run(work)
+    }
+
+    fn get_prompt(
+        &self,
+        params: &GetPromptRequestParams<'_>,
+        peer: &Peer,
+        put_off: Option<PutOff>,
+    ) -> (Runner, Source) {
+        let Some(prompt) = self.catalog().read().prompts.get(&params.name).map(Arc::clone) else {
+            return refused(ErrorObject::invalid_params(format!("unknown prompt: {}", params.name)));
+        };
+        let mut start = self.start(GetPrompt::NAME, &params.name, peer, &params.meta.client_capabilities);
+        start.arguments = BoundArguments::Texts(&params.arguments);
+        start.responses = params.input_responses;
+        match self.open(&mut start, params.request_state.as_deref(), put_off) {
+            Ok(Begin::Now) => {}
+            Ok(Begin::Later(opening)) => {
+                return self.later::<GetPrompt>(opening, params, peer, Self::get_prompt);
+            }
+            Err(error) => return refused(error),
+        }
+        let pairs =
+            params.arguments.iter().map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));
+        let mut call =
+            self.call(&params.meta, peer, &params.name, Arguments::Strings(pairs.collect()), start);
+        let work = match begin(&*prompt.handler, &mut call, ()) {
+            Ok(running) => Work::Prompt(running),
+            Err(rejection) => invalid_arguments(rejection).into(),
+        };
+        call.run(work)
+    }
+
+    fn read_resource(
+        &self,
+        params: &ReadResourceRequestParams<'_>,
+        peer: &Peer,
+        put_off: Option<PutOff>,
+    ) -> (Runner, Source) {
+        let uri = &*params.uri;
+        let tables = self.catalog().read();
+        let resource = tables.resources.get(uri).map(Arc::clone);
+        let fitting = |entry: &&Arc<TemplateEntry>| entry.template.matches(uri).is_some();
+        let template = match &resource {
+            Some(_) => None,
+            None => tables.templates.iter().find(fitting).map(Arc::clone),
+        };
+        drop(tables);
+        let (handler, at, variables) = match (&resource, &template) {
+            (Some(resource), _) => (&*resource.handler, resource.at(uri), Vec::new()),
+            (None, Some(template)) => {
+                (&*template.handler, template.at(uri), template.template.matches(uri).unwrap_or_default())
+            }
+            (None, None) => return refused(ErrorObject::resource_not_found(uri)),
+        };
+        let mut start = self.start(ReadResource::NAME, uri, peer, &params.meta.client_capabilities);
+        start.responses = params.input_responses;
+        match self.open(&mut start, params.request_state.as_deref(), put_off) {
+            Ok(Begin::Now) => {}
+            Ok(Begin::Later(opening)) => {
+                return self.later::<ReadResource>(opening, params, peer, Self::read_resource);
+            }
+            Err(error) => return refused(error),
+        }
+        let pairs = variables.into_iter().map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
+        let mut call = self.call(&params.meta, peer, uri, Arguments::Strings(pairs.collect()), start);
+        let work = match begin(handler, &mut call, at) {
+            Ok(running) => Work::Resource(running),
+            // A variable that does not parse means that there is no such resource.
+            Err(Rejection::Arguments(_)) => ErrorObject::resource_not_found(uri).into(),
+            Err(Rejection::Error(error)) => error.into(),
+        };
+        call.run(work)
+    }
+
+    fn call<'a>(
+        &'a self,
+        meta: &'a RequestMeta<'a>,
+        peer: &'a Peer,
+        target: &'a str,
+        arguments: Arguments<'a>,
+        mut start: RoundInput<'a>,
+    ) -> Call<'a> {
+        let (state, catalog, outbox) = (&self.inner().state, self.catalog(), start.outbox.take());
+        Call { meta, peer, target, arguments, state, catalog, outbox, start }
+    }
+
+    fn listen(
+        &self,
+        id: &RequestId,
+        params: &SubscriptionsListenRequestParams<'_>,
+        peer: &Peer,
+    ) -> (Runner, Source) {
+        let honoured = self.honoured(&params.notifications);
+        match self.catalog().hub().open(&Owner::of(peer), Some(id.clone()), honoured) {
+            Ok(subscription) => {
+                let subscription = Arc::new(subscription);
+                (Work::Listen(Arc::clone(&subscription)).into(), Source::Subscription(subscription))
+            }
+            Err(error) => refused(error),
+        }
+    }
+
+    /// The part of a filter that this server can honour.
+    pub(crate) fn honoured(&self, wanted: &SubscriptionFilter) -> SubscriptionFilter {
+        let can = self.capabilities();
+        let both = |wanted: Option<bool>, can: bool| wanted.filter(|wanted| *wanted && can);
+        SubscriptionFilter {
+            tools_list_changed: both(wanted.tools_list_changed, can.tools.is_some()),
+            prompts_list_changed: both(wanted.prompts_list_changed, can.prompts.is_some()),
+            resources_list_changed: both(wanted.resources_list_changed, can.resources.is_some()),
+            resource_subscriptions: match can.resources {
+                Some(_) => wanted.resource_subscriptions.clone(),
+                None => Vec::new(),
+            },
+        }
+    }
+
+    fn complete(&self, params: &CompleteRequestParams<'_>) -> Work {
+        let tables = self.catalog().read();
+        if !tables.completions {
+            return ErrorObject::method_not_found("completion/complete").into();
+        }
+        let completing = match &params.reference {
+            CompletionReference::Prompt(prompt) => tables
+                .prompts
+                .get(&prompt.name)
+                .map(|entry| Work::Other(completed(entry.completers.complete(params)))),
+            CompletionReference::Resource(template) => match tables.templates.get(&template.uri) {
+                Some(entry) => Some(Work::Other(completed(entry.completers.complete(params)))),
+                // A plain resource has nothing to complete.
+                None => tables
+                    .resources
+                    .get(&template.uri)
+                    .map(|_| Ok(ServerResult::Complete(Default::default())).into()),
+            },
+        };
+        completing.unwrap_or_else(|| {
+            ErrorObject::invalid_params("params.ref: no such prompt or resource template").into()
+        })
+    }
+
+    fn discover(&self) -> DiscoverResult {
+        let cache = self.inner().listings.discover;
+        DiscoverResult {
+            supported_versions: SUPPORTED.iter().map(|version| version.as_str().to_owned()).collect(),
+            capabilities: self.capabilities(),
+            instructions: self.inner().instructions.clone(),
+            ttl_ms: cache.ttl_ms(),
+            cache_scope: cache.scope(),
+            ..DiscoverResult::default()
+        }
+    }
+
+    /// What this server can do: what it has handlers for, and what its author declared.
+    pub(crate) fn capabilities(&self) -> ServerCapabilities {
+        let tables = self.catalog().read();
+        let mut capabilities = self.inner().declared.clone();
+        if !tables.tools.is_empty() {
+            capabilities.tools = Some(ToolsCapability { list_changed: Some(true) });
+        }
+        if !tables.prompts.is_empty() {
+            capabilities.prompts = Some(PromptsCapability { list_changed: Some(true) });
+        }
+        if !(tables.resources.is_empty() && tables.templates.is_empty()) {
+            capabilities.resources =
+                Some(ResourcesCapability { subscribe: Some(true), list_changed: Some(true) });
+        }
+        if tables.logging {
+            capabilities.logging = Some(JsonObject::new());
+        }
+        if tables.completions {
+            capabilities.completions = Some(JsonObject::new());
+        }
+        capabilities
+    }
+}
+
+fn page<E: Listed>(
+    listing: &Listing<E>,
+    cursor: Option<&str>,
+    shown: &Presentation,
+) -> Result<ServerResult, ErrorObject> {
+    listing.page(cursor, shown).map(ServerResult::Cached)
+}
+
+fn completed(
+    running: impl Future<Output = roundtrip_core::wire::CompleteResult> + Send + 'static,
+) -> OutcomeFuture {
+    Box::pin(async move { Ok(ServerResult::Complete(running.await)) })
+}
+
+fn refused(error: ErrorObject) -> (Runner, Source) {
+    (Work::from(error).into(), Source::None)
+}
+
+impl Call<'_> {
+    /// What is left of a call once its handler has its parameters.
+    fn run(self, work: Work) -> (Runner, Source) {
+        let duty = match Recorder::of(&self, &work) {
+            Ok(duty) => duty,
+            Err(error) => return refused(error),
+        };
+        let run = Runner::new(work, self.start.flow);
+        let run = match duty {
+            Some(duty) => duty.around(run),
+            None => run,
+        };
+        (run, self.outbox.into())
+    }
+}
+
+/// Takes a handler's parameters; a panic while doing so is this call's problem alone (Z1).
+fn begin<R: Answer>(
+    handler: &dyn Handler<R>,
+    call: &mut Call<'_>,
+    context: R::Context,
+) -> Result<HandlerFuture<R>, Rejection> {
+    catch_unwind(AssertUnwindSafe(|| handler.start(call, context))).unwrap_or_else(|_| Err(panicked().into()))
+}
+
+/// Holds a tool's arguments against its schema, parsing them only where that is needed.
+fn checked<'a>(check: &Check, arguments: Option<&'a RawValue>) -> Result<Arguments<'a>, String> {
+    match (check, arguments) {
+        (Check::ByType, arguments) => Ok(Arguments::Text(arguments)),
+        (Check::Nothing, None) => Ok(Arguments::Text(None)),
+        (_, arguments) => {
+            let value = arguments
+                .map_or_else(|| Ok(Value::Object(Default::default())), |raw| serde_json::from_str(raw.get()));
+            let value: Value = value.map_err(|error| error.to_string())?;
+            match (check, &value) {
+                (Check::Nothing, Value::Object(members)) if members.is_empty() => Ok(Arguments::Value(value)),
+                (Check::Nothing, _) => Err("this tool takes no arguments".into()),
+                _ => check.problems(&value).map_or(Ok(Arguments::Value(value)), Err),
+            }
+        }
+    }
+}
+
+/// Arguments that do not fit are the model's to mend, so it is told as a tool error (N4).
+fn mendable(problem: &str) -> CallToolResult {
+    let text = format!("invalid arguments: {problem}");
+    CallToolResult {
+        content: vec![ContentBlock::text(text)],
+        is_error: Some(true),
+        ..CallToolResult::default()
+    }
+}
+
+fn invalid_arguments(rejection: Rejection) -> ErrorObject {
+    match rejection {
+        Rejection::Arguments(problem) => ErrorObject::invalid_params(format!("params.arguments: {problem}")),
+        Rejection::Error(error) => error,
+    }
+}
+
+/// A result that breaks the tool's own output schema is the server's failure, and must not reach the client.
+fn check_output(
+    tool: Arc<ToolEntry>,
+    running: HandlerFuture<CallToolResult>,
+) -> HandlerFuture<CallToolResult> {
+    Box::pin(async move {
+        let result = match running.await?.0 {
+            HandlerOutcome::Complete(result) => result,
+            other => return Ok(Reply(other)),
+        };
+        if result.is_error == Some(true) {
+            return Ok(Reply::complete(result));
+        }
+        let problem = match (&result.structured_content, &tool.output) {
+            (None, _) => Some("there is none".to_owned()),
+            (Some(structured), Some(check)) => check.problems(&structured.to_value()),
+            (Some(_), None) => None,
+        };
+        match problem {
+            None => Ok(Reply::complete(result)),
+            Some(problem) => {
+                let tool = &tool.definition.name;
+                tracing::error!(tool, problem, "structured content breaks the tool's output schema");
+                Err(ErrorObject::internal(format!(
+                    "the structured content of `{tool}` does not fit its output schema: {problem}"
+                )))
+            }
+        }
+    })
+}

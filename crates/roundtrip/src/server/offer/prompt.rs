@@ -1,0 +1,149 @@
+//! Prompts as an author describes them, and as the server keeps them.
+
+use std::fmt;
+use std::future::Future;
+
+use roundtrip_core::wire::{self, GetPromptResult, Icon, PromptArgument};
+use serde_json::Value;
+
+use super::catalog::{Entry, Tables};
+use super::completer::{Completers, Partial};
+use super::list::{Listed, Listing};
+use super::setup::{Needs, SetupError};
+use crate::server::handler::function::{BoxHandler, Function, Parameters, erase};
+use crate::server::handler::reply::IntoReply;
+use crate::server::run::subscription::Change;
+
+/// A prompt: a name, its arguments, and the function that fills it in.
+///
+/// ```
+/// # use roundtrip::{Args, Prompt};
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Review {
+///     /// The code to review
+///     code: String,
+/// }
+///
+/// let review = Prompt::new("review", async |Args(Review { code })| format!("Please review:\n{code}"))
+///     .description("Ask for a code review");
+/// ```
+#[must_use = "a prompt does nothing until it is given to a server"]
+pub struct Prompt {
+    definition: wire::Prompt,
+    handler: BoxHandler<GetPromptResult>,
+    completers: Completers,
+    needs: Needs,
+}
+
+impl Prompt {
+    /// A prompt that `handler` fills in. Its arguments come from the handler's [`Args`](super::Args) parameter.
+    pub fn new<P: Parameters, F: Function<P>>(name: impl Into<String>, handler: F) -> Self
+    where
+        F::Output: IntoReply<GetPromptResult>,
+    {
+        let needs = Needs::of::<P>();
+        let mut definition = wire::Prompt::new(name);
+        definition.arguments = needs.arguments.as_ref().map(arguments_of).unwrap_or_default();
+        Self { definition, handler: erase(handler), completers: Completers::default(), needs }
+    }
+
+    /// What the prompt is for.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.definition.description = Some(description.into());
+        self
+    }
+
+    /// A name for people.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// An icon for user interfaces.
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.push(icon);
+        self
+    }
+
+    /// Suggests values for an argument while it is typed.
+    pub fn complete<F, Fut>(mut self, argument: impl Into<String>, suggest: F) -> Self
+    where
+        F: Fn(Partial) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<String>> + Send + 'static,
+    {
+        self.completers.add(argument.into(), suggest);
+        self
+    }
+}
+
+impl Entry for Prompt {
+    const KIND: &'static str = "prompt";
+    const CHANGE: Change<'static> = Change::Prompts;
+    type Ready = PromptEntry;
+
+    fn key(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    fn listing(tables: &mut Tables) -> &mut Listing<PromptEntry> {
+        &mut tables.prompts
+    }
+
+    fn completes(ready: &PromptEntry) -> bool {
+        !ready.completers.is_empty()
+    }
+
+    fn finish(self) -> Result<PromptEntry, SetupError> {
+        let wrong = |problem: String| SetupError::new("prompt", &self.definition.name, problem);
+        if self.definition.name.is_empty() {
+            return Err(wrong("a prompt needs a name".into()));
+        }
+        let known: Vec<&str> =
+            self.definition.arguments.iter().map(|argument| argument.name.as_str()).collect();
+        if let Some(unknown) = self.completers.unknown(&known) {
+            return Err(wrong(format!("completes `{unknown}`, which is not one of its arguments")));
+        }
+        Ok(PromptEntry { definition: self.definition, handler: self.handler, completers: self.completers })
+    }
+}
+
+/// The arguments a type stands for, in the order of its schema.
+fn arguments_of(schema: &Value) -> Vec<PromptArgument> {
+    let required = |name: &str| {
+        schema["required"].as_array().is_some_and(|names| names.iter().any(|required| required == name))
+    };
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties
+        .map(|(name, property)| PromptArgument {
+            name: name.clone(),
+            title: property["title"].as_str().map(str::to_owned),
+            description: property["description"].as_str().map(str::to_owned),
+            required: Some(required(name)),
+        })
+        .collect()
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prompt").field("name", &self.definition.name).finish_non_exhaustive()
+    }
+}
+
+/// A prompt that has been checked and is ready to be filled in.
+pub(crate) struct PromptEntry {
+    pub(crate) definition: wire::Prompt,
+    pub(crate) handler: BoxHandler<GetPromptResult>,
+    pub(crate) completers: Completers,
+}
+
+impl Listed for PromptEntry {
+    const MEMBER: &'static str = "prompts";
+    type Definition = wire::Prompt;
+    fn definition(&self) -> &wire::Prompt {
+        &self.definition
+    }
+}

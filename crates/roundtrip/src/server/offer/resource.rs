@@ -1,0 +1,277 @@
+//! Resources and resource templates as an author describes them, and as the server keeps them.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::Future;
+
+use roundtrip_core::wire::{self, Annotations, Icon, ReadResourceResult};
+
+use super::catalog::{Entry, Tables};
+use super::completer::{Completers, Partial};
+use super::list::{Cache, Listed, Listing};
+use super::setup::{Needs, SetupError};
+use super::uri_template::UriTemplate;
+use crate::server::handler::function::{BoxHandler, Function, Parameters, erase};
+use crate::server::handler::reply::{IntoReply, ReadAt};
+use crate::server::run::subscription::Change;
+
+/// A resource: a URI, and the function that reads it.
+///
+/// ```
+/// # use roundtrip::Resource;
+/// let motto = Resource::new("app://motto", "motto", async || "one handler, every way of running it")
+///     .mime_type("text/plain");
+/// ```
+#[must_use = "a resource does nothing until it is given to a server"]
+pub struct Resource {
+    definition: wire::Resource,
+    handler: BoxHandler<ReadResourceResult>,
+    cache: Cache,
+    needs: Needs,
+}
+
+/// A family of resources: a URI template (`{name}`, or `{+name}` to span slashes), and the function that reads
+/// any of them. The handler takes the variables as [`Args`](super::Args).
+///
+/// Variables are percent-decoded, and a URI whose variables could leave their place (`..`, an encoded slash, a
+/// NUL) does not match.
+#[must_use = "a template does nothing until it is given to a server"]
+pub struct ResourceTemplate {
+    definition: wire::ResourceTemplate,
+    handler: BoxHandler<ReadResourceResult>,
+    cache: Cache,
+    completers: Completers,
+    needs: Needs,
+}
+
+macro_rules! described {
+    ($kind:ident) => {
+        impl $kind {
+            /// What it holds.
+            pub fn description(mut self, description: impl Into<String>) -> Self {
+                self.definition.description = Some(description.into());
+                self
+            }
+
+            /// A name for people.
+            pub fn title(mut self, title: impl Into<String>) -> Self {
+                self.definition.title = Some(title.into());
+                self
+            }
+
+            /// The media type of its contents.
+            pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+                self.definition.mime_type = Some(mime_type.into());
+                self
+            }
+
+            /// Who it is for, and how important it is.
+            pub fn annotations(mut self, annotations: Annotations) -> Self {
+                self.definition.annotations = Some(annotations);
+                self
+            }
+
+            /// An icon for user interfaces.
+            pub fn icon(mut self, icon: Icon) -> Self {
+                self.definition.icons.push(icon);
+                self
+            }
+
+            /// How long clients may keep what they read.
+            pub fn cache(mut self, cache: Cache) -> Self {
+                self.cache = cache;
+                self
+            }
+        }
+    };
+}
+
+described!(Resource);
+described!(ResourceTemplate);
+
+impl Resource {
+    /// A resource that `handler` reads.
+    pub fn new<P: Parameters, F: Function<P>>(
+        uri: impl Into<String>,
+        name: impl Into<String>,
+        handler: F,
+    ) -> Self
+    where
+        F::Output: IntoReply<ReadResourceResult>,
+    {
+        Self {
+            definition: wire::Resource::new(uri, name),
+            handler: erase(handler),
+            cache: Cache::default(),
+            needs: Needs::of::<P>(),
+        }
+    }
+
+    /// Its size in bytes.
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.definition.size = Some(bytes);
+        self
+    }
+}
+
+impl Entry for Resource {
+    const KIND: &'static str = "resource";
+    const CHANGE: Change<'static> = Change::Resources;
+    type Ready = ResourceEntry;
+
+    fn key(&self) -> &str {
+        &self.definition.uri
+    }
+
+    fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    fn listing(tables: &mut Tables) -> &mut Listing<ResourceEntry> {
+        &mut tables.resources
+    }
+
+    fn finish(self) -> Result<ResourceEntry, SetupError> {
+        if !self.definition.uri.contains(':') {
+            let problem = "a resource's URI needs a scheme, such as `app://`";
+            return Err(SetupError::new("resource", &self.definition.uri, problem));
+        }
+        Ok(ResourceEntry { definition: self.definition, handler: self.handler, cache: self.cache })
+    }
+}
+
+impl ResourceTemplate {
+    /// A template whose resources `handler` reads.
+    pub fn new<P: Parameters, F: Function<P>>(
+        uri_template: impl Into<String>,
+        name: impl Into<String>,
+        handler: F,
+    ) -> Self
+    where
+        F::Output: IntoReply<ReadResourceResult>,
+    {
+        Self {
+            definition: wire::ResourceTemplate::new(uri_template, name),
+            handler: erase(handler),
+            cache: Cache::default(),
+            completers: Completers::default(),
+            needs: Needs::of::<P>(),
+        }
+    }
+
+    /// Suggests values for a variable while it is typed.
+    pub fn complete<F, Fut>(mut self, variable: impl Into<String>, suggest: F) -> Self
+    where
+        F: Fn(Partial) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<String>> + Send + 'static,
+    {
+        self.completers.add(variable.into(), suggest);
+        self
+    }
+}
+
+impl Entry for ResourceTemplate {
+    const KIND: &'static str = "resource template";
+    const CHANGE: Change<'static> = Change::Resources;
+    type Ready = TemplateEntry;
+
+    fn key(&self) -> &str {
+        &self.definition.uri_template
+    }
+
+    fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    fn listing(tables: &mut Tables) -> &mut Listing<TemplateEntry> {
+        &mut tables.templates
+    }
+
+    fn completes(ready: &TemplateEntry) -> bool {
+        !ready.completers.is_empty()
+    }
+
+    fn finish(self) -> Result<TemplateEntry, SetupError> {
+        let wrong = |problem| SetupError::new("resource template", &self.definition.uri_template, problem);
+        let template = UriTemplate::parse(&self.definition.uri_template).map_err(wrong)?;
+        let known: Vec<&str> = template.variables().collect();
+        if let Some(unknown) = self.completers.unknown(&known) {
+            return Err(wrong(format!("completes `{unknown}`, which is not one of its variables")));
+        }
+        let wanted = self.needs.arguments.as_ref().and_then(|schema| schema["required"].as_array());
+        let missing =
+            wanted.into_iter().flatten().filter_map(|name| name.as_str()).find(|name| !known.contains(name));
+        if let Some(missing) = missing {
+            return Err(wrong(format!(
+                "the handler's `Args` want `{missing}`, which is not one of its variables"
+            )));
+        }
+        Ok(TemplateEntry {
+            definition: self.definition,
+            template,
+            handler: self.handler,
+            cache: self.cache,
+            completers: self.completers,
+        })
+    }
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resource").field("uri", &self.definition.uri).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ResourceTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceTemplate")
+            .field("uri_template", &self.definition.uri_template)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A resource that has been checked and is ready to be read.
+pub(crate) struct ResourceEntry {
+    pub(crate) definition: wire::Resource,
+    pub(crate) handler: BoxHandler<ReadResourceResult>,
+    cache: Cache,
+}
+
+impl ResourceEntry {
+    pub(crate) fn at(&self, uri: &str) -> ReadAt {
+        let mime_type = self.definition.mime_type.clone().map(Cow::Owned);
+        ReadAt { uri: uri.to_owned(), mime_type, cache: self.cache }
+    }
+}
+
+impl Listed for ResourceEntry {
+    const MEMBER: &'static str = "resources";
+    type Definition = wire::Resource;
+    fn definition(&self) -> &wire::Resource {
+        &self.definition
+    }
+}
+
+/// A template that has been parsed and is ready to be matched.
+pub(crate) struct TemplateEntry {
+    pub(crate) definition: wire::ResourceTemplate,
+    pub(crate) template: UriTemplate,
+    pub(crate) handler: BoxHandler<ReadResourceResult>,
+    pub(crate) completers: Completers,
+    cache: Cache,
+}
+
+impl TemplateEntry {
+    pub(crate) fn at(&self, uri: &str) -> ReadAt {
+        let mime_type = self.definition.mime_type.clone().map(Cow::Owned);
+        ReadAt { uri: uri.to_owned(), mime_type, cache: self.cache }
+    }
+}
+
+impl Listed for TemplateEntry {
+    const MEMBER: &'static str = "resourceTemplates";
+    type Definition = wire::ResourceTemplate;
+    fn definition(&self) -> &wire::ResourceTemplate {
+        &self.definition
+    }
+}

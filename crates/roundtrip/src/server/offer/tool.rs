@@ -1,0 +1,208 @@
+//! Tools as an author describes them, and as the server keeps them.
+
+use roundtrip_core::seal::{Binding, Digest};
+use roundtrip_core::wire::{
+    self, CallTool, CallToolResult, HeaderParams, Icon, MetaObject, Method, Raw, ToolAnnotations,
+};
+use serde_json::{Value, json};
+
+use super::catalog::{Entry, Tables};
+use super::list::{Listed, Listing};
+use super::setup::{Needs, SetupError};
+use crate::schema::Check;
+use crate::server::handler::function::{BoxHandler, Function, Parameters, erase};
+use crate::server::handler::reply::IntoReply;
+use crate::server::run::subscription::Change;
+
+/// A tool: a name, what the model is told about it, and the function that runs.
+///
+/// ```
+/// # use roundtrip::{Args, Tool};
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Add { a: i64, b: i64 }
+///
+/// let add = Tool::new("add", async |Args(Add { a, b })| (a + b).to_string())
+///     .description("Add two numbers")
+///     .read_only();
+/// ```
+#[must_use = "a tool does nothing until it is given to a server"]
+pub struct Tool {
+    definition: wire::Tool,
+    input_schema: Option<Value>,
+    output_schema: Option<Value>,
+    derived_output: Option<Value>,
+    handler: BoxHandler<CallToolResult>,
+    needs: Needs,
+}
+
+impl Tool {
+    /// A tool that runs `handler`. Its input schema comes from the handler's [`Args`](super::Args) parameter, its
+    /// output schema from a [`Json`](super::Json) return type.
+    pub fn new<P: Parameters, F: Function<P>>(name: impl Into<String>, handler: F) -> Self
+    where
+        F::Output: IntoReply<CallToolResult>,
+    {
+        Self {
+            definition: wire::Tool::new(name, Raw::from(Value::Null)),
+            input_schema: None,
+            output_schema: None,
+            derived_output: F::Output::output_schema().map(Value::from),
+            handler: erase(handler),
+            needs: Needs::of::<P>(),
+        }
+    }
+
+    /// What the tool does, for the model.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.definition.description = Some(description.into());
+        self
+    }
+
+    /// A name for people.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// A schema of your own for the arguments, in place of the one derived from the handler. Pair it with
+    /// `Args<serde_json::Value>` where no type fits.
+    pub fn input_schema(mut self, schema: Value) -> Self {
+        self.input_schema = Some(schema);
+        self
+    }
+
+    /// A schema of your own for the structured output. Every result is checked against it.
+    pub fn output_schema(mut self, schema: Value) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    /// Hints about the tool's behaviour.
+    pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.definition.annotations = Some(annotations);
+        self
+    }
+
+    /// Hints that the tool changes nothing.
+    pub fn read_only(mut self) -> Self {
+        self.definition.annotations.get_or_insert_default().read_only_hint = Some(true);
+        self
+    }
+
+    /// Hints that the tool may destroy something.
+    pub fn destructive(mut self) -> Self {
+        self.definition.annotations.get_or_insert_default().destructive_hint = Some(true);
+        self
+    }
+
+    /// Hints that calling twice does no more than calling once.
+    pub fn idempotent(mut self) -> Self {
+        self.definition.annotations.get_or_insert_default().idempotent_hint = Some(true);
+        self
+    }
+
+    /// An icon for user interfaces.
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.push(icon);
+        self
+    }
+
+    /// Metadata of your own under `_meta`.
+    pub fn meta(mut self, key: impl Into<String>, value: Value) -> Self {
+        self.definition.meta.get_or_insert_with(MetaObject::new).insert(key.into(), value);
+        self
+    }
+}
+
+impl Entry for Tool {
+    const KIND: &'static str = "tool";
+    const CHANGE: Change<'static> = Change::Tools;
+    type Ready = ToolEntry;
+
+    fn key(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    fn listing(tables: &mut Tables) -> &mut Listing<ToolEntry> {
+        &mut tables.tools
+    }
+
+    /// Checks everything there is to check before the first call.
+    fn finish(self) -> Result<ToolEntry, SetupError> {
+        let name = self.definition.name.clone();
+        let wrong = |problem: String| SetupError::new("tool", &name, problem);
+        check_name(&name).map_err(wrong)?;
+
+        let (input_schema, check) = match (self.input_schema, self.needs.arguments) {
+            (Some(written), _) => {
+                let check = Check::written(&written).map_err(|why| wrong(format!("input schema: {why}")))?;
+                (written, check)
+            }
+            (None, Some(derived)) => {
+                let check = Check::derived(&derived).map_err(|why| wrong(format!("input schema: {why}")))?;
+                (derived, check)
+            }
+            (None, None) => (json!({ "type": "object", "additionalProperties": false }), Check::Nothing),
+        };
+        if input_schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(wrong(
+                "the input schema must be an object: give the handler `Args` of a struct".into(),
+            ));
+        }
+        let headers = HeaderParams::from_schema(&input_schema).map_err(|error| wrong(error.to_string()))?;
+
+        let output = match (self.output_schema, self.derived_output) {
+            (Some(written), _) => Some((Check::written(&written), written)),
+            (None, Some(derived)) => Some((Check::derived(&derived), derived)),
+            (None, None) => None,
+        };
+        let mut definition = self.definition;
+        let mut output_check = None;
+        if let Some((check, schema)) = output {
+            output_check = Some(check.map_err(|why| wrong(format!("output schema: {why}")))?);
+            definition.output_schema = Some(Raw::from(schema));
+        }
+        definition.input_schema = Raw::from(input_schema);
+        let target = Binding::target(CallTool::NAME, &definition.name);
+        Ok(ToolEntry { definition, handler: self.handler, check, output: output_check, headers, target })
+    }
+}
+
+/// Names that every client takes (tools, "Tool Names").
+fn check_name(name: &str) -> Result<(), String> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if (1..=128).contains(&name.len()) && name.bytes().all(fits) {
+        Ok(())
+    } else {
+        Err("a tool's name has 1 to 128 characters, all letters, digits, `_`, `-` or `.`".into())
+    }
+}
+
+impl std::fmt::Debug for Tool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tool").field("name", &self.definition.name).finish_non_exhaustive()
+    }
+}
+
+/// A tool that has been checked and is ready to be called.
+pub(crate) struct ToolEntry {
+    pub(crate) definition: wire::Tool,
+    pub(crate) handler: BoxHandler<CallToolResult>,
+    pub(crate) check: Check,
+    pub(crate) output: Option<Check>,
+    pub(crate) headers: HeaderParams,
+    /// What its flows are bound to.
+    pub(crate) target: Digest,
+}
+
+impl Listed for ToolEntry {
+    const MEMBER: &'static str = "tools";
+    type Definition = wire::Tool;
+    fn definition(&self) -> &wire::Tool {
+        &self.definition
+    }
+}

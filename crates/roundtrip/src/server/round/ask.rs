@@ -1,0 +1,216 @@
+//! What a handler holds to ask with.
+
+use std::borrow::Cow;
+use std::future::poll_fn;
+use std::sync::{Arc, LazyLock};
+use std::task::Poll;
+
+use roundtrip_core::form::{Definition, Form};
+use roundtrip_core::round::{Question, QuestionKind};
+use roundtrip_core::wire::{
+    BooleanSchema, CreateMessageRequestParams, ElicitSchema, ElicitationCapability, PrimitiveSchemaDefinition,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::asking::{Asking, Consent, Content, FormOf, Message, Roots, YesOrNo};
+use super::error::AskError;
+use super::once;
+use super::state::{Parked, RoundState};
+use crate::server::handler::call::{Call, Rejection};
+use crate::server::handler::extract::FromCall;
+use crate::server::handler::reply::ToolError;
+
+/// The field that [`Ask::confirm`] asks for.
+pub(crate) const CONFIRM: &str = "confirm";
+
+type Text = Cow<'static, str>;
+
+/// Asks the client, from wherever the handler stands.
+///
+/// ```
+/// # use roundtrip::{Args, Ask, Form, ToolError};
+/// # #[derive(serde::Deserialize, schemars::JsonSchema)] struct Booking { restaurant: String }
+/// #[derive(Form)]
+/// struct Party {
+///     /// How many people?
+///     #[form(min = 1, max = 12)]
+///     people: u8,
+/// }
+///
+/// async fn book(Args(booking): Args<Booking>, ask: Ask) -> Result<String, ToolError> {
+///     let party: Party = ask.form("party", "How many people?").await?;
+///     Ok(format!("{} for {}", booking.restaurant, party.people))
+/// }
+/// ```
+///
+/// An unanswered question ends the round: **the handler is dropped where it stands, and runs again from the top when
+/// the answer comes**, on whichever instance receives it. Answers it already has are there at once. What must not
+/// happen twice belongs into [`once`](Self::once).
+///
+/// Questions awaited together (`tokio::try_join!`) are asked together. Every question and step has a key of its own.
+#[derive(Debug, Clone)]
+pub struct Ask(pub(crate) Arc<RoundState>);
+
+impl FromCall for Ask {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        call.table().map(Self)
+    }
+}
+
+/// What the client of this call can be asked, as it has declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct May {
+    /// Forms.
+    pub form: bool,
+    /// Visits to web pages.
+    pub url: bool,
+    /// Completions by its model.
+    pub sample: bool,
+    /// Completions by its model, with tools.
+    pub sample_with_tools: bool,
+    /// Its roots.
+    pub roots: bool,
+}
+
+impl Ask {
+    /// Asks the user to fill in a form.
+    pub fn form<T: Form>(&self, key: impl Into<Text>, message: impl Into<Text>) -> Asking<FormOf<T>> {
+        Asking::new(&self.0, Question::form::<T>(key, message))
+    }
+
+    /// Asks the user to fill in a form that no type stands for.
+    pub fn form_of(
+        &self,
+        key: impl Into<Text>,
+        message: impl Into<Text>,
+        schema: ElicitSchema,
+    ) -> Asking<Content> {
+        let asks = QuestionKind::Form { message: message.into(), form: Cow::Owned(Definition::new(schema)) };
+        Asking::new(&self.0, Question::new(key, asks))
+    }
+
+    /// Asks the user to say yes or no.
+    pub fn confirm(&self, key: impl Into<Text>, message: impl Into<Text>) -> Asking<YesOrNo> {
+        static FORM: LazyLock<Definition> = LazyLock::new(|| {
+            let yes = PrimitiveSchemaDefinition::Boolean(BooleanSchema::default());
+            Definition::new(ElicitSchema {
+                properties: vec![(CONFIRM.to_owned(), yes)],
+                required: vec![CONFIRM.to_owned()],
+                ..ElicitSchema::default()
+            })
+        });
+        let asks = QuestionKind::Form { message: message.into(), form: Cow::Borrowed(&FORM) };
+        Asking::new(&self.0, Question::new(key, asks))
+    }
+
+    /// Asks the user to open a web page. To accept is to consent, not to have finished there: wait for that with
+    /// [`until`](Self::until).
+    pub fn url(
+        &self,
+        key: impl Into<Text>,
+        message: impl Into<Text>,
+        url: impl Into<String>,
+    ) -> Asking<Consent> {
+        Asking::new(
+            &self.0,
+            Question::new(key, QuestionKind::Url { message: message.into(), url: url.into() }),
+        )
+    }
+
+    /// Asks the client's model.
+    pub fn sample(&self, key: impl Into<Text>, request: CreateMessageRequestParams) -> Asking<Message> {
+        Asking::new(&self.0, Question::new(key, QuestionKind::Sample(Box::new(request))))
+    }
+
+    /// Asks which folders and files the client works on.
+    pub fn roots(&self, key: impl Into<Text>) -> Asking<Roots> {
+        Asking::new(&self.0, Question::new(key, QuestionKind::Roots))
+    }
+
+    /// What may be asked. Asking for anything else is an error that tells the client what to declare.
+    pub fn may(&self) -> May {
+        let can = &self.0.capabilities;
+        let elicitation = can.elicitation.as_ref();
+        May {
+            form: elicitation.is_some_and(ElicitationCapability::allows_form),
+            url: elicitation.is_some_and(ElicitationCapability::allows_url),
+            sample: can.sampling.is_some(),
+            sample_with_tools: can.sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some()),
+            roots: can.roots.is_some(),
+        }
+    }
+
+    /// The round this is, counted from 1.
+    pub fn round(&self) -> u32 {
+        self.0.round().saturating_add(1)
+    }
+
+    /// Runs an effect, and remembers its result for every later round of this flow.
+    ///
+    /// While it runs, the handler is not dropped. A failure is forgotten, so that the next round tries again, unless
+    /// it is [`remembered`](ToolError::remembered). Without a ledger, a reply that was lost on the way makes the
+    /// client send the round again, and then the effect runs again: hand [`Step::idempotency_key`] to whatever can
+    /// deduplicate.
+    ///
+    /// # Errors
+    /// What the effect failed with.
+    ///
+    /// [`Step::idempotency_key`]: once::Step::idempotency_key
+    pub async fn once<T, E, F, Fut>(&self, key: impl AsRef<str>, effect: F) -> Result<T, ToolError>
+    where
+        T: Serialize + DeserializeOwned,
+        E: Into<ToolError>,
+        F: FnOnce(once::Step) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        once::run(&self.0, key.as_ref(), effect).await
+    }
+
+    /// Marks a place where the work can move to another instance. While the server is calm this costs nothing. When it
+    /// drains or sheds load, the round ends here, with state and without a question, and the client's retry carries on
+    /// from here, wherever it lands.
+    ///
+    /// # Errors
+    /// When the key is used twice.
+    pub async fn checkpoint(&self, key: impl AsRef<str>) -> Result<(), AskError> {
+        let key = key.as_ref();
+        match self.0.checkpoint(key)? {
+            None => Ok(()),
+            Some(parked) => self.stay(key, parked).await,
+        }
+    }
+
+    /// Waits for something outside, such as the end of a visit to a web page: `look` is asked once a round, and as long
+    /// as it finds nothing the round ends with state alone, for the client to come back after a pause. What it found
+    /// is remembered.
+    ///
+    /// # Errors
+    /// What looking failed with.
+    pub async fn until<T, E, F, Fut>(&self, key: impl AsRef<str>, look: F) -> Result<T, ToolError>
+    where
+        T: Serialize + DeserializeOwned,
+        E: Into<ToolError>,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Option<T>, E>>,
+    {
+        let key = key.as_ref();
+        match once::look(&self.0, key, look).await? {
+            Some(found) => Ok(found),
+            None => {
+                self.stay(key, self.0.park(key)).await?;
+                Err(AskError::Closed.into())
+            }
+        }
+    }
+
+    /// Stays parked until the round ends, which drops the handler.
+    async fn stay(&self, key: &str, _parked: Parked) -> Result<(), AskError> {
+        poll_fn(|cx| match self.0.wait(key, cx) {
+            Ok(()) => Poll::Pending,
+            Err(closed) => Poll::Ready(Err(closed)),
+        })
+        .await
+    }
+}

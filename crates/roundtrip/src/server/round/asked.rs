@@ -1,0 +1,96 @@
+//! Questions as parameters.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use roundtrip_core::form::{Asks, fill_message};
+use roundtrip_core::round::{Answered, AskedForm};
+use roundtrip_core::wire::JsonObject;
+use serde_json::Value;
+
+use super::ask::Ask;
+use super::asking::{Asking, FormOf, Plain, Refusals, ThreeWay};
+use super::error::AskError;
+use crate::server::handler::call::{Arguments, Call, Rejection};
+use crate::server::handler::function::Parameter;
+use crate::server::offer::setup::Needs;
+
+/// The answer to a question, as a parameter: for handlers that need no logic between their questions.
+///
+/// The form says how it is asked for, and may name the call's arguments in its message. All such parameters of a
+/// handler are asked in one round, and its body runs once all of them are answered (A12).
+///
+/// ```
+/// # use roundtrip::{Args, Asked, Form, Tool};
+/// # #[derive(serde::Deserialize, schemars::JsonSchema)] struct Booking { restaurant: String }
+/// #[derive(Form)]
+/// #[form(key = "party", message = "How many people at {restaurant}?")]
+/// struct Party { people: u8 }
+///
+/// #[derive(Form)]
+/// #[form(key = "when", message = "Which day?")]
+/// struct When { #[form(format = "date")] date: String }
+///
+/// async fn book(Args(booking): Args<Booking>, Asked(party): Asked<Party>, Asked(when): Asked<Option<When>>) -> String {
+///     let day = when.map_or("any day".into(), |when| when.date);
+///     format!("{} for {} on {day}", booking.restaurant, party.people)
+/// }
+/// # let _ = Tool::new("book", book);
+/// ```
+///
+/// `Asked<T>` ends the call when the user refuses, `Asked<Option<T>>` gives `None`, and `Asked<Answered<T>>` tells
+/// declined and dismissed apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked<T>(pub T);
+
+/// A question that is going to be asked.
+pub struct Wanted<T: Asks>(Asking<FormOf<T>, ThreeWay>);
+
+impl<T: AskedForm> Parameter for Asked<T> {
+    type Taken = Wanted<T::Form>;
+    const ASKS: bool = true;
+
+    fn take(call: &mut Call<'_>) -> Result<Self::Taken, Rejection> {
+        let message = match T::Form::MESSAGE {
+            plain if !plain.contains(['{', '}']) => Cow::Borrowed(plain),
+            template => Cow::Owned(fill_message(template, &arguments(call))),
+        };
+        let ask = Ask(call.table()?);
+        Ok(Wanted(ask.form(T::Form::KEY, message).reply()))
+    }
+
+    fn ready(_: Self::Taken) -> Option<Self> {
+        None
+    }
+
+    async fn resolve(Wanted(asking): Self::Taken) -> Result<Self, AskError> {
+        match T::read(asking.await?) {
+            Ok(value) => Ok(Self(value)),
+            Err(refusal) => Err(refused(refusal, T::Form::KEY)),
+        }
+    }
+
+    fn needs(_: &mut Needs) {}
+}
+
+fn refused<T>(refusal: Answered<T>, key: &str) -> AskError {
+    // A refusal it is, so there is no value to be lost here.
+    Plain::output(refusal, key).err().unwrap_or(AskError::Closed)
+}
+
+/// The call's arguments, for the text of a question.
+fn arguments(call: &Call<'_>) -> JsonObject {
+    match &call.arguments {
+        Arguments::Text(raw) => raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default(),
+        Arguments::Value(value) => value.as_object().cloned().unwrap_or_default(),
+        Arguments::Strings(pairs) => {
+            pairs.iter().map(|(name, value)| (name.to_string(), Value::from(value.as_ref()))).collect()
+        }
+    }
+}
+
+impl<T: Asks> fmt::Debug for Wanted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Wanted").field(&self.0).finish()
+    }
+}

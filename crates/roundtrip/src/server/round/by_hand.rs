@@ -1,0 +1,173 @@
+//! The same with nothing hidden: a handler that is entered anew each round and says itself what to ask.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use roundtrip_core::form::Form;
+use roundtrip_core::round::{Answer, Answered, Question, QuestionKind, Settled};
+use roundtrip_core::wire::{CreateMessageResult, Root};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::ask::{Ask, May};
+use super::asking::{FormOf, Plain, Read as _, Refusals};
+use super::error::AskError;
+use super::state::RoundState;
+use crate::server::handler::call::{Call, Rejection};
+use crate::server::handler::extract::FromCall;
+use crate::server::handler::reply::{self, Reply};
+
+/// One round of a flow, for handlers that take their rounds by hand.
+///
+/// ```
+/// # use roundtrip::{Form, Question, Reply, Round, ToolError};
+/// #[derive(Form)]
+/// struct Party { people: u8 }
+///
+/// async fn book(round: Round) -> Result<Reply, ToolError> {
+///     let Some(party) = round.answer::<Party>("party")? else {
+///         return Ok(round.ask([Question::form::<Party>("party", "How many people?")]));
+///     };
+///     Ok(Reply::text(format!("a table for {}", party.people)))
+/// }
+/// ```
+///
+/// Answers of earlier rounds stay available in every later one, though the client sends only the newest. Answers are
+/// pinned to the kind of question and its schema, not to its wording.
+#[derive(Debug, Clone)]
+pub struct Round(Arc<RoundState>);
+
+impl FromCall for Round {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        let table = call.table()?;
+        table.keep_unasked(call.start.responses);
+        Ok(Self(table))
+    }
+}
+
+impl Round {
+    /// The answer to a form, if there is one that fits. A refusal is an error, as with [`Ask`].
+    ///
+    /// # Errors
+    /// [`AskError::Declined`] or [`AskError::Cancelled`].
+    pub fn answer<T: Form>(&self, key: &str) -> Result<Option<T>, AskError> {
+        self.reply(key)?.map(|answered| Plain::output(answered, key)).transpose()
+    }
+
+    /// The three-way answer to a form, if there is one that fits.
+    ///
+    /// # Errors
+    /// When the round is over.
+    pub fn reply<T: Form>(&self, key: &str) -> Result<Option<Answered<T>>, AskError> {
+        let question = by_kind(Question::form::<T>(key.to_owned(), ""));
+        self.0.look_up(&question, |answer| match answer {
+            Settled::Declined => Ok(Answered::Declined),
+            Settled::Cancelled => Ok(Answered::Cancelled),
+            accepted @ Settled::Accepted(_) => FormOf::read(&question, accepted).map(Answered::Accepted),
+        })
+    }
+
+    /// What the model said, if it has been asked and has answered.
+    ///
+    /// # Errors
+    /// When the round is over.
+    pub fn message(&self, key: &str) -> Result<Option<CreateMessageResult>, AskError> {
+        let question = Question::new(key.to_owned(), QuestionKind::Sample(Box::default()));
+        Ok(self.read(question)?.and_then(|answer| match answer {
+            Answer::Message(message) => Some(*message),
+            _ => None,
+        }))
+    }
+
+    /// The client's roots, if it has been asked and has answered.
+    ///
+    /// # Errors
+    /// When the round is over.
+    pub fn roots(&self, key: &str) -> Result<Option<Vec<Root>>, AskError> {
+        Ok(self.read(Question::new(key.to_owned(), QuestionKind::Roots))?.and_then(|answer| match answer {
+            Answer::Roots(roots) => Some(roots),
+            _ => None,
+        }))
+    }
+
+    fn read(&self, question: Question) -> Result<Option<Answer>, AskError> {
+        let question = by_kind(question);
+        self.0.look_up(&question, |answer| answer.answer(&question))
+    }
+
+    /// Ends the round with questions.
+    pub fn ask<R: reply::Answer>(&self, questions: impl IntoIterator<Item = Question>) -> Reply<R> {
+        let mut any = false;
+        for question in questions {
+            any = true;
+            if let Err(error) = self.0.put(&by_kind(question)) {
+                return Reply::failed(error);
+            }
+        }
+        if any {
+            Reply::suspended()
+        } else {
+            Reply::failed(AskError::Misuse("a round that asks needs a question".into()))
+        }
+    }
+
+    /// Ends the round with state of your own and without a question: the client comes back, to whichever instance.
+    pub fn hand_off<R: reply::Answer>(&self, state: &impl Serialize) -> Reply<R> {
+        match self.set_state(state) {
+            Ok(()) => {
+                self.0.hand_off();
+                Reply::suspended()
+            }
+            Err(error) => Reply::failed(error),
+        }
+    }
+
+    /// Keeps state of your own for the rounds to come, sealed like everything else.
+    ///
+    /// # Errors
+    /// When it does not serialise.
+    pub fn set_state(&self, state: &impl Serialize) -> Result<(), AskError> {
+        let json = serde_json::to_string(state)
+            .map_err(|error| AskError::Misuse(format!("the round's state does not serialise: {error}")))?;
+        self.0.set_state(&json);
+        Ok(())
+    }
+
+    /// The state an earlier round has kept.
+    ///
+    /// # Errors
+    /// When it is not of this type.
+    pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, AskError> {
+        let Some(json) = self.0.state() else { return Ok(None) };
+        serde_json::from_str(&json)
+            .map(Some)
+            .map_err(|error| AskError::Misuse(format!("the round's state is of another type: {error}")))
+    }
+
+    /// Takes answers by their key alone, also those that come without any state, and sends no state as long as there
+    /// is nothing to remember.
+    ///
+    /// **Then a client can answer questions it was never asked.** Such answers are checked against their form, but
+    /// whoever can call can send them: do not build a confirmation on this.
+    #[must_use]
+    pub fn by_key_alone(self) -> Self {
+        self.0.by_key_alone();
+        self
+    }
+
+    /// What may be asked.
+    pub fn may(&self) -> May {
+        Ask(Arc::clone(&self.0)).may()
+    }
+
+    /// The round this is, counted from 1.
+    pub fn number(&self) -> u32 {
+        self.0.round().saturating_add(1)
+    }
+}
+
+/// When an answer is looked up, the wording of its question is not at hand: it is pinned to what is.
+fn by_kind(mut question: Question) -> Question {
+    question.identity.get_or_insert(Cow::Borrowed(""));
+    question
+}

@@ -1,0 +1,206 @@
+//! What a round comes to: the state it began with, and the state it leaves behind.
+
+use std::fmt;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime};
+
+use roundtrip_core::round::Journal;
+use roundtrip_core::seal::{Binding, Claims, Digest, FlowId, Opened, Rejected, SealError, Sealer, Timestamp};
+use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
+use tokio::time::Sleep;
+
+use super::state::{Asked, RoundState, Suspended, Suspension};
+use super::trace::Trace;
+use crate::server::ledger::LedgerConfig;
+use crate::server::limits::Admission;
+use crate::server::run::hook::Outcome;
+use crate::server::run::runner::{Work, given_up};
+
+/// How a server's flows are run.
+pub(crate) struct FlowConfig {
+    pub(crate) sealer: Sealer,
+    pub(crate) audience: String,
+    /// Its digest.
+    pub(crate) known_audience: Digest,
+    /// How long an answer may take, unless its question says otherwise.
+    pub(crate) valid_for: Duration,
+    /// How many rounds of a flow may ask (M21).
+    pub(crate) max_rounds: u32,
+    /// Whether the server drains or sheds load.
+    pub(crate) traffic: Arc<Admission>,
+    /// Set by tests that look at how keys are used.
+    pub(crate) trace: Option<Arc<Trace>>,
+    /// The ledger, if there is one.
+    pub(crate) keep: Option<LedgerConfig>,
+}
+
+/// One call's place in its flow.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) table: Arc<RoundState>,
+    pub(crate) flow: FlowId,
+    pub(crate) method: &'static str,
+    pub(crate) binding: Binding,
+    /// What the token said that this round began with.
+    pub(crate) claims: Option<Claims>,
+    pub(crate) flows: Arc<FlowConfig>,
+    /// Runs while a question waits for a step to end.
+    pub(crate) behind_step: Option<Pin<Box<Sleep>>>,
+}
+
+/// Random bytes of the operating system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], ErrorObject> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        tracing::error!(%error, "no randomness to be had");
+        ErrorObject::internal("internal error")
+    })?;
+    Ok(bytes)
+}
+
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from(SystemTime::now())
+}
+
+impl FlowConfig {
+    /// Opens a state that came with a request. What is wrong with it is for the log (S6).
+    pub(crate) async fn open(
+        &self,
+        token: &str,
+        binding: &Binding,
+    ) -> Result<(Claims, Journal), ErrorObject> {
+        opened(self.sealer.open(token, binding, now()).await)
+    }
+
+    /// The same, where nothing has to be waited for.
+    pub(crate) fn open_now(
+        &self,
+        token: &str,
+        binding: &Binding,
+    ) -> Option<Result<(Claims, Journal), ErrorObject>> {
+        self.sealer.open_now(token, binding, now()).map(opened)
+    }
+
+    /// What a suspended round answers: its questions, and the sealed journal.
+    pub(crate) async fn conclude(&self, flow: &Flow, suspended: Suspended) -> Outcome {
+        let Suspended { mut journal, asked, misuse, stateless } = suspended;
+        if let Some(misuse) = misuse {
+            return Err(misuse.into());
+        }
+        if !asked.is_empty() && journal.count_round() > self.max_rounds {
+            let most = self.max_rounds;
+            return given_up(
+                flow.method,
+                format!("this call has asked {most} times without coming to an end"),
+            );
+        }
+        let request_state = if stateless { None } else { Some(self.seal(flow, &journal, &asked).await?) };
+        Ok(ServerResult::InputRequired(InputRequiredResult {
+            input_requests: asked.into_iter().map(|asked| (asked.key.into_owned(), asked.request)).collect(),
+            request_state,
+            ..InputRequiredResult::default()
+        }))
+    }
+
+    async fn seal(&self, flow: &Flow, journal: &Journal, asked: &[Asked]) -> Result<String, ErrorObject> {
+        let now = now();
+        let valid_for = asked.iter().map(|asked| asked.valid_for.unwrap_or(self.valid_for)).max();
+        let valid_for = valid_for.unwrap_or(self.valid_for);
+        let claims = match &flow.claims {
+            Some(claims) => claims.next_round(now, valid_for),
+            None => Claims::begin(flow.flow, flow.binding, now, valid_for),
+        };
+        let payload = journal.encode(asked.iter().map(|asked| (&*asked.key, asked.pin)));
+        let token = self.sealer.seal(&claims, &payload, random()?).await.map_err(|error| {
+            let (key, size) = journal.largest().unwrap_or_default();
+            tracing::error!(%error, flow = %claims.flow, key, size, "the round's state cannot be sealed");
+            match error {
+                SealError::TooLarge { .. } => {
+                    ErrorObject::internal(format!("{error}; the most is {}, {size} bytes", place(key)))
+                }
+                _ => ErrorObject::internal("internal error"),
+            }
+        })?;
+        if self.sealer.allowed().is_heavy(token.len()) {
+            let (key, size) = journal.largest().unwrap_or_default();
+            tracing::warn!(
+                characters = token.len(),
+                key,
+                size,
+                "the round's state has reached half of what is allowed"
+            );
+        }
+        Ok(token)
+    }
+}
+
+/// What an opened state holds. What is wrong with one is for the log (S6).
+fn opened(opened: Result<Opened, Rejected>) -> Result<(Claims, Journal), ErrorObject> {
+    let Opened { claims, payload } = opened.map_err(|rejected| {
+        tracing::warn!(reason = %rejected, "request state refused");
+        rejected.error_object()
+    })?;
+    let journal = Journal::decode(&payload).map_err(|error| {
+        tracing::warn!(%error, flow = %claims.flow, "request state refused");
+        Rejected::from(roundtrip_core::seal::Reason::Malformed).error_object()
+    })?;
+    Ok((claims, journal))
+}
+
+impl Flow {
+    /// Ends the round if the handler waits for nothing but answers, or has waited too long for a step to end.
+    pub(crate) fn suspend(&mut self, cx: &mut Context<'_>) -> Option<Suspended> {
+        match self.table.suspend(cx) {
+            Suspension::Ended(suspended) => Some(suspended),
+            Suspension::None => {
+                self.behind_step = None;
+                None
+            }
+            Suspension::BehindStep => {
+                let bound = self.flows.traffic.limits().question_behind_step;
+                let waiting = self.behind_step.get_or_insert_with(|| Box::pin(tokio::time::sleep(bound)));
+                waiting.as_mut().poll(cx).is_ready().then(|| self.table.give_up_on_steps(bound))
+            }
+        }
+    }
+
+    /// What the round comes to where the handler has returned and said itself what to ask.
+    pub(crate) fn returned(&self) -> Option<Suspended> {
+        self.table.returned()
+    }
+
+    /// What the round answers.
+    pub(crate) fn conclude(self: Box<Self>, suspended: Suspended) -> Work {
+        if !self.flows.sealer.seals_now() {
+            return Work::Other(Box::pin(async move { self.flows.conclude(&self, suspended).await }));
+        }
+        // Nothing here waits for anything, so there is nothing to put into a box.
+        let concluding = pin!(self.flows.conclude(&self, suspended));
+        match concluding.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => outcome.into(),
+            Poll::Pending => ErrorObject::internal("internal error").into(),
+        }
+    }
+}
+
+/// Where in a journal something is. State of the author's own has no key.
+fn place(key: &str) -> String {
+    if key.is_empty() { "the round's own state".to_owned() } else { format!("under `{key}`") }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.table.close();
+    }
+}
+
+impl fmt::Debug for FlowConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowConfig")
+            .field("sealer", &self.sealer)
+            .field("audience", &self.audience)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,133 @@
+//! The beginning of a round: the state it came with is opened, the answers it came with are merged.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use roundtrip_core::round::{Journal, PinKey};
+use roundtrip_core::seal::{
+    ArgumentsError, Binding, Claims, Digest, FlowId, digest_arguments, digest_text_arguments,
+};
+use roundtrip_core::wire::{ClientCapabilities, ErrorObject};
+use serde_json::value::RawValue;
+
+use super::flow::{Flow, FlowConfig, random};
+use super::live::Delivery;
+use super::state::RoundState;
+use crate::server::run::outbox::Outbox;
+
+/// What a flow is bound to and what this round of it came with, taken apart only if the handler asks.
+pub(crate) struct RoundInput<'a> {
+    pub(crate) flows: &'a Arc<FlowConfig>,
+    pub(crate) method: &'static str,
+    pub(crate) target: &'a str,
+    /// The digest of method and target, where what is called has it ready.
+    pub(crate) known: Option<Digest>,
+    pub(crate) principal: Option<&'a str>,
+    pub(crate) arguments: BoundArguments<'a>,
+    pub(crate) responses: Option<&'a RawValue>,
+    /// The same, taken apart.
+    pub(crate) answers: Vec<(Cow<'a, str>, &'a RawValue)>,
+    pub(crate) capabilities: &'a ClientCapabilities,
+    /// What becomes of questions.
+    pub(crate) questions: &'a Delivery,
+    /// What the flow is bound to, once that has been worked out.
+    pub(crate) bound: Option<Binding>,
+    /// What the token held, if there was one.
+    pub(crate) opened: Option<(Claims, Journal)>,
+    /// The outbox of a call that was put off.
+    pub(crate) outbox: Option<Arc<Outbox>>,
+    /// Made by the first parameter that can ask.
+    pub(crate) flow: Option<Box<Flow>>,
+}
+
+/// Shows neither arguments nor answers nor state: they do not belong into a log.
+impl fmt::Debug for RoundInput<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RoundInput")
+            .field("method", &self.method)
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Arguments that a flow is bound to.
+#[derive(Clone, Copy)]
+pub(crate) enum BoundArguments<'a> {
+    Json(Option<&'a RawValue>),
+    Texts(&'a BTreeMap<Cow<'a, str>, Cow<'a, str>>),
+    None,
+}
+
+impl BoundArguments<'_> {
+    pub(crate) fn digest(self) -> Result<Digest, ArgumentsError> {
+        match self {
+            Self::Json(raw) => digest_arguments(raw.map(RawValue::get)),
+            Self::Texts(texts) => {
+                digest_text_arguments(texts.iter().map(|(name, value)| (&**name, &**value)))
+            }
+            Self::None => digest_arguments(None),
+        }
+    }
+}
+
+impl RoundInput<'_> {
+    pub(crate) fn binding(&mut self) -> Result<Binding, ErrorObject> {
+        if let Some(bound) = self.bound {
+            return Ok(bound);
+        }
+        let arguments = self.arguments.digest();
+        let arguments =
+            arguments.map_err(|error| ErrorObject::invalid_params(format!("params.arguments: {error}")))?;
+        let target = self.known.unwrap_or_else(|| Binding::target(self.method, self.target));
+        let binding = Binding::of(self.flows.known_audience, target, arguments, self.principal);
+        self.bound = Some(binding);
+        Ok(binding)
+    }
+
+    /// What the token says that this round began with.
+    pub(crate) fn claims(&self) -> Option<&Claims> {
+        let opened = self.opened.as_ref().map(|(claims, _)| claims);
+        opened.or_else(|| self.flow.as_ref().and_then(|flow| flow.claims.as_ref()))
+    }
+
+    /// The table of this round.
+    pub(crate) fn table(&mut self) -> Result<Arc<RoundState>, ErrorObject> {
+        if let Some(flow) = &self.flow {
+            return Ok(Arc::clone(&flow.table));
+        }
+        let binding = self.binding()?;
+        let (flow, claims, mut journal) = match self.opened.take() {
+            Some((claims, journal)) => (claims.flow, Some(claims), journal),
+            None => {
+                // Drawn at once: asking the system twice costs twice.
+                let [flow, pins] = halves(random()?);
+                (FlowId::new(flow), None, Journal::new(PinKey::new(pins)))
+            }
+        };
+        journal.take_in(&self.answers);
+        let round = claims.map_or(0, |claims| claims.round);
+        let span = tracing::Span::current();
+        span.record("flow", tracing::field::display(flow)).record("round", round.saturating_add(1));
+        let table = Arc::new(RoundState::new(
+            (flow, round),
+            journal,
+            (self.capabilities.clone(), self.questions.clone()),
+            (&self.flows.traffic, self.flows.trace.as_ref()),
+        ));
+        if let Delivery::Live(line) = self.questions {
+            line.connect(&table);
+        }
+        let flows = Arc::clone(self.flows);
+        let method = self.method;
+        let behind_step = None;
+        let flow = Flow { table: Arc::clone(&table), flow, method, binding, claims, flows, behind_step };
+        self.flow = Some(Box::new(flow));
+        Ok(table)
+    }
+}
+
+fn halves(bytes: [u8; 32]) -> [[u8; 16]; 2] {
+    std::array::from_fn(|half| std::array::from_fn(|at| bytes[half * 16 + at]))
+}

@@ -1,0 +1,109 @@
+//! Steps of `once` and looks of `until`: beginning, recalling and remembering them.
+
+use std::sync::Arc;
+
+use roundtrip_core::round::{Found, Kind};
+use roundtrip_core::seal::Digest;
+
+use super::guards::StepGuard;
+use super::{AskError, Inner, RoundState};
+
+/// A step as it is found when the handler comes by.
+#[derive(Debug)]
+pub(crate) enum Begun<R> {
+    /// It ran in an earlier round: its value, or the failure it was told to remember.
+    Remembered(Result<String, String>),
+    /// It is to run now.
+    Run(R),
+}
+
+impl RoundState {
+    /// Begins a step, or gives the result it had in an earlier round. Looking, registering and keeping its idempotency key
+    /// are one change under one lock: two tasks that hold one `Ask` cannot both begin it, and none can once the round is
+    /// over.
+    pub(crate) fn begin_step(self: &Arc<Self>, key: &str) -> Result<Begun<(StepGuard, String)>, AskError> {
+        self.traced(key);
+        let mut inner = self.open()?;
+        if let Some(remembered) = inner.recall_step(key)? {
+            return Ok(Begun::Remembered(remembered));
+        }
+        // A step that began before and did not end well is repeated under the key it had then.
+        let begun = inner.journal.peek(key).map(|found| found.value.to_owned());
+        let idempotency_key = begun.unwrap_or_else(|| {
+            let idempotency_key = inner.idempotency_key(key, None);
+            inner.journal.remember(Kind::Begun, key, None, &idempotency_key);
+            idempotency_key
+        });
+        inner.running.push(key.to_owned());
+        inner.stepped = true;
+        drop(inner);
+        Ok(Begun::Run((StepGuard { table: Arc::clone(self), key: key.to_owned() }, idempotency_key)))
+    }
+
+    /// Begins a look of `until`, which has no effect that would need an idempotency key, or gives what an earlier round found.
+    pub(crate) fn begin_look(self: &Arc<Self>, key: &str) -> Result<Begun<StepGuard>, AskError> {
+        self.traced(key);
+        let mut inner = self.open()?;
+        if let Some(remembered) = inner.recall_step(key)? {
+            return Ok(Begun::Remembered(remembered));
+        }
+        inner.running.push(key.to_owned());
+        Ok(Begun::Run(StepGuard { table: Arc::clone(self), key: key.to_owned() }))
+    }
+
+    /// Keeps the result of a step for every later round.
+    ///
+    /// # Errors
+    /// When the round is over: its journal is sealed or gone, so the step will run again under its idempotency key.
+    pub(crate) fn remember(&self, kind: Kind, key: &str, value: &str) -> Result<(), AskError> {
+        let mut inner = self.open().inspect_err(|_| {
+            tracing::error!(
+                key,
+                "a step ended after its round: its result is lost and it will run again; await steps in the handler"
+            );
+        })?;
+        inner.journal.forget(key);
+        inner.journal.remember(kind, key, None, value);
+        Ok(())
+    }
+
+    /// Returns the idempotency key of a step that depends on these answers alone.
+    pub(crate) fn idempotency_key(&self, key: &str, answers: &[&str]) -> String {
+        self.lock().idempotency_key(key, Some(answers))
+    }
+
+    /// Whether this round has begun a step.
+    pub(crate) fn has_stepped(&self) -> bool {
+        self.lock().stepped
+    }
+}
+
+impl Inner {
+    /// Returns what a step came to in an earlier round: its value, or the failure it was told to remember. Fails where the
+    /// key is in use. `None` is a step that has not begun, or that began and has no result.
+    fn recall_step(&mut self, key: &str) -> Result<Option<Result<String, String>>, AskError> {
+        if self.uses(key) {
+            return Err(self.twice(key));
+        }
+        match self.journal.find(key) {
+            None | Some(Found { kind: Kind::Begun, .. }) => Ok(None),
+            Some(Found { kind: Kind::Step, value, used: false, .. }) => Ok(Some(Ok(value.to_owned()))),
+            Some(Found { kind: Kind::Failed, value, used: false, .. }) => Ok(Some(Err(value.to_owned()))),
+            Some(_) => Err(self.twice(key)),
+        }
+    }
+
+    /// Derives the idempotency key of a step from its flow, its key and the answers it depends on: those named, or all that
+    /// are settled. Without the answers, a token presented twice with other answers would give two different effects one key.
+    fn idempotency_key(&self, key: &str, answers: Option<&[&str]>) -> String {
+        let mut settled: Vec<_> = self.journal.settled().collect();
+        settled.retain(|(answered, ..)| answers.is_none_or(|answers| answers.contains(answered)));
+        settled.sort_unstable_by_key(|(answered, ..)| *answered);
+        let kinds: Vec<[u8; 1]> = settled.iter().map(|(_, kind, _)| [*kind as u8]).collect();
+        let mut parts = vec![self.flow.as_bytes().as_slice(), key.as_bytes()];
+        for ((answered, _, value), kind) in settled.iter().zip(&kinds) {
+            parts.extend([answered.as_bytes(), kind, value.as_bytes()]);
+        }
+        Digest::of("step", &parts).to_string()
+    }
+}

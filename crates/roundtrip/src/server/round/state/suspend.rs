@@ -1,0 +1,94 @@
+//! Suspension: when a round ends without a result, and what it leaves.
+
+use std::sync::MutexGuard;
+use std::task::Context;
+use std::time::Duration;
+
+use roundtrip_core::round::{Journal, PinKey};
+
+use super::{AskError, Asked, Inner, RoundState, wake_all};
+
+/// The standing of a round whose handler is pending.
+#[derive(Debug)]
+pub(crate) enum Suspension {
+    /// The handler waits for other things than answers.
+    None,
+    /// The handler waits for an answer, and a running step keeps the round from ending.
+    BehindStep,
+    /// The round has ended.
+    Ended(Suspended),
+}
+
+/// What is left when a round ends without a result.
+#[derive(Debug)]
+pub(crate) struct Suspended {
+    pub(crate) journal: Journal,
+    pub(crate) asked: Vec<Asked>,
+    /// The handler asks in a way that cannot work.
+    pub(crate) misuse: Option<AskError>,
+    /// There is nothing to remember, and the handler wants no state for that.
+    pub(crate) stateless: bool,
+}
+
+impl RoundState {
+    /// Ends the round if the handler waits for nothing but answers, and closes the table. Otherwise the runner is woken
+    /// when that may have changed.
+    pub(crate) fn suspend(&self, cx: &Context<'_>) -> Suspension {
+        let mut inner = self.lock();
+        let waits = self.waits_for_the_end(&inner);
+        if waits && inner.running.is_empty() {
+            return Suspension::Ended(Self::end(inner));
+        }
+        if !inner.runner.as_ref().is_some_and(|runner| runner.will_wake(cx.waker())) {
+            inner.runner = Some(cx.waker().clone());
+        }
+        if waits { Suspension::BehindStep } else { Suspension::None }
+    }
+
+    /// Whether something waits for the round to end: a question, a place to stop, or a mistake.
+    fn waits_for_the_end(&self, inner: &Inner) -> bool {
+        let (parked, waits) = (!inner.parked.is_empty(), inner.asked.iter().any(|asked| asked.waits));
+        // Questions that go out do not end the round, and a place to stop waits for their answers.
+        let asked = if self.goes_out() { parked && !waits } else { parked || waits };
+        (asked || inner.misuse.is_some()) && !inner.closed
+    }
+
+    /// Ends a round that has waited too long for its steps: a step that waits, through a task or a channel, for a question
+    /// of its own round never ends, because the question goes out when the round does.
+    pub(crate) fn give_up_on_steps(&self, waited: Duration) -> Suspended {
+        let mut inner = self.lock();
+        let steps = inner.running.join("`, `");
+        let asked =
+            inner.asked.iter().map(|asked| &*asked.key).chain(inner.parked.iter().map(String::as_str));
+        let asked = asked.collect::<Vec<_>>().join("`, `");
+        inner.misuse.get_or_insert_with(|| {
+            AskError::Misuse(format!(
+                "`{asked}` has waited {waited:?} for the step `{steps}` to end, and goes out only when it has: a step \
+                 must not wait for an answer, not even through a task or a channel; ask before or after `once`, or \
+                 raise `Limits::question_behind_step` if the step is merely slow"
+            ))
+        });
+        Self::end(inner)
+    }
+
+    /// If the handler has returned with questions or with state: what the round comes to. Closes the table.
+    pub(crate) fn returned(&self) -> Option<Suspended> {
+        let inner = self.lock();
+        if inner.closed || (inner.asked.is_empty() && !inner.handed_off) {
+            return None;
+        }
+        Some(Self::end(inner))
+    }
+
+    fn end(mut inner: MutexGuard<'_, Inner>) -> Suspended {
+        inner.closed = true;
+        // What is left behind is never asked against, for the table is closed.
+        let left = Journal::new(PinKey::new([0; PinKey::LEN]));
+        let journal = std::mem::replace(&mut inner.journal, left);
+        let stateless = inner.by_key_alone && journal.is_empty();
+        let (asked, misuse) = (std::mem::take(&mut inner.asked), inner.misuse.take());
+        let suspended = Suspended { journal, asked, misuse, stateless };
+        wake_all(inner);
+        suspended
+    }
+}

@@ -1,0 +1,138 @@
+//! A call on its way: polled by whatever transport it came in on, and dropped with it.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use roundtrip_core::wire::RequestId;
+
+use super::hook::Outcome;
+use super::outbox::Outbox;
+use super::runner::{Runner, Work};
+use super::subscription::Subscription;
+use crate::server::limits::Permit;
+
+/// What a call has to say next.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and a box would cost every call an allocation"
+)]
+#[derive(Debug)]
+pub enum Event {
+    /// A notification to send before the result: one whole JSON-RPC message. Where messages are lines, it goes through
+    /// [`one_line`](roundtrip_core::wire::one_line) first.
+    Notification(Vec<u8>),
+    /// What the call came to. Nothing follows.
+    Response(Outcome),
+}
+
+/// A call on its way. Poll it for [`Event`]s until the response; drop it to cancel the call.
+///
+/// Transports drive this. It needs no task and no channel of its own.
+pub struct InFlight {
+    id: RequestId,
+    run: Runner,
+    source: Source,
+    finished: Option<Outcome>,
+    span: tracing::Span,
+    _permit: Permit,
+}
+
+/// Where notifications before the result come from.
+#[derive(Debug, Default)]
+pub(crate) enum Source {
+    #[default]
+    None,
+    Outbox(Arc<Outbox>),
+    Subscription(Arc<Subscription>),
+}
+
+impl Source {
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
+        match self {
+            Self::None => Poll::Pending,
+            Self::Outbox(outbox) => outbox.poll_next(cx),
+            Self::Subscription(subscription) => subscription.poll_next(cx),
+        }
+    }
+
+    fn pop(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::None => None,
+            Self::Outbox(outbox) => outbox.pop(),
+            Self::Subscription(subscription) => subscription.pop(),
+        }
+    }
+
+    fn close(&self) {
+        if let Self::Outbox(outbox) = self {
+            outbox.close();
+        }
+    }
+}
+
+impl From<Option<Arc<Outbox>>> for Source {
+    fn from(outbox: Option<Arc<Outbox>>) -> Self {
+        outbox.map_or(Self::None, Self::Outbox)
+    }
+}
+
+impl InFlight {
+    pub(crate) fn new(
+        id: RequestId,
+        run: Runner,
+        source: Source,
+        span: tracing::Span,
+        permit: Permit,
+    ) -> Self {
+        Self { id, run, source, finished: None, span, _permit: permit }
+    }
+
+    /// The request's id.
+    pub fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// The next event. After [`Event::Response`] there is nothing more to poll for.
+    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        if self.finished.is_none() {
+            let entered = self.span.enter();
+            let polled = self.run.poll(cx);
+            drop(entered);
+            match polled {
+                Poll::Pending => return self.source.poll_next(cx).map(Event::Notification),
+                Poll::Ready(outcome) => {
+                    self.source.close();
+                    self.finished = Some(outcome);
+                }
+            }
+        }
+        match self.source.pop() {
+            Some(notification) => Poll::Ready(Event::Notification(notification)),
+            None => {
+                self.finished.take().map_or(Poll::Pending, |outcome| Poll::Ready(Event::Response(outcome)))
+            }
+        }
+    }
+
+    /// The next event, as a future.
+    pub async fn event(&mut self) -> Event {
+        poll_fn(|cx| self.poll_event(cx)).await
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.source.close();
+        // Inside its span, for what the handler's destructors log and for a claimed round, which goes on.
+        let _entered = self.span.enter();
+        self.run = Work::Ready(None).into();
+    }
+}
+
+impl fmt::Debug for InFlight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InFlight").field("id", &self.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,13 @@
+//! Running a call: its handler is polled, its notifications are sent, its round ends.
+
+pub(crate) mod hook;
+pub(crate) mod in_flight;
+pub(crate) mod outbox;
+pub(crate) mod runner;
+pub(crate) mod subscription;
+
+pub use hook::{CallInfo, Next, Outcome};
+pub use in_flight::{Event, InFlight};
+
+pub(crate) use runner::{given_up, panicked};
+pub(crate) use subscription::Subscription;

@@ -1,0 +1,183 @@
+//! Running a call: its handler, and, if it asks, the end of its round.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use roundtrip_core::wire::{
+    CallTool, CallToolResult, ContentBlock, ErrorObject, GetPromptResult, Method as _, ReadResourceResult,
+    ServerResult,
+};
+
+use super::hook::{Outcome, OutcomeFuture};
+use super::subscription::Subscription;
+use crate::server::handler::function::HandlerFuture;
+use crate::server::handler::reply::{HandlerOutcome, Reply};
+use crate::server::round::{Flow, RoundState, Suspended};
+
+/// A call being run.
+pub(crate) struct Runner {
+    work: Work,
+    /// Only for handlers that can ask.
+    flow: Option<Box<Flow>>,
+}
+
+/// What there is to poll. Handlers keep their own type here, so that a call costs one box and not two.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one a call, and a box would cost every call an allocation"
+)]
+pub(crate) enum Work {
+    Ready(Option<Outcome>),
+    Tool(HandlerFuture<CallToolResult>),
+    Prompt(HandlerFuture<GetPromptResult>),
+    Resource(HandlerFuture<ReadResourceResult>),
+    Other(OutcomeFuture),
+    /// Ends when the server closes its subscriptions.
+    Listen(Arc<Subscription>),
+    /// Its state has to be opened elsewhere before anything can begin.
+    Later(std::pin::Pin<Box<dyn Future<Output = Box<Runner>> + Send>>),
+}
+
+/// What a poll came to.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
+enum Polled {
+    Done(Outcome),
+    Suspended,
+    Begun(Box<Runner>),
+}
+
+impl Work {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
+        match self {
+            Self::Ready(outcome) => {
+                outcome.take().map_or(Poll::Pending, |outcome| Poll::Ready(Polled::Done(outcome)))
+            }
+            Self::Tool(work) => work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::CallTool)),
+            Self::Prompt(work) => work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::GetPrompt)),
+            Self::Resource(work) => {
+                work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::ReadResource))
+            }
+            Self::Other(work) => work.as_mut().poll(cx).map(Polled::Done),
+            Self::Listen(subscription) => subscription
+                .poll_closed(cx)
+                .map(|result| Polled::Done(Ok(ServerResult::SubscriptionsListen(result)))),
+            Self::Later(beginning) => beginning.as_mut().poll(cx).map(Polled::Begun),
+        }
+    }
+}
+
+fn came<R>(reply: Result<Reply<R>, ErrorObject>, result: fn(R) -> ServerResult) -> Polled {
+    match reply {
+        Ok(Reply(HandlerOutcome::Complete(value))) => Polled::Done(Ok(result(value))),
+        Ok(Reply(HandlerOutcome::Suspended)) => Polled::Suspended,
+        Ok(Reply(HandlerOutcome::Failed(error))) => Polled::Done(Err(error.into())),
+        Err(error) => Polled::Done(Err(error)),
+    }
+}
+
+impl Runner {
+    pub(crate) fn new(work: Work, flow: Option<Box<Flow>>) -> Self {
+        Self { work, flow }
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        loop {
+            // One handler's panic is one call's internal error (Z1).
+            let polled = catch_unwind(AssertUnwindSafe(|| self.work.poll(cx)));
+            match polled {
+                Ok(Poll::Ready(Polled::Done(outcome))) => return Poll::Ready(self.end(outcome)),
+                Ok(Poll::Ready(Polled::Begun(run))) => *self = *run,
+                Ok(Poll::Ready(Polled::Suspended)) if self.suspend(|flow| flow.returned()) => {}
+                Ok(Poll::Ready(Polled::Suspended)) => {
+                    let error = ErrorObject::internal("a handler answered with a reply of another call");
+                    return Poll::Ready(self.end(Err(error)));
+                }
+                // Pending, a question on the table, and no step in flight: that is the suspension (A3).
+                Ok(Poll::Pending) if self.suspend(|flow| flow.suspend(cx)) => {}
+                Ok(Poll::Pending) => return Poll::Pending,
+                Err(_) => return Poll::Ready(self.end(Err(panicked()))),
+            }
+        }
+    }
+
+    /// Ends the round if the handler waits for nothing but answers.
+    fn suspend(&mut self, suspended: impl FnOnce(&mut Flow) -> Option<Suspended>) -> bool {
+        let Some(suspended) = self.flow.as_deref_mut().and_then(suspended) else { return false };
+        let Some(flow) = self.flow.take() else { return false };
+        // The handler is dropped before anything is sent: its destructors run once, and nothing of it stays (A10).
+        self.work = match self.drop_work() {
+            Ok(()) => flow.conclude(suspended),
+            Err(error) => error.into(),
+        };
+        true
+    }
+
+    fn end(&mut self, outcome: Outcome) -> Outcome {
+        let dropped = self.drop_work();
+        self.flow = None;
+        dropped.and(outcome)
+    }
+
+    /// Drops the handler. One that panics over this is like any other that panics (Z1).
+    fn drop_work(&mut self) -> Result<(), ErrorObject> {
+        let work = std::mem::replace(&mut self.work, Work::Ready(None));
+        catch_unwind(AssertUnwindSafe(|| drop(work))).map_err(|_| panicked())
+    }
+
+    /// The state of its round, if its handler can ask.
+    pub(crate) fn table(&self) -> Option<&Arc<RoundState>> {
+        self.flow.as_ref().map(|flow| &flow.table)
+    }
+
+    /// The same as one plain future, for hooks to wrap.
+    pub(crate) fn boxed(mut self) -> OutcomeFuture {
+        Box::pin(poll_fn(move |cx| self.poll(cx)))
+    }
+}
+
+/// A call that is cancelled drops its handler, whose destructors are user code (Z1).
+impl Drop for Runner {
+    fn drop(&mut self) {
+        if !matches!(self.work, Work::Ready(_)) {
+            let _ = self.drop_work();
+        }
+    }
+}
+
+impl From<Work> for Runner {
+    fn from(work: Work) -> Self {
+        Self::new(work, None)
+    }
+}
+
+impl From<Outcome> for Work {
+    fn from(outcome: Outcome) -> Self {
+        Self::Ready(Some(outcome))
+    }
+}
+
+impl From<ErrorObject> for Work {
+    fn from(error: ErrorObject) -> Self {
+        Self::Ready(Some(Err(error)))
+    }
+}
+
+/// How a call ends that does not come to an end by itself: a model can do something else instead, so a tool tells it
+/// (M21).
+pub(crate) fn given_up(method: &str, why: String) -> Outcome {
+    tracing::warn!(method, why, "a call does not come to an end");
+    if method == CallTool::NAME {
+        let content = vec![ContentBlock::text(why)];
+        let told = CallToolResult { content, is_error: Some(true), ..CallToolResult::default() };
+        return Ok(ServerResult::CallTool(told));
+    }
+    Err(ErrorObject::internal(why))
+}
+
+/// What a peer is told when a handler panicked: the details are for the log.
+pub(crate) fn panicked() -> ErrorObject {
+    tracing::error!("a handler panicked");
+    ErrorObject::internal("internal error")
+}

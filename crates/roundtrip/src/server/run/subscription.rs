@@ -1,0 +1,340 @@
+//! `subscriptions/listen`: who listens to what, and what they have not been told yet.
+//!
+//! Every notification here says "this changed", so a subscriber needs no queue: a flag for each thing that
+//! changed since it last looked is enough, however slow it is (N1).
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use indexmap::IndexSet;
+use roundtrip_core::error::BUSY;
+use roundtrip_core::wire::{
+    ErrorObject, NotificationMeta, NotificationMethod, PromptListChangedNotification, RequestId,
+    ResourceListChangedNotification, ResourceUpdatedNotification, ResourceUpdatedNotificationParams,
+    ResultMeta, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenResult, ToolListChangedNotification,
+    encode_notification,
+};
+use serde::Serialize;
+
+use crate::server::budget::{Budget, Owner, Reservation};
+use crate::server::builder::Limits;
+
+/// How many resources one subscription may watch.
+const MAX_WATCHED: usize = 1_000;
+/// How many bytes a subscription takes besides the URIs it watches, and how many each of those takes besides its text.
+const OVERHEAD: (usize, usize) = (512, 128);
+
+/// Everything that listens to one server.
+#[derive(Debug)]
+pub(crate) struct Hub(Mutex<Listeners>);
+
+#[derive(Debug)]
+struct Listeners {
+    next: u64,
+    open: HashMap<u64, Arc<Subscriber>>,
+    /// Places of those that have a tag. Those without belong to something that is bounded itself.
+    places: Arc<Budget>,
+    /// Bytes of all of them.
+    bytes: Arc<Budget>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Subscriber {
+    /// What its messages are tagged with. Without a tag there is no acknowledgement either: nobody has asked for one.
+    tag: Option<RequestId>,
+    due: Mutex<Due>,
+}
+
+/// What a subscriber is still to be told.
+#[derive(Debug)]
+struct Due {
+    /// The lists that are watched.
+    lists: SubscriptionFilter,
+    /// The resources that are watched, in the order they were named.
+    watched: IndexSet<Arc<str>>,
+    /// The bytes of both.
+    bytes: Reservation,
+    started: bool,
+    acknowledged: bool,
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    updated: BTreeSet<Arc<str>>,
+    closed: bool,
+    waker: Option<Waker>,
+    closing_waker: Option<Waker>,
+}
+
+/// What can change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Change<'a> {
+    Tools,
+    Prompts,
+    Resources,
+    Resource(&'a str),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Flags and maps are changed in single steps: a panic elsewhere cannot leave them half changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Listeners {
+            next: 0,
+            open: HashMap::new(),
+            places: Budget::new(usize::MAX),
+            bytes: Budget::new(usize::MAX),
+            closed: false,
+        }))
+    }
+
+    /// Sets the limits for subscriptions from now on.
+    pub(crate) fn limit(&self, limits: &Limits) {
+        let mut listeners = lock(&self.0);
+        listeners.places = Budget::new(limits.subscriptions);
+        listeners.bytes = Budget::new(limits.subscription_bytes);
+    }
+
+    /// Opens a subscription to what the filter and the server have in common.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        owner: &Owner,
+        tag: Option<RequestId>,
+        filter: SubscriptionFilter,
+    ) -> Result<Subscription, ErrorObject> {
+        if filter.resource_subscriptions.len() > MAX_WATCHED {
+            return Err(too_many("params.notifications.resourceSubscriptions"));
+        }
+        let mut listeners = lock(&self.0);
+        let place = match &tag {
+            Some(_) => Some(listeners.places.reserve(owner, 1).ok_or_else(too_many_open)?),
+            None => None,
+        };
+        let named = filter.resource_subscriptions.iter().map(|uri| bytes_of(uri)).sum::<usize>();
+        let bytes = listeners.bytes.reserve(owner, OVERHEAD.0 + named).ok_or_else(too_large)?;
+        let key = listeners.next;
+        listeners.next += 1;
+        let due = Due::new(filter, bytes, tag.is_none(), listeners.closed);
+        let subscriber = Arc::new(Subscriber { tag, due: Mutex::new(due) });
+        listeners.open.insert(key, Arc::clone(&subscriber));
+        Ok(Subscription { hub: Arc::clone(self), key, subscriber, _place: place })
+    }
+
+    /// Returns how many bytes all subscriptions hold.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        lock(&self.0).bytes.held()
+    }
+
+    /// Tells everybody who asked for it.
+    pub(crate) fn announce(&self, change: Change<'_>) {
+        for subscriber in lock(&self.0).open.values() {
+            let due = &mut *lock(&subscriber.due);
+            let filter = &due.lists;
+            let wanted = match change {
+                Change::Tools if filter.tools_list_changed == Some(true) => {
+                    !std::mem::replace(&mut due.tools, true)
+                }
+                Change::Prompts if filter.prompts_list_changed == Some(true) => {
+                    !std::mem::replace(&mut due.prompts, true)
+                }
+                Change::Resources if filter.resources_list_changed == Some(true) => {
+                    !std::mem::replace(&mut due.resources, true)
+                }
+                // The text is there once, however often it changes.
+                Change::Resource(uri) => {
+                    due.watched.get(uri).is_some_and(|watched| due.updated.insert(Arc::clone(watched)))
+                }
+                _ => false,
+            };
+            if wanted {
+                due.wake();
+            }
+        }
+    }
+
+    /// Ends every subscription, open or yet to come, with its result.
+    pub(crate) fn close(&self) {
+        let mut listeners = lock(&self.0);
+        listeners.closed = true;
+        for subscriber in listeners.open.values() {
+            let mut due = lock(&subscriber.due);
+            due.closed = true;
+            if let Some(waker) = due.closing_waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl Due {
+    fn new(mut filter: SubscriptionFilter, bytes: Reservation, acknowledged: bool, closed: bool) -> Self {
+        let watched = std::mem::take(&mut filter.resource_subscriptions);
+        Self {
+            lists: filter,
+            watched: watched.into_iter().map(Arc::from).collect(),
+            bytes,
+            started: false,
+            acknowledged,
+            tools: false,
+            prompts: false,
+            resources: false,
+            updated: BTreeSet::new(),
+            closed,
+            waker: None,
+            closing_waker: None,
+        }
+    }
+
+    /// The filter as it was asked for.
+    fn filter(&self) -> SubscriptionFilter {
+        let resource_subscriptions = self.watched.iter().map(|uri| uri.as_ref().to_owned()).collect();
+        SubscriptionFilter { resource_subscriptions, ..self.lists.clone() }
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// One open subscription. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    hub: Arc<Hub>,
+    key: u64,
+    subscriber: Arc<Subscriber>,
+    _place: Option<Reservation>,
+}
+
+impl Subscription {
+    /// Ready once the server ends the subscription. The first poll starts it: until then nothing is sent, so that
+    /// a hook in front can still refuse it.
+    pub(crate) fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<SubscriptionsListenResult> {
+        let mut due = lock(&self.subscriber.due);
+        due.started = true;
+        if !due.closed {
+            due.closing_waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let meta = ResultMeta { subscription_id: self.subscriber.tag.clone(), ..ResultMeta::default() };
+        Poll::Ready(SubscriptionsListenResult { meta, ..SubscriptionsListenResult::default() })
+    }
+
+    /// Watches one more resource.
+    pub(crate) fn watch(&self, uri: &str) -> Result<(), ErrorObject> {
+        let due = &mut *lock(&self.subscriber.due);
+        if due.watched.contains(uri) {
+            return Ok(());
+        }
+        if due.watched.len() >= MAX_WATCHED {
+            return Err(too_many("params.uri"));
+        }
+        if !due.bytes.grow(bytes_of(uri)) {
+            return Err(too_large());
+        }
+        due.watched.insert(uri.into());
+        Ok(())
+    }
+
+    /// Watches one resource less.
+    pub(crate) fn unwatch(&self, uri: &str) {
+        let due = &mut *lock(&self.subscriber.due);
+        if due.watched.swap_remove(uri) {
+            due.updated.remove(uri);
+            due.bytes.shrink(bytes_of(uri));
+        }
+    }
+
+    /// The next notification, or `Pending` with the waker kept.
+    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
+        let mut due = lock(&self.subscriber.due);
+        if let Some(notification) = self.subscriber.next(&mut due) {
+            return Poll::Ready(notification);
+        }
+        due.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The next notification that is due already.
+    pub(crate) fn pop(&self) -> Option<Vec<u8>> {
+        self.subscriber.next(&mut lock(&self.subscriber.due))
+    }
+}
+
+impl Subscriber {
+    fn next(&self, due: &mut Due) -> Option<Vec<u8>> {
+        let tag = &self.tag;
+        if !due.started {
+            None
+        } else if !std::mem::replace(&mut due.acknowledged, true) {
+            let params = SubscriptionsAcknowledgedNotificationParams {
+                meta: tagged(tag),
+                notifications: due.filter(),
+            };
+            Some(encode::<SubscriptionsAcknowledgedNotification>(&params))
+        } else if std::mem::take(&mut due.tools) {
+            Some(encode_tagged(ToolListChangedNotification::NAME, tag))
+        } else if std::mem::take(&mut due.prompts) {
+            Some(encode_tagged(PromptListChangedNotification::NAME, tag))
+        } else if std::mem::take(&mut due.resources) {
+            Some(encode_tagged(ResourceListChangedNotification::NAME, tag))
+        } else {
+            let uri = due.updated.pop_first()?;
+            Some(encode::<ResourceUpdatedNotification>(&ResourceUpdatedNotificationParams {
+                meta: tagged(tag),
+                uri: uri.as_ref().to_owned(),
+            }))
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        lock(&self.hub.0).open.remove(&self.key);
+    }
+}
+
+/// How much of the budget the URI of a resource takes.
+fn bytes_of(uri: &str) -> usize {
+    uri.len() + OVERHEAD.1
+}
+
+fn too_many_open() -> ErrorObject {
+    ErrorObject::new(BUSY, "too many open subscriptions: close one, or try again later")
+}
+
+fn too_large() -> ErrorObject {
+    ErrorObject::new(BUSY, "too many resources are watched: watch fewer, or try again later")
+}
+
+fn too_many(place: &str) -> ErrorObject {
+    ErrorObject::invalid_params(format!("{place}: at most {MAX_WATCHED} resources in one subscription"))
+}
+
+fn tagged(tag: &Option<RequestId>) -> NotificationMeta {
+    NotificationMeta { subscription_id: tag.clone() }
+}
+
+fn encode<N: NotificationMethod>(params: &N::Params) -> Vec<u8> {
+    // Ids, strings and booleans: there is nothing here that could fail to serialise.
+    encode_notification(N::NAME, params).unwrap_or_default()
+}
+
+fn encode_tagged(method: &str, tag: &Option<RequestId>) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Params {
+        #[serde(rename = "_meta", skip_serializing_if = "NotificationMeta::is_empty")]
+        meta: NotificationMeta,
+    }
+    encode_notification(method, &Params { meta: tagged(tag) }).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

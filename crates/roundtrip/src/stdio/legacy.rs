@@ -1,0 +1,61 @@
+//! The door to the handshake eras: what is not a modern message, and how its answer goes out.
+
+use std::sync::Arc;
+
+use roundtrip_core::wire::{Notification, Request};
+
+use super::calls::Place;
+use super::lines::end_line;
+use super::serve::Session;
+pub(super) use crate::legacy::server::StdioSession;
+use crate::legacy::server::{Handled, Sink, Weight};
+
+impl Session<'_> {
+    /// A request of an old revision.
+    pub(super) fn old_request(&self, request: &Request<'_>, answers: &mut Vec<u8>) {
+        let place = self.place(&request.id);
+        let sink: Arc<dyn Sink> = Arc::new(place.clone());
+        match self.old.request(request, self.peer, &sink) {
+            Handled::Now(answer) => answers.extend_from_slice(&line(answer)),
+            Handled::Call(call) => {
+                let own = place.clone();
+                self.spawn(&place, false, async move { own.end(&line(call.await)) }, answers);
+            }
+        }
+    }
+
+    /// A notification of an old revision: what it sets going goes on for as long as the pipe is open.
+    pub(super) fn old_notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
+        let Some(changes) = self.old.notification(notification) else { return };
+        // The handshake's answer goes out before anything else.
+        self.send(answers);
+        let outgoing = Arc::clone(&self.outgoing);
+        let telling = tokio::spawn(async move {
+            loop {
+                // Changes must not be left out: they are taken when somebody keeps up.
+                outgoing.calm().await;
+                let Some(change) = changes.next().await else { return };
+                outgoing.push(&line(change));
+            }
+        });
+        self.calls.listen(Some(telling.abort_handle()));
+    }
+}
+
+/// A message as a line.
+fn line(mut message: Vec<u8>) -> Vec<u8> {
+    end_line(&mut message, 0);
+    message
+}
+
+/// The lines of one call, for as long as it has not been cancelled (I2).
+impl Sink for Place {
+    fn send(&self, message: Vec<u8>, weight: Weight) {
+        let line = line(message);
+        match weight {
+            Weight::Hint => self.send_hint(&line),
+            Weight::TakeBack => self.outgoing.push(&line),
+            Weight::Must | Weight::Answer => Self::send(self, &line),
+        }
+    }
+}
