@@ -12,13 +12,24 @@ use http_body::{Frame, SizeHint};
 use roundtrip_core::wire::one_line;
 use tokio::time::{Instant, Sleep};
 
+use super::socket::AnsweringGuard;
 use crate::server::{Endpoint, Event, InFlight};
 
 /// How much of a stream is put into one write, if there is that much to say at once.
 const CHUNK: usize = 32 * 1024;
 
 /// A response body.
-pub struct Body(Kind);
+pub struct Body {
+    kind: Kind,
+    /// Dropped with the body, or by a connection that ends before.
+    answering: Option<AnsweringGuard>,
+}
+
+impl From<Kind> for Body {
+    fn from(kind: Kind) -> Self {
+        Self { kind, answering: None }
+    }
+}
 
 enum Kind {
     Whole(Option<Bytes>),
@@ -38,18 +49,23 @@ struct Events {
 }
 
 impl Body {
+    /// Keeps the mark that a request is being answered for as long as the body lasts.
+    pub(super) fn hold(&mut self, answering: AnsweringGuard) {
+        self.answering = Some(answering);
+    }
+
     pub(crate) fn empty() -> Self {
-        Self(Kind::Whole(None))
+        Kind::Whole(None).into()
     }
 
     pub(crate) fn other(
         body: impl http_body::Body<Data = Bytes, Error = Infallible> + Send + 'static,
     ) -> Self {
-        Self(Kind::Other(Box::pin(body)))
+        Kind::Other(Box::pin(body)).into()
     }
 
     pub(crate) fn json(message: Vec<u8>) -> Self {
-        Self(Kind::Whole(Some(Bytes::from(message))))
+        Kind::Whole(Some(Bytes::from(message))).into()
     }
 
     /// A stream that begins with `first`, if there is something to say already.
@@ -59,7 +75,7 @@ impl Body {
         if let Some(event) = first {
             events.write(event);
         }
-        Self(Kind::Events(Box::new(events)))
+        Kind::Events(Box::new(events)).into()
     }
 }
 
@@ -112,7 +128,7 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = match &mut self.0 {
+        let next = match &mut self.kind {
             Kind::Whole(bytes) => Poll::Ready(bytes.take()),
             Kind::Events(events) => events.poll_frame(cx),
             Kind::Other(body) => return body.as_mut().poll_frame(cx),
@@ -121,7 +137,7 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        match &self.kind {
             Kind::Whole(bytes) => bytes.is_none(),
             Kind::Events(events) => events.call.is_none() && events.buffer.is_empty(),
             Kind::Other(_) => false,
@@ -129,7 +145,7 @@ impl http_body::Body for Body {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Kind::Events(_) | Kind::Other(_) => SizeHint::default(),
         }
@@ -138,7 +154,7 @@ impl http_body::Body for Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
+        f.write_str(match self.kind {
             Kind::Whole(_) => "Body(whole)",
             Kind::Events(_) | Kind::Other(_) => "Body(events)",
         })

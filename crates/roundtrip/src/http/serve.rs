@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower_service::Service as _;
 
 use super::service::Http;
-use super::socket::{Answer, Socket};
+use super::socket::{AnsweringGuard, RequestBody, Socket};
 use crate::server::{ServeError, Server};
 
 /// The path the endpoint is served at when Roundtrip accepts the connections itself.
@@ -140,10 +140,16 @@ async fn connection(
     let socket = Socket::new(stream, limits.write_timeout);
     let answering = socket.answering();
     let service = service_fn(move |request: Request<Incoming>| {
-        let (mut http, _guard) = (http.clone(), answering.begin());
+        let (mut http, answering) = (http.clone(), answering.clone());
+        let guard = AnsweringGuard(answering.clone());
         async move {
-            let response = if request.uri().path() == PATH { http.call(request).await? } else { not_here() };
-            Ok::<_, Infallible>(response.map(|body| Answer { body, _guard }))
+            let mut response = if request.uri().path() == PATH {
+                http.call(request.map(|body| RequestBody { body, answering })).await?
+            } else {
+                not_here()
+            };
+            response.body_mut().hold(guard);
+            Ok::<_, Infallible>(response)
         }
     });
     let connection = http1::Builder::new()

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf as _, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
@@ -21,15 +22,13 @@ use tokio::time::{Sleep, sleep};
 /// How many bytes of further requests are read while one is being answered. Beyond them the client has to wait.
 const READ_AHEAD: usize = 64 * 1024;
 
-/// Whether a request of this connection is being answered.
+/// Whether a request of this connection has been read and is being answered. HTTP/1 answers one after the other.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answering(Arc<AtomicBool>);
 
 impl Answering {
-    /// Holds for as long as what comes back is kept.
-    pub(super) fn begin(&self) -> AnsweringGuard {
-        self.0.store(true, Ordering::Relaxed);
-        AnsweringGuard(self.clone())
+    fn set(&self, on: bool) {
+        self.0.store(on, Ordering::Relaxed);
     }
 
     fn is_on(&self) -> bool {
@@ -37,30 +36,27 @@ impl Answering {
     }
 }
 
-/// A request that is being answered. HTTP/1 answers one after the other.
+/// A request's body. Once it has been read, the request is being answered: until then hyper itself reads.
 #[derive(Debug)]
-pub(super) struct AnsweringGuard(Answering);
+pub(super) struct RequestBody {
+    pub(super) body: Incoming,
+    pub(super) answering: Answering,
+}
 
-impl Drop for AnsweringGuard {
+impl Drop for RequestBody {
     fn drop(&mut self) {
-        self.0.0.store(false, Ordering::Relaxed);
+        self.answering.set(true);
     }
 }
 
-/// A response body, and the mark that it is not finished.
-pub(super) struct Answer<B> {
-    pub(super) body: B,
-    pub(super) _guard: AnsweringGuard,
-}
-
-impl<B: http_body::Body + Unpin> http_body::Body for Answer<B> {
-    type Data = B::Data;
-    type Error = B::Error;
+impl http_body::Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         Pin::new(&mut self.body).poll_frame(cx)
     }
 
@@ -70,6 +66,16 @@ impl<B: http_body::Body + Unpin> http_body::Body for Answer<B> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+/// Dropped with the response, or by a connection that ends before: the request is no longer being answered.
+#[derive(Debug)]
+pub(super) struct AnsweringGuard(pub(super) Answering);
+
+impl Drop for AnsweringGuard {
+    fn drop(&mut self) {
+        self.0.set(false);
     }
 }
 

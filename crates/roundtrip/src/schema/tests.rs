@@ -254,8 +254,9 @@ fn problems_are_short() {
 }
 
 /// A filter as tools have them, in the three ways serde writes an enum.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+#[schemars(tag = "kind", rename_all = "snake_case")]
 enum Tagged {
     And { filters: Vec<Tagged> },
     Or { filters: Vec<Tagged> },
@@ -263,8 +264,9 @@ enum Tagged {
     Is { field: String, value: i64 },
 }
 
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+#[schemars(untagged)]
 enum Untagged {
     And { and: Vec<Untagged> },
     Or { or: Vec<Untagged> },
@@ -272,8 +274,9 @@ enum Untagged {
     Is { field: String, value: i64 },
 }
 
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+#[schemars(rename_all = "snake_case")]
 enum External {
     And(Vec<External>),
     Or(Vec<External>),
