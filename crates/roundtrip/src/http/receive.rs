@@ -31,16 +31,18 @@ pub(crate) async fn read<B: Body>(
     let mut received = Received { limit: limits.body_bytes, ..Received::default() };
     // Most bodies arrive together with their head: a timer and a place are only taken for those that do not.
     if let Poll::Ready(read) = poll_fn(|cx| Poll::Ready(received.poll(body.as_mut(), cx))).await {
-        return read.map(|()| received.into_bytes());
+        return read.map(|()| received.finish());
     }
     let mut place = place().ok_or(Unread::Busy)?;
     if !place.grow(received.size) {
         return Err(Unread::Busy);
     }
-    received.place = Some(place);
-    let reading = poll_fn(|cx| received.poll(body.as_mut(), cx));
-    tokio::time::timeout(limits.body_timeout, reading).await.unwrap_or(Err(Unread::TooSlow))?;
-    Ok(received.into_bytes())
+    received.place = Some(Box::new(place));
+    // In a box: bodies that are there already need not carry the weight of a timer.
+    let reading =
+        Box::pin(tokio::time::timeout(limits.body_timeout, poll_fn(|cx| received.poll(body.as_mut(), cx))));
+    reading.await.unwrap_or(Err(Unread::TooSlow))?;
+    Ok(received.finish())
 }
 
 /// As much of a body as has arrived.
@@ -51,7 +53,7 @@ struct Received {
     size: usize,
     limit: usize,
     /// The bytes held in the budget. None before anything had to be waited for.
-    place: Option<Reservation>,
+    place: Option<Box<Reservation>>,
 }
 
 impl Received {
@@ -96,8 +98,12 @@ impl Received {
         Ok(())
     }
 
-    fn into_bytes(self) -> Bytes {
-        self.rest.map(BytesMut::freeze).or(self.first).unwrap_or_default()
+    /// Takes the bytes out.
+    fn finish(&mut self) -> Bytes {
+        match self.rest.take() {
+            Some(all) => all.freeze(),
+            None => self.first.take().unwrap_or_default(),
+        }
     }
 }
 

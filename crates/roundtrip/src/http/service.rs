@@ -135,34 +135,35 @@ impl Http {
         &self.endpoint
     }
 
-    async fn answer<B: HttpBody>(self, request: Request<B>) -> Response<Body> {
+    /// Answers a request. It returns what the service does: one future around another would be copied more often.
+    async fn answer<B: HttpBody>(self, request: Request<B>) -> Result<Response<Body>, Infallible> {
         let (mut parts, body) = request.into_parts();
         if parts.method != Method::POST {
-            return self.old_stream(&mut parts);
+            return Ok(self.old_stream(&mut parts));
         }
-        let admitted = match self.admit(&parts) {
-            Ok(admitted) => admitted,
-            Err(refused) => {
-                // A small body is read all the same, so that the connection can be used again.
-                if announced(&parts.headers).is_some_and(|length| length <= DRAINED) {
-                    drop(read(body, &self.settings.limits, || self.place(&parts, None)).await);
-                }
-                return *refused;
+        let (admitted, refused) = match self.admit(&parts) {
+            Ok(admitted) => (admitted, None),
+            // A small body is read all the same, so that the connection can be used again.
+            Err(refused) if announced(&parts.headers).is_some_and(|length| length <= DRAINED) => {
+                (Admitted { accepts: Accepts::Json, principal: None }, Some(refused))
             }
+            Err(refused) => return Ok(*refused),
         };
         let place = || self.place(&parts, admitted.principal.as_ref());
-        let bytes = match read(body, &self.settings.limits, place).await {
-            Ok(bytes) => bytes,
-            Err(unread) => return self.unread(&unread),
+        let read = read(body, &self.settings.limits, place).await;
+        let bytes = match (refused, read) {
+            (None, Ok(bytes)) => bytes,
+            (None, Err(unread)) => return Ok(self.unread(&unread)),
+            (Some(refused), _) => return Ok(*refused),
         };
         let accepts = admitted.accepts;
         let call = match self.accept(&mut parts, &admitted, &bytes) {
             Ok(call) => call,
-            Err(Instead::Answer(response)) => return *response,
-            Err(Instead::Old) => return self.old_message(parts, admitted, bytes).await,
+            Err(Instead::Answer(response)) => return Ok(*response),
+            Err(Instead::Old) => return Ok(self.old_message(parts, admitted, bytes).await),
         };
         drop((parts, admitted, bytes));
-        self.run(call, accepts).await
+        Ok(self.run(call, accepts).await)
     }
 
     /// Makes a call of a message, if it is one that asks for a call.
@@ -282,12 +283,13 @@ impl Http {
     }
 
     /// Polls a call to its first event, which decides the kind of answer (H4).
-    async fn run(self, mut call: InFlight, accepts: Accepts) -> Response<Body> {
+    async fn run(&self, mut call: InFlight, accepts: Accepts) -> Response<Body> {
         let keep_alive = self.settings.limits.keep_alive;
         let first = match first_event(&mut call).await {
             Some(event) => Some(event),
             None if accepts == Accepts::Json => Some(call.event().await),
-            None => tokio::time::timeout(keep_alive, call.event()).await.ok(),
+            // In a box: calls that are done at once need not carry the weight of a timer.
+            None => Box::pin(tokio::time::timeout(keep_alive, call.event())).await.ok(),
         };
         match first {
             Some(Event::Response(outcome)) if accepts != Accepts::Stream => {
@@ -296,7 +298,7 @@ impl Http {
                 self.endpoint.encode(&mut message, call.id(), outcome);
                 json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), message)
             }
-            first => stream(Body::events(self.endpoint, call, first, keep_alive)),
+            first => stream(Body::events(self.endpoint.clone(), call, first, keep_alive)),
         }
     }
 }
@@ -401,8 +403,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let service = self.clone();
-        Box::pin(async move { Ok(service.answer(request).await) })
+        Box::pin(self.clone().answer(request))
     }
 }
 

@@ -9,7 +9,7 @@ use roundtrip_core::wire::RequestId;
 
 use super::hook::Outcome;
 use super::outbox::Outbox;
-use super::runner::{Runner, Work};
+use super::runner::Runner;
 use super::subscription::Subscription;
 use crate::server::limits::Permit;
 
@@ -125,9 +125,11 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.source.close();
-        // Inside its span, for what the handler's destructors log and for a claimed round, which goes on.
-        let _entered = self.span.enter();
-        self.run = Work::Ready(None).into();
+        if !self.run.is_done() {
+            // Inside its span, for what the handler's destructors log and for a claimed round, which goes on.
+            let _entered = self.span.enter();
+            self.run.cancel();
+        }
     }
 }
 

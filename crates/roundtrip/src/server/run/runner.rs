@@ -126,6 +126,16 @@ impl Runner {
         catch_unwind(AssertUnwindSafe(|| drop(work))).map_err(|_| panicked())
     }
 
+    /// Returns whether there is no handler left to drop.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.work, Work::Ready(_))
+    }
+
+    /// Drops the handler. What its destructors panic with is logged.
+    pub(crate) fn cancel(&mut self) {
+        let _ = self.drop_work();
+    }
+
     /// The state of its round, if its handler can ask.
     pub(crate) fn table(&self) -> Option<&Arc<RoundState>> {
         self.flow.as_ref().map(|flow| &flow.table)
@@ -140,8 +150,8 @@ impl Runner {
 /// A call that is cancelled drops its handler, whose destructors are user code (Z1).
 impl Drop for Runner {
     fn drop(&mut self) {
-        if !matches!(self.work, Work::Ready(_)) {
-            let _ = self.drop_work();
+        if !self.is_done() {
+            self.cancel();
         }
     }
 }
