@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, DiscoverResult,
@@ -76,6 +76,16 @@ macro_rules! methods {
                     $(Self::$marker(params) => &params.meta,)*
                 }
             }
+
+            /// Serialises the parameters, for a request that has to outlive the message it was read from.
+            ///
+            /// # Errors
+            /// When they do not serialise.
+            pub fn to_params(&self) -> serde_json::Result<Box<RawValue>> {
+                match self {
+                    $(Self::$marker(params) => to_raw_value(params),)*
+                }
+            }
         }
     };
 }
@@ -108,6 +118,16 @@ impl MayAsk for GetPrompt {}
 impl MayAsk for ReadResource {}
 
 impl ClientRequest<'_> {
+    /// The `requestState` that came with the request, sealed.
+    pub fn request_state(&self) -> Option<&str> {
+        match self {
+            Self::CallTool(params) => params.request_state.as_deref(),
+            Self::GetPrompt(params) => params.request_state.as_deref(),
+            Self::ReadResource(params) => params.request_state.as_deref(),
+            _ => None,
+        }
+    }
+
     /// What the request is aimed at: a tool or prompt by name, a resource by URI. On HTTP this is `Mcp-Name`.
     pub fn target(&self) -> Option<&str> {
         match self {

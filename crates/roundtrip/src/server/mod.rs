@@ -5,6 +5,7 @@
 
 mod budget;
 mod builder;
+mod deferred;
 mod endpoint;
 mod handler;
 mod keyring;

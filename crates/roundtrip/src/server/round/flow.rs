@@ -74,13 +74,12 @@ impl FlowConfig {
         opened(self.sealer.open(token, binding, now()).await)
     }
 
-    /// The same, where nothing has to be waited for.
-    pub(crate) fn open_now(
-        &self,
-        token: &str,
-        binding: &Binding,
-    ) -> Option<Result<(Claims, Journal), ErrorObject>> {
-        self.sealer.open_now(token, binding, now()).map(opened)
+    /// The same with a key ring, where nothing has to be waited for.
+    pub(crate) fn open_now(&self, token: &str, binding: &Binding) -> Result<(Claims, Journal), ErrorObject> {
+        match self.sealer.open_now(token, binding, now()) {
+            Some(result) => opened(result),
+            None => Err(ErrorObject::internal("the codec of `requestState` has to be waited for")),
+        }
     }
 
     /// What a suspended round answers: its questions, and the sealed journal.

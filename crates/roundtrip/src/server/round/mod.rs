@@ -31,7 +31,7 @@ pub use once::Step;
 pub use roundtrip_core::round::Answered;
 
 pub(crate) use flow::{Flow, FlowConfig, now, random};
-pub(crate) use input::{BoundArguments, RoundInput};
-pub(crate) use open::{Begin, PutOff};
+pub(crate) use input::RoundInput;
+pub(crate) use open::OpenedState;
 pub(crate) use state::{RoundState, Suspended};
 pub(crate) use trace::{Disagreement, Trace, is_in_step};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use roundtrip_core::wire::RequestId;
@@ -46,6 +46,8 @@ pub(crate) enum Source {
     None,
     Outbox(Arc<Outbox>),
     Subscription(Arc<Subscription>),
+    /// Of a call that is prepared while it is polled: unset before.
+    Deferred(Arc<OnceLock<Source>>),
 }
 
 impl Source {
@@ -54,6 +56,8 @@ impl Source {
             Self::None => Poll::Pending,
             Self::Outbox(outbox) => outbox.poll_next(cx),
             Self::Subscription(subscription) => subscription.poll_next(cx),
+            // The call is polled first, so it has been prepared or waits for a hook that wakes it.
+            Self::Deferred(source) => source.get().map_or(Poll::Pending, |source| source.poll_next(cx)),
         }
     }
 
@@ -62,12 +66,15 @@ impl Source {
             Self::None => None,
             Self::Outbox(outbox) => outbox.pop(),
             Self::Subscription(subscription) => subscription.pop(),
+            Self::Deferred(source) => source.get().and_then(Self::pop),
         }
     }
 
     fn close(&self) {
-        if let Self::Outbox(outbox) = self {
-            outbox.close();
+        match self {
+            Self::Outbox(outbox) => outbox.close(),
+            Self::Deferred(source) => source.get().into_iter().for_each(Self::close),
+            Self::None | Self::Subscription(_) => {}
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Running a call: its handler, and, if it asks, the end of its round.
 
-use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -36,8 +35,6 @@ pub(crate) enum Work {
     Other(OutcomeFuture),
     /// Ends when the server closes its subscriptions.
     Listen(Arc<Subscription>),
-    /// Its state has to be opened elsewhere before anything can begin.
-    Later(std::pin::Pin<Box<dyn Future<Output = Box<Runner>> + Send>>),
 }
 
 /// What a poll came to.
@@ -45,7 +42,6 @@ pub(crate) enum Work {
 enum Polled {
     Done(Outcome),
     Suspended,
-    Begun(Box<Runner>),
 }
 
 impl Work {
@@ -63,7 +59,6 @@ impl Work {
             Self::Listen(subscription) => subscription
                 .poll_closed(cx)
                 .map(|result| Polled::Done(Ok(ServerResult::SubscriptionsListen(result)))),
-            Self::Later(beginning) => beginning.as_mut().poll(cx).map(Polled::Begun),
         }
     }
 }
@@ -88,7 +83,6 @@ impl Runner {
             let polled = catch_unwind(AssertUnwindSafe(|| self.work.poll(cx)));
             match polled {
                 Ok(Poll::Ready(Polled::Done(outcome))) => return Poll::Ready(self.end(outcome)),
-                Ok(Poll::Ready(Polled::Begun(run))) => *self = *run,
                 Ok(Poll::Ready(Polled::Suspended)) if self.suspend(|flow| flow.returned()) => {}
                 Ok(Poll::Ready(Polled::Suspended)) => {
                     let error = ErrorObject::internal("a handler answered with a reply of another call");
@@ -139,11 +133,6 @@ impl Runner {
     /// The state of its round, if its handler can ask.
     pub(crate) fn table(&self) -> Option<&Arc<RoundState>> {
         self.flow.as_ref().map(|flow| &flow.table)
-    }
-
-    /// The same as one plain future, for hooks to wrap.
-    pub(crate) fn boxed(mut self) -> OutcomeFuture {
-        Box::pin(poll_fn(move |cx| self.poll(cx)))
     }
 }
 
