@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roundtrip_core::seal::Digest;
 
-use super::handler::call::{Peer, Principal};
+use super::peer::{Peer, Principal};
 
 /// The caller that a reservation counts against.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

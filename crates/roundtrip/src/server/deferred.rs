@@ -7,9 +7,10 @@ use roundtrip_core::wire::{ClientRequest, ErrorObject, RequestId};
 use serde_json::value::RawValue;
 
 use super::endpoint::Endpoint;
-use super::handler::call::Peer;
 use super::methods::refused;
-use super::run::hook::{CallInfo, Hook, Outcome};
+use super::outcome::Outcome;
+use super::peer::Peer;
+use super::run::hook::{CallInfo, Hook};
 use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
 

@@ -10,12 +10,14 @@ use roundtrip_core::wire::{
 };
 use serde_json::value::RawValue;
 
-use super::builder::Listings;
-use super::handler::call::{Peer, StateMap};
+use super::handler::call::StateMap;
 use super::methods::refused;
 use super::offer::catalog::Catalog;
+use super::offer::list::Listings;
+use super::outcome::Outcome;
+use super::peer::Peer;
 use super::round::FlowConfig;
-use super::run::hook::{Hook, Outcome};
+use super::run::hook::Hook;
 use super::run::in_flight::InFlight;
 
 /// The revisions a started server speaks.

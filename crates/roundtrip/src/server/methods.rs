@@ -15,17 +15,19 @@ use serde_json::value::RawValue;
 
 use super::budget::Owner;
 use super::endpoint::{Endpoint, SUPPORTED};
-use super::handler::call::{Arguments, Call, Peer, Rejection};
+use super::handler::call::{Arguments, Call, Rejection};
 use super::handler::function::{Handler, HandlerFuture};
 use super::handler::reply::{Answer, HandlerOutcome, Reply};
 use super::ledger::Recorder;
 use super::offer::list::{Listed, Listing, Presentation};
 use super::offer::resource::TemplateEntry;
 use super::offer::tool::ToolEntry;
+use super::outcome::OutcomeFuture;
+use super::outcome::panicked;
+use super::peer::Peer;
 use super::round::{OpenedState, RoundInput};
-use super::run::hook::OutcomeFuture;
 use super::run::in_flight::Source;
-use super::run::runner::{Runner, Work, panicked};
+use super::run::runner::{Runner, Work};
 use crate::schema::Check;
 
 impl Endpoint {

@@ -13,10 +13,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::call::{Arguments, Call, Principal, Rejection};
+use super::call::{Arguments, Call, Rejection};
 use super::strings;
 use crate::server::offer::catalog::Catalog;
 use crate::server::offer::setup::Needs;
+use crate::server::peer::Principal;
 use crate::server::run::outbox::Outbox;
 
 /// Something a handler can take as a parameter.

@@ -10,7 +10,7 @@ use roundtrip_core::seal::{BoxFuture, Timestamp};
 use super::key::RoundKey;
 use super::records::{Capacity, Found, Records};
 use super::{Claim, ClaimGuard, Ledger, LedgerError};
-use crate::server::round::now;
+use crate::server::clock::now;
 
 /// A ledger in the memory of one process. Clones share it, so several servers of one process can.
 ///

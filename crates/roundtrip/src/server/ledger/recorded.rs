@@ -8,7 +8,7 @@ use roundtrip_core::wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::server::run::hook::Outcome;
+use crate::server::outcome::Outcome;
 
 /// A reply worth recording. It is read back as what it was, so that hooks see no difference, and the request's id is no
 /// part of it.

@@ -15,10 +15,11 @@ use super::key::{self, IDEMPOTENCY_KEY, RoundKey};
 use super::recorded::Recorded;
 use super::{Claim, ClaimGuard, LedgerHandle};
 use crate::server::budget::Owner;
+use crate::server::clock::now;
 use crate::server::handler::call::Call;
 use crate::server::limits::Admission;
-use crate::server::round::{RoundState, now};
-use crate::server::run::hook::{Outcome, OutcomeFuture};
+use crate::server::outcome::{Outcome, OutcomeFuture};
+use crate::server::round::RoundState;
 use crate::server::run::runner::{Runner, Work};
 
 /// A server's ledger, and how long it remembers callers' keys.

@@ -176,3 +176,23 @@ fn read_cursor<E: Listed>(cursor: &str) -> Option<String> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
     text.strip_prefix(E::MEMBER)?.strip_prefix(':').map(str::to_owned)
 }
+
+/// Caching hints of each list, and of `server/discover`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Caches {
+    pub(crate) discover: Cache,
+    pub(crate) tools: Cache,
+    pub(crate) prompts: Cache,
+    pub(crate) resources: Cache,
+    pub(crate) templates: Cache,
+}
+
+/// Presentation of each list: caching hints, page size, server info.
+#[derive(Debug)]
+pub(crate) struct Listings {
+    pub(crate) discover: Cache,
+    pub(crate) tools: Presentation,
+    pub(crate) prompts: Presentation,
+    pub(crate) resources: Presentation,
+    pub(crate) templates: Presentation,
+}

@@ -12,9 +12,10 @@ use roundtrip_core::seal::{
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject};
 use serde_json::value::RawValue;
 
-use super::flow::{Flow, FlowConfig, random};
+use super::flow::{Flow, FlowConfig};
 use super::live::Delivery;
 use super::state::RoundState;
+use crate::server::clock::random;
 
 /// What a flow is bound to and what this round of it came with, taken apart only if the handler asks.
 pub(crate) struct RoundInput<'a> {

@@ -30,7 +30,7 @@ pub use live::{Delivery, LiveEvent, LiveQuestions};
 pub use once::Step;
 pub use roundtrip_core::round::Answered;
 
-pub(crate) use flow::{Flow, FlowConfig, now, random};
+pub(crate) use flow::{Flow, FlowConfig};
 pub(crate) use input::RoundInput;
 pub(crate) use open::OpenedState;
 pub(crate) use state::{RoundState, Suspended};

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::input::{BoundArguments, RoundInput};
 use crate::server::endpoint::Endpoint;
-use crate::server::handler::call::{Peer, Principal};
+use crate::server::peer::{Peer, Principal};
 
 /// Claims and journal of an opened `requestState`.
 pub(crate) type OpenedState = (Claims, Journal);

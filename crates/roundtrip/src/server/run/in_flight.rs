@@ -7,11 +7,11 @@ use std::task::{Context, Poll};
 
 use roundtrip_core::wire::RequestId;
 
-use super::hook::Outcome;
 use super::outbox::Outbox;
 use super::runner::Runner;
 use super::subscription::Subscription;
 use crate::server::limits::Permit;
+use crate::server::outcome::Outcome;
 
 /// What a call has to say next.
 #[expect(

@@ -6,8 +6,7 @@ pub(crate) mod outbox;
 pub(crate) mod runner;
 pub(crate) mod subscription;
 
-pub use hook::{CallInfo, Next, Outcome};
+pub use hook::{CallInfo, Next};
 pub use in_flight::{Event, InFlight};
 
-pub(crate) use runner::{given_up, panicked};
 pub(crate) use subscription::Subscription;

@@ -9,7 +9,7 @@ use roundtrip_core::wire::{
     ProgressNotificationParams, encode_notification,
 };
 
-use crate::server::handler::call::Listens;
+use crate::server::peer::Listens;
 
 /// How many messages may wait for a slow client. What comes beyond is left out: progress and logs are hints.
 const CAPACITY: usize = 256;

@@ -4,15 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use roundtrip_core::wire::{
-    CallTool, CallToolResult, ContentBlock, ErrorObject, GetPromptResult, Method as _, ReadResourceResult,
-    ServerResult,
-};
+use roundtrip_core::wire::{CallToolResult, ErrorObject, GetPromptResult, ReadResourceResult, ServerResult};
 
-use super::hook::{Outcome, OutcomeFuture};
 use super::subscription::Subscription;
 use crate::server::handler::function::HandlerFuture;
 use crate::server::handler::reply::{HandlerOutcome, Reply};
+use crate::server::outcome::{Outcome, OutcomeFuture, panicked};
 use crate::server::round::{Flow, RoundState, Suspended};
 
 /// A call being run.
@@ -161,22 +158,4 @@ impl From<ErrorObject> for Work {
     fn from(error: ErrorObject) -> Self {
         Self::Ready(Some(Err(error)))
     }
-}
-
-/// How a call ends that does not come to an end by itself: a model can do something else instead, so a tool tells it
-/// (M21).
-pub(crate) fn given_up(method: &str, why: String) -> Outcome {
-    tracing::warn!(method, why, "a call does not come to an end");
-    if method == CallTool::NAME {
-        let content = vec![ContentBlock::text(why)];
-        let told = CallToolResult { content, is_error: Some(true), ..CallToolResult::default() };
-        return Ok(ServerResult::CallTool(told));
-    }
-    Err(ErrorObject::internal(why))
-}
-
-/// What a peer is told when a handler panicked: the details are for the log.
-pub(crate) fn panicked() -> ErrorObject {
-    tracing::error!("a handler panicked");
-    ErrorObject::internal("internal error")
 }

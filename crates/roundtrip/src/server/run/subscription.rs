@@ -19,7 +19,7 @@ use roundtrip_core::wire::{
 use serde::Serialize;
 
 use crate::server::budget::{Budget, Owner, Reservation};
-use crate::server::builder::Limits;
+use crate::server::limits::Limits;
 
 /// How many resources one subscription may watch.
 const MAX_WATCHED: usize = 1_000;
