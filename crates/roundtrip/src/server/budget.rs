@@ -19,7 +19,7 @@ pub(crate) enum Owner {
     Principal(Principal),
     /// The network of a caller without a principal.
     Network(IpAddr),
-    /// All callers without a principal and an address: they share as one.
+    /// All callers with neither a principal nor an address: they share as one.
     Unknown,
 }
 

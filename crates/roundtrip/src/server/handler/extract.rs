@@ -94,7 +94,7 @@ fn describe(error: &serde_path_to_error::Error<serde_json::Error>) -> Rejection 
     })
 }
 
-/// Extractor for a value given to [`Server::state`](super::Server::state), cloned for the call.
+/// Extractor for a value given to [`Server::state`](crate::Server::state), cloned for the call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct State<S>(pub S);
 

@@ -35,7 +35,7 @@ pub trait Function<Parameters>: Send + Sync + 'static {
     fn call(&self, parameters: Parameters) -> Self::Future;
 }
 
-/// One parameter of a handler: any type that is [`FromCall`], and [`Asked`](super::Asked), which has to wait for its
+/// One parameter of a handler: any type that is [`FromCall`], and [`Asked`](crate::Asked), which has to wait for its
 /// answer.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's parameter",

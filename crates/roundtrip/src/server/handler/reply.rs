@@ -49,7 +49,7 @@ pub struct ReadAt {
     pub(crate) cache: Cache,
 }
 
-/// Return type of a handler that takes its rounds by hand: a result, or a reply made by [`Round`](super::Round).
+/// Return type of a handler that takes its rounds by hand: a result, or a reply made by [`Round`](crate::Round).
 #[derive(Debug)]
 pub struct Reply<R = CallToolResult>(pub(crate) HandlerOutcome<R>);
 
@@ -147,7 +147,7 @@ impl ToolError {
         Self { failure: Failure::Tool(content), remembered: false }
     }
 
-    /// Makes this failure of a step of [`Ask::once`](super::Ask::once) final: later rounds fail the same way without
+    /// Makes this failure of a step of [`Ask::once`](crate::Ask::once) final: later rounds fail the same way without
     /// running the step again.
     #[must_use]
     pub fn remembered(mut self) -> Self {

@@ -12,7 +12,7 @@ use super::tool::ToolEntry;
 use crate::server::handler::call::StateMap;
 use crate::server::run::subscription::{Change, Hub};
 
-/// Handle on the offers of a server. Clone it freely; get it from [`Server::catalog`](super::Server::catalog), or as a
+/// Handle on the offers of a server. Clone it freely; get it from [`Server::catalog`](crate::Server::catalog), or as a
 /// handler's parameter. Clients that subscribe are told of every change.
 #[derive(Clone)]
 pub struct Catalog(Arc<Inner>);

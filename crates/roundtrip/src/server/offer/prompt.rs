@@ -36,7 +36,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Creates a prompt that `handler` fills in. Its arguments come from the handler's [`Args`](super::Args) parameter.
+    /// Creates a prompt that `handler` fills in. Its arguments come from the handler's [`Args`](crate::Args) parameter.
     pub fn new<P: Parameters, F: Function<P>>(name: impl Into<String>, handler: F) -> Self
     where
         F::Output: IntoReply<GetPromptResult>,

@@ -31,7 +31,7 @@ pub struct Resource {
 }
 
 /// A family of resources: a URI template (`{name}`, or `{+name}` to span slashes), and the function that reads
-/// any of them. The handler takes the variables as [`Args`](super::Args).
+/// any of them. The handler takes the variables as [`Args`](crate::Args).
 ///
 /// Variables are percent-decoded, and a URI whose variables could leave their place (`..`, an encoded slash, a
 /// NUL) does not match.

@@ -49,7 +49,7 @@ impl Needs {
         self.arguments = Some(schema.into());
     }
 
-    /// Declares that the handler takes a value given to [`Server::state`](super::Server::state).
+    /// Declares that the handler takes a value given to [`Server::state`](crate::Server::state).
     pub fn state<S: 'static>(&mut self) {
         self.state.push((TypeId::of::<S>(), std::any::type_name::<S>()));
     }

@@ -36,8 +36,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Creates a tool that runs `handler`. Its input schema comes from the handler's [`Args`](super::Args) parameter, its
-    /// output schema from a [`Json`](super::Json) return type.
+    /// Creates a tool that runs `handler`. Its input schema comes from the handler's [`Args`](crate::Args) parameter, its
+    /// output schema from a [`Json`](crate::Json) return type.
     pub fn new<P: Parameters, F: Function<P>>(name: impl Into<String>, handler: F) -> Self
     where
         F::Output: IntoReply<CallToolResult>,
