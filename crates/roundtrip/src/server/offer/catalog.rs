@@ -121,7 +121,7 @@ impl Catalog {
             return Err(SetupError::new(
                 O::KIND,
                 &name,
-                "the name is taken: remove the other one first, or choose another name",
+                "there is one of this name already: choose another name",
             ));
         }
         tables.logging |= logging;
