@@ -1,4 +1,4 @@
-//! Putting a server together.
+//! Builder of servers: offers, limits and settings.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::outcome::Outcome;
 use super::round::{FlowConfig, Trace};
 use super::run::hook::{CallInfo, Hook, Next};
 
-/// An MCP server being put together.
+/// Builder of an MCP server.
 ///
 /// ```
 /// use roundtrip::{Args, Server, Tool};
@@ -40,7 +40,7 @@ use super::run::hook::{CallInfo, Hook, Next};
 /// # server.build().unwrap();
 /// ```
 ///
-/// Mistakes (two tools of one name, a schema that is not an object, state nobody provides) are reported when the
+/// Mistakes (two tools of one name, a schema that is not an object, state that is not provided) are reported when the
 /// server starts, by [`build`](Self::build) and everything that calls it.
 #[derive(Debug)]
 #[must_use = "a server does nothing until it is served"]
@@ -63,7 +63,7 @@ pub struct Server {
     problem: Option<SetupError>,
 }
 
-/// The results whose caching hints can be set.
+/// Results whose caching hints can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Listed {
@@ -80,7 +80,7 @@ pub enum Listed {
 }
 
 impl Server {
-    /// A server with a name and a version, which every result carries.
+    /// Creates a server with a name and a version, which every result carries.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             info: Implementation::new(name, version),
@@ -134,25 +134,25 @@ impl Server {
         self
     }
 
-    /// A name for people.
+    /// Sets the name shown to people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.info.title = Some(title.into());
         self
     }
 
-    /// What this server is.
+    /// Sets the description.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.info.description = Some(description.into());
         self
     }
 
-    /// An icon for user interfaces.
+    /// Adds an icon for user interfaces.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.info.icons.push(icon);
         self
     }
 
-    /// How to use this server well, for the model.
+    /// Sets the instructions for the model: how to use this server well.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
         self
@@ -164,7 +164,7 @@ impl Server {
         self
     }
 
-    /// Runs a function around every call, whatever transport it came by: rate limits, audit, authorization.
+    /// Runs a function around every call of every transport: rate limits, audit, authorization.
     /// The first one added is the outermost.
     ///
     /// ```
@@ -185,7 +185,7 @@ impl Server {
         self
     }
 
-    /// How long clients may keep a list. The default is not at all.
+    /// Sets how long clients may keep a list. The default is not at all.
     pub fn cache(mut self, list: Listed, cache: Cache) -> Self {
         let slot = match list {
             Listed::Discover => &mut self.caches.discover,
@@ -198,45 +198,45 @@ impl Server {
         self
     }
 
-    /// How many entries a page of a list has. The default is all of them.
+    /// Sets how many entries a page of a list has. The default is all of them.
     pub fn page_size(mut self, entries: usize) -> Self {
         self.page_size = entries.max(1);
         self
     }
 
-    /// How much to take on at once.
+    /// Sets the limits of what the server does at once.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// What seals the state that flows leave with the client: a [`Keyring`](super::Keyring) that all instances share,
-    /// or a codec of your own. The default is a random key of this process, so that no other instance can carry on.
+    /// Sets the codec that seals `requestState`: a [`Keyring`](super::Keyring) that all instances share, or a codec of
+    /// your own. The default is a random key of this process, so that no other instance can continue its flows.
     pub fn seal(mut self, sealer: impl Into<Sealer>) -> Self {
         self.sealer = Some(sealer.into());
         self
     }
 
-    /// Tells this service from others that share its keys. All instances of a service must agree. The default is
-    /// the server's name.
+    /// Sets the name that tells this service from others that share its keys. All instances of a service must agree.
+    /// The default is the server's name.
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audience = Some(audience.into());
         self
     }
 
-    /// How long an answer may take, unless its question says otherwise. The default is 10 minutes.
+    /// Sets how long an answer may take, unless its question says otherwise. The default is 10 minutes.
     pub fn answer_within(mut self, duration: Duration) -> Self {
         self.valid_for = duration;
         self
     }
 
-    /// How many rounds of one flow may ask. The default is 32.
+    /// Sets how many rounds of one flow may ask. The default is 32.
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.max_rounds = rounds;
         self
     }
 
-    /// Writes down how handlers use their keys.
+    /// Records the keys that handlers use.
     pub(crate) fn traced(mut self, trace: &Arc<Trace>) -> Self {
         self.trace = Some(Arc::clone(trace));
         self
@@ -254,15 +254,15 @@ impl Server {
         self
     }
 
-    /// What this server offers, to be changed while it runs.
+    /// Returns a handle on the offers of this server, to change them while it runs.
     pub fn catalog(&self) -> Catalog {
         self.catalog.clone()
     }
 
-    /// Checks everything and starts the server, for a transport to hand it requests.
+    /// Checks the setup and starts the server, for a transport to hand it requests.
     ///
     /// # Errors
-    /// The first mistake in how it was put together.
+    /// Returns the first mistake in its setup.
     pub fn build(self) -> Result<Endpoint, SetupError> {
         if let Some(problem) = self.problem {
             return Err(problem);
@@ -294,7 +294,7 @@ impl Server {
             max_rounds: self.max_rounds.min(250),
             traffic: Admission::new(self.limits),
             trace: self.trace,
-            keep: self.ledger.map(|book| LedgerConfig { book, keys_for: self.valid_for }),
+            keep: self.ledger.map(|ledger| LedgerConfig { ledger, keys_for: self.valid_for }),
         });
         Ok(Endpoint::new(Inner {
             flows,

@@ -16,10 +16,10 @@ use super::peer::Peer;
 /// each one is, and their number is limited.
 const SMALL: usize = 64 * 1024;
 
-/// How much a server takes on at once. Past a limit, callers get a clear and cheap refusal (Z3).
+/// Limits of what a server does at once. Past a limit, callers get a clear and cheap refusal (Z3).
 ///
-/// Of bytes and of subscriptions, one principal has at most half of what the others leave. Callers without a principal share by the
-/// address they call from, where it is known, and as one where it is not.
+/// Of bytes and of subscriptions, one principal has at most half of what the others leave. Callers without a principal
+/// share by the address they call from, where it is known, and as one where it is not.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Limits {
@@ -32,13 +32,13 @@ pub struct Limits {
     pub subscriptions: usize,
     /// Bytes that all subscriptions keep together: the URIs of the resources they watch. Default: 16 MiB.
     pub subscription_bytes: usize,
-    /// Above how many calls at once those that come to a [`checkpoint`](super::Ask::checkpoint) are handed to another
+    /// Concurrent calls above which a call that reaches a [`checkpoint`](super::Ask::checkpoint) is handed to another
     /// instance. Default: never.
     pub shed_above: usize,
-    /// How long a question may wait for a running step of [`once`](super::Ask::once) to end before its call fails: a step
-    /// that waits for an answer of its own round never ends. Default: 60 s.
+    /// Time that a question may wait for a running step of [`once`](super::Ask::once) to end before its call fails: a
+    /// step that waits for an answer of its own round never ends. Default: 60 s.
     pub question_behind_step: Duration,
-    /// How long a round that holds a claim in the [`ledger`](super::ledger) may go on after its client has hung up.
+    /// Time that a round with a claim in the [`ledger`](super::ledger) may go on after its client has hung up.
     /// Default: 60 s.
     pub finish_within: Duration,
 }

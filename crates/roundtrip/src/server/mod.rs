@@ -1,6 +1,6 @@
-//! Servers: what they offer, how handlers are written, and how a request becomes a call.
+//! Servers: their offers, their handlers, and the way of a request through them.
 //!
-//! This room knows nothing of bytes, sockets or clients. Transports decode a message, hand it to an [`Endpoint`],
+//! This module knows nothing of bytes, sockets or clients. Transports decode a message, hand it to an [`Endpoint`],
 //! and poll the [`InFlight`] call they get back.
 
 mod budget;

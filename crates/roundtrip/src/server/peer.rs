@@ -6,33 +6,33 @@ use std::sync::Arc;
 
 use super::round::Delivery;
 
-/// Who is at the other end, as far as the transport knows.
+/// The peer of a call, as far as the transport knows it.
 #[derive(Debug, Clone, Default)]
 pub struct Peer {
     /// The authenticated principal, if the transport has one.
     pub principal: Option<Principal>,
-    /// The address it calls from, if the transport knows it. Callers without a principal share by it what a server has
-    /// to give.
+    /// The address it calls from, if the transport knows it. Callers without a principal share the server's limits by
+    /// address.
     pub address: Option<IpAddr>,
-    /// What the HTTP stack in front of us attached to the request.
+    /// Extensions that the HTTP stack attached to the request.
     pub extensions: http::Extensions,
-    /// Whether notifications before the result can be delivered at all.
+    /// Delivery of notifications before the result.
     pub listens: Listens,
-    /// What becomes of questions.
+    /// Delivery of questions.
     pub questions: Delivery,
 }
 
-/// Whether a peer takes notifications before the result.
+/// Delivery of notifications before the result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Listens {
-    /// They are delivered.
+    /// Notifications are delivered.
     #[default]
     Yes,
-    /// They are left out: the peer takes a single JSON answer only.
+    /// Notifications are left out: the peer takes a single JSON response only.
     No,
 }
 
-/// An authenticated identity: whoever the server's author says is calling.
+/// An authenticated identity, as the server's author determines it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Principal(Arc<str>);
 
@@ -42,7 +42,7 @@ impl Principal {
         Self(name.into())
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! One call as its handler's parameters see it.
+//! The call that a handler's parameters are taken from, and its peer.
 
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
@@ -39,13 +39,13 @@ impl fmt::Debug for StateMap {
     }
 }
 
-/// The arguments of a call, in the form they came.
+/// Arguments of a call, in the form they were received.
 pub(crate) enum Arguments<'a> {
-    /// A tool's, not yet parsed.
+    /// Arguments of a tool, not yet parsed.
     Text(Option<&'a RawValue>),
-    /// A tool's, parsed because its schema had to be checked.
+    /// Arguments of a tool, parsed because its schema had to be checked.
     Value(Value),
-    /// A prompt's or a template's.
+    /// Arguments of a prompt, or variables of a template.
     Strings(Vec<(Cow<'a, str>, Cow<'a, str>)>),
 }
 
@@ -57,13 +57,13 @@ pub struct Call<'a> {
     pub(crate) arguments: Arguments<'a>,
     pub(crate) state: &'a StateMap,
     pub(crate) catalog: &'a Catalog,
-    /// Made by the first parameter that can send notifications.
+    /// Created by the first parameter that can send notifications.
     pub(crate) outbox: Option<Arc<Outbox>>,
-    /// The flow this call is a round of.
+    /// Inputs of this round of its flow.
     pub(crate) start: RoundInput<'a>,
 }
 
-/// Shows neither arguments nor `_meta` nor answers: they do not belong into a log.
+/// Shows neither arguments nor `_meta` nor `inputResponses`: they do not belong into a log.
 impl fmt::Debug for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
@@ -75,17 +75,17 @@ impl fmt::Debug for Call<'_> {
 }
 
 impl<'a> Call<'a> {
-    /// The tool's or prompt's name, or the resource's URI.
+    /// Returns the tool's or prompt's name, or the resource's URI.
     pub fn target(&self) -> &str {
         self.target
     }
 
-    /// The request's `_meta`.
+    /// Returns the request's `_meta`.
     pub fn meta(&self) -> &RequestMeta<'a> {
         self.meta
     }
 
-    /// Who is calling.
+    /// Returns the peer.
     pub fn peer(&self) -> &Peer {
         self.peer
     }
@@ -99,13 +99,13 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Why a parameter could not be had.
+/// Reason why a parameter could not be taken from a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rejection {
-    /// The arguments do not fit. A tool reports this as a tool error, which a model can mend (N4); prompts and
+    /// The arguments do not fit. A tool reports this as a tool error, which a model can correct (N4); prompts and
     /// resources report -32602.
     Arguments(String),
-    /// Anything else.
+    /// Any other JSON-RPC error.
     Error(ErrorObject),
 }
 

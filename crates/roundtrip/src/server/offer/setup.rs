@@ -1,10 +1,10 @@
-//! What can be wrong with a server before it starts.
+//! Errors of a server's setup, and the needs of its handlers.
 
 use std::any::TypeId;
 
 use crate::server::handler::function::Parameters;
 
-/// A mistake in how a server was put together. It always names the tool, prompt or resource it is about.
+/// Mistake in a server's setup. It always names the tool, prompt or resource it is about.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {problem}")]
 pub struct SetupError {
@@ -18,18 +18,18 @@ impl SetupError {
     }
 }
 
-/// What serving can end in.
+/// Error that ends serving.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The server was put together wrongly.
+    /// The server's setup has a mistake.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A stream or the network said no.
+    /// A stream or the network failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
-/// What a handler's parameters need from the server, collected from their types when it is registered.
+/// Needs of a handler's parameters, collected from their types when it is registered.
 #[derive(Debug, Default)]
 pub struct Needs {
     pub(crate) arguments: Option<serde_json::Value>,
@@ -44,12 +44,12 @@ impl Needs {
         needs
     }
 
-    /// The handler takes arguments of this JSON Schema.
+    /// Declares that the handler takes arguments of this JSON Schema.
     pub fn arguments(&mut self, schema: schemars::Schema) {
         self.arguments = Some(schema.into());
     }
 
-    /// The handler takes a value given to [`Server::state`](super::Server::state).
+    /// Declares that the handler takes a value given to [`Server::state`](crate::Server::state).
     pub fn state<S: 'static>(&mut self) {
         self.state.push((TypeId::of::<S>(), std::any::type_name::<S>()));
     }

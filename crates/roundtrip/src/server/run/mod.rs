@@ -1,4 +1,4 @@
-//! Running a call: its handler is polled, its notifications are sent, its round ends.
+//! Run of a call: polls its handler, sends its notifications, ends its round.
 
 pub(crate) mod hook;
 pub(crate) mod in_flight;
