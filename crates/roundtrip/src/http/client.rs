@@ -64,7 +64,7 @@ impl Client {
 /// Streamable HTTP, from the client's side.
 #[derive(Clone)]
 pub struct HttpTransport {
-    door: EraClient<Http>,
+    era_client: EraClient<Http>,
 }
 
 impl HttpTransport {
@@ -80,20 +80,20 @@ impl HttpTransport {
             .build()
             .map_err(|error| misuse(&error))?;
         let http = Http { client, url: parsed, headers: HeaderMap::new() };
-        Ok(Self { door: EraClient::new(http) })
+        Ok(Self { era_client: EraClient::new(http) })
     }
 
     /// What was found out as somebody else is found out again.
     fn change(&mut self, change: impl FnOnce(&mut Http)) {
-        let mut http = self.door.link().clone();
+        let mut http = self.era_client.link().clone();
         change(&mut http);
-        self.door = EraClient::new(http);
+        self.era_client = EraClient::new(http);
     }
 }
 
 impl Transport for HttpTransport {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
-        self.door.send(outgoing)
+        self.era_client.send(outgoing)
     }
 
     fn has_headers(&self) -> bool {
@@ -105,13 +105,13 @@ impl Transport for HttpTransport {
     }
 
     fn abandon(&self, state: &str) {
-        self.door.abandon(state);
+        self.era_client.abandon(state);
     }
 
     /// Ends the session, where there is one.
     fn close(&self) -> BoxFuture<()> {
-        let door = self.door.clone();
-        Box::pin(async move { door.close().await })
+        let era_client = self.era_client.clone();
+        Box::pin(async move { era_client.close().await })
     }
 }
 
@@ -141,6 +141,8 @@ fn media_type(headers: &HeaderMap) -> Option<&'static str> {
 
 impl fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpTransport").field("url", &shown(&self.door.link().url)).finish_non_exhaustive()
+        f.debug_struct("HttpTransport")
+            .field("url", &shown(&self.era_client.link().url))
+            .finish_non_exhaustive()
     }
 }

@@ -53,7 +53,7 @@ type PrincipalOf = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 #[derive(Clone)]
 pub(super) struct Settings {
     /// Where requests of the handshake eras go.
-    pub(super) old: LegacyHttp,
+    pub(super) legacy: LegacyHttp,
     pub(super) gate: Gate,
     limits: HttpLimits,
     /// Bytes of bodies that are on their way.
@@ -69,7 +69,7 @@ impl Server {
     pub fn into_http(self) -> Result<Http, SetupError> {
         let endpoint = self.build()?;
         let settings = Settings {
-            old: LegacyHttp::new(&endpoint),
+            legacy: LegacyHttp::new(&endpoint),
             gate: Gate::default(),
             limits: HttpLimits::default(),
             bodies: HttpLimits::default().bodies(),
@@ -138,7 +138,7 @@ impl Http {
     async fn answer<B: HttpBody>(self, request: Request<B>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         if parts.method != Method::POST {
-            return self.old_stream(&mut parts);
+            return self.legacy_stream(&mut parts);
         }
         let admitted = match self.admit(&parts) {
             Ok(admitted) => admitted,
@@ -159,7 +159,7 @@ impl Http {
         let call = match self.accept(&mut parts, &admitted, &bytes) {
             Ok(call) => call,
             Err(Instead::Answer(response)) => return *response,
-            Err(Instead::Old) => return self.old_message(parts, admitted, bytes).await,
+            Err(Instead::Legacy) => return self.legacy_message(parts, admitted, bytes).await,
         };
         drop((parts, admitted, bytes));
         self.run(call, accepts).await
@@ -173,7 +173,7 @@ impl Http {
         let message = match Message::decode(bytes) {
             Ok(Message::Request(message)) => message,
             Ok(Message::Notification(_) | Message::Response(_)) | Err(_) if self.knows_session(parts) => {
-                return Err(Instead::Old);
+                return Err(Instead::Legacy);
             }
             // No notification means anything here; all of them are taken (H10).
             Ok(Message::Notification(_)) => return Err(respond(StatusCode::ACCEPTED, Body::empty()).into()),
@@ -187,7 +187,7 @@ impl Http {
         };
         let request = match headers::decode(&self.endpoint, &parts.headers, &message) {
             Ok(request) => request,
-            Err(_) if self.settings.old.takes(&parts.headers, &message) => return Err(Instead::Old),
+            Err(_) if self.settings.legacy.takes(&parts.headers, &message) => return Err(Instead::Legacy),
             Err(error) => return Err(refuse(Some(&message.id), &error).into()),
         };
         if admitted.accepts == Accepts::Json && matches!(request, ClientRequest::SubscriptionsListen(_)) {
@@ -312,7 +312,7 @@ enum Instead {
     /// This is all there is to say.
     Answer(Box<Response<Body>>),
     /// It is one of an old revision.
-    Old,
+    Legacy,
 }
 
 impl From<Response<Body>> for Instead {

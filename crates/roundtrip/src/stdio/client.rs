@@ -58,10 +58,10 @@ impl Transport for Stdio {
     }
 
     fn close(&self) -> BoxFuture<()> {
-        let door = self.0.clone();
+        let era_client = self.0.clone();
         Box::pin(async move {
-            door.close().await;
-            door.link().close().await;
+            era_client.close().await;
+            era_client.link().close().await;
         })
     }
 }

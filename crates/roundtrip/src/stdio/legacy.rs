@@ -12,10 +12,10 @@ use crate::legacy::server::{Handled, Sink, Weight};
 
 impl Session<'_> {
     /// A request of an old revision.
-    pub(super) fn old_request(&self, request: &Request<'_>, answers: &mut Vec<u8>) {
+    pub(super) fn legacy_request(&self, request: &Request<'_>, answers: &mut Vec<u8>) {
         let place = self.place(&request.id);
         let sink: Arc<dyn Sink> = Arc::new(place.clone());
-        match self.old.request(request, self.peer, &sink) {
+        match self.legacy.request(request, self.peer, &sink) {
             Handled::Now(answer) => answers.extend_from_slice(&line(answer)),
             Handled::Call(call) => {
                 let own = place.clone();
@@ -25,8 +25,8 @@ impl Session<'_> {
     }
 
     /// A notification of an old revision: what it sets going goes on for as long as the pipe is open.
-    pub(super) fn old_notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
-        let Some(changes) = self.old.notification(notification) else { return };
+    pub(super) fn legacy_notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
+        let Some(changes) = self.legacy.notification(notification) else { return };
         // The handshake's answer goes out before anything else.
         self.send(answers);
         let outgoing = Arc::clone(&self.outgoing);

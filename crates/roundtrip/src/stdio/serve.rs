@@ -51,7 +51,7 @@ pub async fn serve_lines(
     let session = Session {
         endpoint,
         peer,
-        old: StdioSession::new(endpoint),
+        legacy: StdioSession::new(endpoint),
         calls: Arc::default(),
         outgoing: Arc::default(),
     };
@@ -85,7 +85,7 @@ pub(super) struct Session<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) peer: &'a Peer,
     /// Where requests of the handshake eras go.
-    pub(super) old: StdioSession,
+    pub(super) legacy: StdioSession,
     pub(super) calls: Arc<Calls>,
     pub(super) outgoing: Arc<Outgoing>,
 }
@@ -143,8 +143,8 @@ impl Session<'_> {
         match Message::decode(line) {
             Ok(Message::Request(request)) => self.request(request, answers),
             Ok(Message::Notification(notification)) => self.notification(&notification, answers),
-            Ok(Message::Response(response)) => self.old.response(response),
-            Err(malformed) => match self.old.batch(line) {
+            Ok(Message::Response(response)) => self.legacy.response(response),
+            Err(malformed) => match self.legacy.batch(line) {
                 Some(messages) => {
                     for message in messages {
                         self.line(Line::Whole(message.get().as_bytes()), answers);
@@ -163,8 +163,8 @@ impl Session<'_> {
         }
         let decoded = match self.endpoint.decode(&request) {
             Ok(decoded) => decoded,
-            Err(_) if self.old.takes(&request) => return self.old_request(&request, answers),
-            Err(error) => return refuse(answers, Some(&request.id), &self.old.explain(&request, error)),
+            Err(_) if self.legacy.takes(&request) => return self.legacy_request(&request, answers),
+            Err(error) => return refuse(answers, Some(&request.id), &self.legacy.explain(&request, error)),
         };
         let size = request.params.map_or(0, |params| params.get().len());
         let mut call = self.endpoint.begin_sized(request.id, &decoded, self.peer, size);
@@ -207,7 +207,7 @@ impl Session<'_> {
     /// `notifications/cancelled` is the only one that means anything to a modern call.
     fn notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
         if notification.method != CancelledNotification::NAME {
-            return self.old_notification(notification, answers);
+            return self.legacy_notification(notification, answers);
         }
         let params =
             decode_params::<<CancelledNotification as NotificationMethod>::Params>(notification.params);
@@ -220,7 +220,7 @@ impl Session<'_> {
     /// Ends what is left: subscriptions at once, calls if they do not finish in time.
     async fn drain(&self) {
         self.calls.listen(None);
-        self.old.hang_up();
+        self.legacy.hang_up();
         self.calls.end_listening();
         if tokio::time::timeout(GRACE, self.calls.all_ended()).await.is_err() {
             self.calls.abort_all();

@@ -16,11 +16,10 @@ use serde_json::{Value, json};
 use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
 
-use super::admit::{Asked, admit, small_enough};
 use super::link::{Failure, Link};
-use super::outside;
 use super::questions::Delivery;
 use super::request::Hello;
+use super::server_request::{ServerRequest, admit, answer_outside_call, small_enough};
 use super::session::{Session, ended, in_background};
 use crate::client::{BoxFuture, Error, Incoming, Sent, nameless_error, unfold};
 use crate::legacy::handshake::PING;
@@ -241,14 +240,14 @@ impl<L: Link> OpenCall<L> {
         }
         let admitted = match small_enough(bytes) {
             Ok(()) => admit(request, &self.session.askable(&self.hello), &self.hello.limits),
-            Err(large) => Asked::Refused(large),
+            Err(large) => ServerRequest::Refused(large),
         };
         let question = match admitted {
-            Asked::Question(question) if self.may_ask() => question,
+            ServerRequest::Question(question) if self.may_ask() => question,
             other => {
                 let (responder, most) =
                     (self.hello.asker.responder(), self.hello.limits.questions_outside_calls);
-                return outside::answer(&self.session, responder, most, &request.id, other)
+                return answer_outside_call(&self.session, responder, most, &request.id, other)
                     .await
                     .or_else(lost);
             }
@@ -282,7 +281,10 @@ impl<L: Link> OpenCall<L> {
             match self.incoming().await {
                 Some(Ok(message)) => match Message::decode(&message) {
                     Ok(Message::Request(request)) if request.method == PING => {
-                        drop(outside::answer(&self.session, None, 0, &request.id, Asked::Ping).await);
+                        drop(
+                            answer_outside_call(&self.session, None, 0, &request.id, ServerRequest::Ping)
+                                .await,
+                        );
                     }
                     _ => self.unread.push_back(message),
                 },

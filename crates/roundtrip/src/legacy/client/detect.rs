@@ -31,7 +31,7 @@ const FIRST: RequestId = RequestId::Number(0);
 /// What a server turned out to be.
 pub(super) enum Found<L: Link> {
     Modern,
-    Old(Arc<Session<L>>),
+    Legacy(Arc<Session<L>>),
     /// It answers neither era, and this is what it says to the old one.
     Neither(Error),
 }
@@ -39,32 +39,32 @@ pub(super) enum Found<L: Link> {
 /// What a server says to a question about its era.
 enum Probed {
     Modern,
-    Old,
+    Legacy,
 }
 
 /// Asks in the modern way, and where that leaves any doubt, in the old one.
-pub(super) async fn settle<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
+pub(super) async fn detect<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
     let mut probed = Box::pin(ask(link, discover(hello)?));
     match timeout(L::SILENCE, &mut probed).await {
         Ok(Ok(Probed::Modern)) => Ok(Found::Modern),
-        Ok(Ok(Probed::Old)) => begin(link, hello, life).await,
+        Ok(Ok(Probed::Legacy)) => begin(link, hello, life).await,
         Ok(Err(error)) => Err(error),
         // It may be an old server that passes over what it does not know, or any server that takes its time.
         Err(_) => {
-            let mut old = Box::pin(begin(link, hello, life));
+            let mut legacy = Box::pin(begin(link, hello, life));
             tokio::select! {
                 biased;
                 probed = &mut probed => match probed {
                     Ok(Probed::Modern) => Ok(Found::Modern),
-                    Ok(Probed::Old) | Err(_) => old.await,
+                    Ok(Probed::Legacy) | Err(_) => legacy.await,
                 },
-                old = &mut old => match old {
+                legacy = &mut legacy => match legacy {
                     // It does not know the old question, and may still be at the modern one.
                     Ok(Found::Neither(error)) => match timeout(PATIENCE, probed).await {
                         Ok(Ok(Probed::Modern)) => Ok(Found::Modern),
-                        Ok(Ok(Probed::Old) | Err(_)) | Err(_) => Ok(Found::Neither(error)),
+                        Ok(Ok(Probed::Legacy) | Err(_)) | Err(_) => Ok(Found::Neither(error)),
                     },
-                    old => old,
+                    legacy => legacy,
                 },
             }
         }
@@ -75,7 +75,7 @@ pub(super) async fn settle<L: Link>(link: &L, hello: &Hello, life: &Life) -> Res
 async fn ask<L: Link>(link: &L, discover: Outgoing) -> Result<Probed, Error> {
     match link.modern(&discover).await {
         Ok(incoming) => Ok(probe(incoming).await),
-        Err(Failure::Refused(refusal)) if refusal.is_doubt() => Ok(Probed::Old),
+        Err(Failure::Refused(refusal)) if refusal.is_doubt() => Ok(Probed::Legacy),
         Err(Failure::Refused(refusal)) if refusal.error.as_ref().is_some_and(is_modern) => Ok(Probed::Modern),
         Err(Failure::Refused(refusal)) => Err(refusal.into_error()),
         Err(Failure::Gone) => Err(Error::unreachable("the server is gone", Sent::No)),
@@ -119,22 +119,22 @@ async fn probe(incoming: Incoming) -> Probed {
         supported_versions: Vec<String>,
     }
     let id = RequestId::from("discover");
-    let is_old = |version: &String| revision(version).is_some();
+    let is_legacy = |version: &String| revision(version).is_some();
     match answer(incoming, &id).await {
         // A server that names old revisions alone has only learnt the question.
         Ok(Ok(result)) => match result.to::<Discovered>() {
-            Ok(found) if found.supported_versions.iter().all(is_old) => Probed::Old,
+            Ok(found) if found.supported_versions.iter().all(is_legacy) => Probed::Legacy,
             Ok(_) => Probed::Modern,
-            Err(_) => Probed::Old,
+            Err(_) => Probed::Legacy,
         },
         Ok(Err(error)) if is_modern(&error) => Probed::Modern,
-        Ok(Err(_)) | Err(_) => Probed::Old,
+        Ok(Err(_)) | Err(_) => Probed::Legacy,
     }
 }
 
 async fn begin<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
     match initialize(link, hello, life).await {
-        Ok(session) => Ok(Found::Old(session)),
+        Ok(session) => Ok(Found::Legacy(session)),
         Err(NoSession::Refused(error)) => Ok(Found::Neither(error)),
         Err(NoSession::Error(error)) => Err(error),
     }
@@ -245,7 +245,7 @@ fn agreed(theirs: &str, pinned: Option<ProtocolVersion>) -> Result<ProtocolVersi
 }
 
 /// A server that says which revisions it speaks, none of which is one of ours to speak.
-pub(super) fn told_apart(error: Error, pinned: Option<ProtocolVersion>) -> Error {
+pub(super) fn incompatible(error: Error, pinned: Option<ProtocolVersion>) -> Error {
     let Error::Rejected(refused) = &error else { return error };
     let supported = refused.data.as_ref().and_then(|data| data.get("supported")).and_then(Value::as_array);
     match supported {

@@ -7,11 +7,11 @@ use roundtrip_core::wire::{Era, ProtocolVersion};
 use tokio::time::timeout;
 
 use super::closing::{Closing, until_closed};
-use super::detect::{Found, NoSession, PATIENCE, initialize, settle, told_apart};
+use super::detect::{Found, NoSession, PATIENCE, detect, incompatible, initialize};
 use super::link::{Failure, Link, Refusal};
 use super::open_calls::OpenCalls;
-use super::outside::Answering;
 use super::request::{Hello, Request};
+use super::server_request::Answering;
 use super::session::{Life, Session, in_background};
 use super::translate;
 use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
@@ -34,11 +34,11 @@ pub(super) struct Inner<L: Link> {
     session: Mutex<Option<Arc<Session<L>>>>,
     closing: Closing,
     answering: Answering,
-    pub(super) held: Arc<OpenCalls<L>>,
+    pub(super) open_calls: Arc<OpenCalls<L>>,
 }
 
 const MODERN: u64 = 1;
-const OLD: u64 = 2;
+const LEGACY: u64 = 2;
 
 impl<L: Link> EraClient<L> {
     pub(crate) fn new(link: L) -> Self {
@@ -49,7 +49,7 @@ impl<L: Link> EraClient<L> {
             session: Mutex::default(),
             closing: Closing::default(),
             answering: Answering::default(),
-            held: Arc::default(),
+            open_calls: Arc::default(),
         }))))
     }
 
@@ -69,7 +69,7 @@ impl<L: Link> EraClient<L> {
 
     /// Nobody will go on with the round that has this state.
     pub(crate) fn abandon(&self, state: &str) {
-        self.0.0.held.let_go(state);
+        self.0.0.open_calls.let_go(state);
     }
 
     /// Ends what is under way at once, whatever it waits for, and then the session.
@@ -96,13 +96,13 @@ impl<L: Link> Inner<L> {
         let same_life = self.link.life().is_some_and(|life| life == known >> 2);
         match known & 3 {
             MODERN if same_life => Some(Era::Modern),
-            OLD if same_life => Some(Era::Handshake),
+            LEGACY if same_life => Some(Era::Handshake),
             _ => None,
         }
     }
 
     fn learn(&self, era: Option<Era>) {
-        let era = era.map_or(0, |era| if era == Era::Modern { MODERN } else { OLD });
+        let era = era.map_or(0, |era| if era == Era::Modern { MODERN } else { LEGACY });
         self.known.store(self.link.life().unwrap_or(0) << 2 | era, Ordering::Relaxed);
     }
 
@@ -113,7 +113,7 @@ impl<L: Link> Inner<L> {
             self.closing.signal();
             session.take()
         };
-        self.held.clear();
+        self.open_calls.clear();
         session
     }
 
@@ -137,7 +137,7 @@ impl<L: Link> Inner<L> {
             _ => self.era(),
         };
         match era {
-            Some(Era::Handshake) => Box::pin(self.old(outgoing, life)).await,
+            Some(Era::Handshake) => Box::pin(self.legacy(outgoing, life)).await,
             None if L::PROBES || outgoing.pinned.is_none() => Box::pin(self.first(outgoing, life)).await,
             known => match self.link.modern(&outgoing).await {
                 Err(Failure::Refused(refusal))
@@ -155,7 +155,7 @@ impl<L: Link> Inner<L> {
     async fn first(self: Arc<Self>, outgoing: Outgoing, life: &Life) -> Result<Incoming, Error> {
         match self.find(&Request::read(&outgoing)?.hello, life).await.map_err(unsent)? {
             Found::Modern => plainly(self.link.modern(&outgoing).await),
-            Found::Old(_) => self.old(outgoing, life).await,
+            Found::Legacy(_) => self.legacy(outgoing, life).await,
             Found::Neither(Error::Rejected(error)) => Err(Error::PeerIncompatible(format!(
                 "it answers neither `server/discover` nor `initialize`; to the latter it says: {error}"
             ))),
@@ -172,7 +172,7 @@ impl<L: Link> Inner<L> {
     ) -> Result<Incoming, Error> {
         self.learn(None);
         match self.find(&Request::read(&outgoing)?.hello, life).await {
-            Ok(Found::Old(_)) => self.old(outgoing, life).await,
+            Ok(Found::Legacy(_)) => self.legacy(outgoing, life).await,
             Err(error @ Error::PeerIncompatible(_)) => Err(error),
             // It is no question of eras, or one that cannot be answered now.
             Ok(Found::Modern | Found::Neither(_)) | Err(_) => refusal.otherwise,
@@ -180,12 +180,12 @@ impl<L: Link> Inner<L> {
     }
 
     /// A request to an old server.
-    async fn old(self: Arc<Self>, outgoing: Outgoing, life: &Life) -> Result<Incoming, Error> {
+    async fn legacy(self: Arc<Self>, outgoing: Outgoing, life: &Life) -> Result<Incoming, Error> {
         let request = Request::read(&outgoing)?;
         if let Some(state) = &request.state
             && !translate::calls_again(state, &request.answers)?
         {
-            return translate::go_on(&self.held, state, request.id, request.answers).await;
+            return translate::go_on(&self.open_calls, state, request.id, request.answers).await;
         }
         for last in [false, true] {
             let session = match self.session(&request.hello, life).await {
@@ -196,7 +196,7 @@ impl<L: Link> Inner<L> {
                     return plainly(self.link.modern(&outgoing).await);
                 }
                 Err(NoSession::Refused(error) | NoSession::Error(error)) => {
-                    return Err(told_apart(error, request.hello.pinned));
+                    return Err(incompatible(error, request.hello.pinned));
                 }
             };
             if let Some(pinned) = request.hello.pinned.filter(|pinned| pinned.era() == Era::Modern) {
@@ -205,7 +205,7 @@ impl<L: Link> Inner<L> {
                     session.version
                 )));
             }
-            match translate::serve(&self.held, &session, &request).await {
+            match translate::serve(&self.open_calls, &session, &request).await {
                 Err(Failure::Gone) => {
                     self.forget(&session);
                     if last {
@@ -225,7 +225,7 @@ impl<L: Link> Inner<L> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         match (self.era(), &*self.session_place()) {
             (Some(Era::Modern), _) => return Ok(Found::Modern),
-            (Some(Era::Handshake), Some(session)) => return Ok(Found::Old(Arc::clone(session))),
+            (Some(Era::Handshake), Some(session)) => return Ok(Found::Legacy(Arc::clone(session))),
             _ => {}
         }
         let (this, hello, life) = (Arc::clone(self), hello.clone(), life.clone());
@@ -233,11 +233,11 @@ impl<L: Link> Inner<L> {
             let _turn = turn;
             // Others wait for this too.
             let all = 2 * PATIENCE;
-            let settling = life.closed.unless(settle(&this.link, &hello, &life));
-            let found = timeout(all, settling).await.unwrap_or(Err(Error::Timeout(all)))?;
+            let detecting = life.closed.unless(detect(&this.link, &hello, &life));
+            let found = timeout(all, detecting).await.unwrap_or(Err(Error::Timeout(all)))?;
             match &found {
                 Found::Modern => this.learn(Some(Era::Modern)),
-                Found::Old(session) => {
+                Found::Legacy(session) => {
                     this.keep(session)?;
                     this.learn(Some(Era::Handshake));
                 }

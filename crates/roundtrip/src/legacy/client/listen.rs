@@ -17,12 +17,11 @@ use tokio::sync::broadcast;
 use tokio::task::{AbortHandle, coop};
 use tokio::time::timeout;
 
-use super::admit::{admit, is_question, small_enough};
 use super::detect::PATIENCE;
 use super::link::{Failure, Link};
-use super::outside;
-use super::questions::{belongs_to_a_call, somebody};
+use super::questions::{belongs_to_a_call, responder_outside_calls};
 use super::request::{Request, encoded};
+use super::server_request::{admit, answer_outside_call, is_question, small_enough};
 use super::session::{Session, in_background, named};
 use crate::client::{Error, Incoming, Sent, unfold};
 use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
@@ -52,7 +51,7 @@ impl Drop for SharedStream {
 
 /// Who listens.
 #[derive(Default)]
-pub(super) struct Ears {
+pub(super) struct SharedStreamSlot {
     current: Weak<SharedStream>,
     /// Where questions may come, they are listened for whether or not anybody waits for changes.
     kept: Option<Arc<SharedStream>>,
@@ -63,13 +62,13 @@ impl<L: Link> Session<L> {
     /// somebody who may be asked something. Many servers ask beside the call that makes them ask.
     pub(super) async fn keep_listening(self: &Arc<Self>) -> Result<(), Failure> {
         if L::SHARED {
-            return self.keep_ear().await;
+            return self.keep_shared_stream().await;
         }
         let ClientCapabilities { roots, sampling, elicitation, .. } = &self.declared;
         if roots.is_some() || sampling.is_some() || elicitation.is_some() {
             let session = Arc::clone(self);
             let opening = tokio::spawn(async move {
-                if session.closed.unless(session.keep_ear()).await.is_err() {
+                if session.closed.unless(session.keep_shared_stream()).await.is_err() {
                     tracing::debug!("the server has nothing to say beside calls");
                 }
             });
@@ -82,28 +81,30 @@ impl<L: Link> Session<L> {
     /// Opens the stream for questions again where it has broken off for good.
     pub(super) fn listen_again(self: &Arc<Self>) {
         let broken = self
-            .ears
+            .shared_stream
             .try_lock()
-            .is_ok_and(|ears| ears.kept.as_ref().is_some_and(|ear| ear.sender.upgrade().is_none()));
+            .is_ok_and(|slot| slot.kept.as_ref().is_some_and(|stream| stream.sender.upgrade().is_none()));
         if broken {
             let session = Arc::clone(self);
-            in_background(async move { drop(session.keep_ear().await) });
+            in_background(async move { drop(session.keep_shared_stream().await) });
         }
     }
 
-    async fn keep_ear(self: &Arc<Self>) -> Result<(), Failure> {
-        let (ear, _) = self.hear().await?;
-        self.ears.lock().await.kept = Some(ear);
+    async fn keep_shared_stream(self: &Arc<Self>) -> Result<(), Failure> {
+        let (stream, _) = self.open_shared_stream().await?;
+        self.shared_stream.lock().await.kept = Some(stream);
         Ok(())
     }
 
-    async fn hear(self: &Arc<Self>) -> Result<(Arc<SharedStream>, broadcast::Receiver<Bytes>), Failure> {
-        let mut ears = self.ears.lock().await;
-        if let Some(ear) = ears.current.upgrade()
-            && let Some(sender) = ear.sender.upgrade()
+    async fn open_shared_stream(
+        self: &Arc<Self>,
+    ) -> Result<(Arc<SharedStream>, broadcast::Receiver<Bytes>), Failure> {
+        let mut slot = self.shared_stream.lock().await;
+        if let Some(stream) = slot.current.upgrade()
+            && let Some(sender) = stream.sender.upgrade()
         {
             let receiver = sender.subscribe();
-            return Ok((ear, receiver));
+            return Ok((stream, receiver));
         }
         let opening = timeout(PATIENCE, self.link.listen(&self.at)).await;
         let incoming = opening.unwrap_or(Err(Error::Timeout(PATIENCE).into()))?;
@@ -117,9 +118,9 @@ impl<L: Link> Session<L> {
             }
         })
         .abort_handle();
-        let ear = Arc::new(SharedStream { sender: weak, pump });
-        ears.current = Arc::downgrade(&ear);
-        Ok((ear, receiver))
+        let stream = Arc::new(SharedStream { sender: weak, pump });
+        slot.current = Arc::downgrade(&stream);
+        Ok((stream, receiver))
     }
 }
 
@@ -145,10 +146,10 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
                 if is_question(&request.method) && belongs_to_a_call(&session, &message) {
                     continue;
                 }
-                let (hello, responder) = somebody(&session);
+                let (hello, responder) = responder_outside_calls(&session);
                 let asked = admit(&request, &session.askable(&hello), &hello.limits);
                 let most = hello.limits.questions_outside_calls;
-                drop(outside::answer(&session, responder, most, &request.id, asked).await);
+                drop(answer_outside_call(&session, responder, most, &request.id, asked).await);
             }
             // Nobody may be listening.
             Ok(Message::Notification(notification)) if is_change(&notification.method) => {
@@ -241,7 +242,7 @@ impl<L: Link> Drop for Watch<L> {
 struct Listener<L: Link> {
     watch: Watch<L>,
     receiver: broadcast::Receiver<Bytes>,
-    _ear: Arc<SharedStream>,
+    _stream: Arc<SharedStream>,
     id: RequestId,
     granted: SubscriptionFilter,
     /// What is said first.
@@ -256,12 +257,12 @@ pub(super) async fn listen<L: Link>(
     session.called_by(&request.hello);
     let wanted: SubscriptionFilter =
         request.params.get("notifications").and_then(|filter| filter.to().ok()).unwrap_or_default();
-    let (ear, receiver) = match session.hear().await {
+    let (stream, receiver) = match session.open_shared_stream().await {
         Err(Failure::Refused(refusal)) if refusal.status == 405 => {
             let why = "it offers no stream of changes: ask for the lists again instead";
             return Err(Error::PeerIncompatible(why.to_owned()).into());
         }
-        heard => heard?,
+        opened => opened?,
     };
     let (mut granted, watches) = grant(&wanted, session);
     let mut watch = Watch { session: Arc::clone(session), uris: Vec::new() };
@@ -276,7 +277,8 @@ pub(super) async fn listen<L: Link>(
     };
     let message = encoded(encode_notification(SubscriptionsAcknowledgedNotification::NAME, &params))?;
     let acknowledgment = Some(message.into());
-    let listener = Listener { watch, receiver, _ear: ear, id: request.id.clone(), granted, acknowledgment };
+    let listener =
+        Listener { watch, receiver, _stream: stream, id: request.id.clone(), granted, acknowledgment };
     Ok(unfold(listener, |mut listener| async move {
         let told = listener.next().await;
         let over = told.is_err();

@@ -6,7 +6,6 @@
 //! a round: the call stays open in here, and its handle is the round's state. The retry brings the answers to the call
 //! that waits for them, so the rest of the client never learns which era it talks to.
 
-mod admit;
 mod call;
 mod closing;
 mod detect;
@@ -14,10 +13,9 @@ mod era_client;
 mod link;
 mod listen;
 mod open_calls;
-mod outside;
-mod pin;
 mod questions;
 mod request;
+mod server_request;
 mod session;
 mod translate;
 

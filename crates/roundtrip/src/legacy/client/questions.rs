@@ -17,7 +17,7 @@ use crate::client::Responder;
 const CAPACITY: usize = 64;
 
 /// The calls of a session that may be asked something.
-pub(super) type Asked = HashMap<RequestId, Call>;
+pub(super) type AskableCalls = HashMap<RequestId, Call>;
 
 /// One of them.
 pub(super) struct Call {
@@ -28,7 +28,7 @@ pub(super) struct Call {
     waits: bool,
 }
 
-fn asked<L: Link>(session: &Session<L>) -> MutexGuard<'_, Asked> {
+fn asked<L: Link>(session: &Session<L>) -> MutexGuard<'_, AskableCalls> {
     session.asked.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -72,7 +72,7 @@ impl<L: Link> Drop for Delivery<L> {
 }
 
 /// The caller of a call under way, who may well be who is asked; otherwise who called last.
-pub(super) fn somebody<L: Link>(session: &Session<L>) -> (Hello, Option<Responder>) {
+pub(super) fn responder_outside_calls<L: Link>(session: &Session<L>) -> (Hello, Option<Responder>) {
     let calling = |call: &Call| Some((call.hello.clone(), Some(call.hello.asker.responder()?)));
     let found = asked(session).values().find_map(calling);
     found.unwrap_or_else(|| {

@@ -52,7 +52,7 @@ impl Request {
         }
         let hello = Hello {
             info: fields.client_info.map_or_else(|| json!({ "name": "", "version": "" }).into(), Raw::from),
-            capabilities: known_of_old(fields.client_capabilities),
+            capabilities: without_extensions(fields.client_capabilities),
             pinned: outgoing.pinned,
             limits: outgoing.limits,
             asker: outgoing.asker.clone(),
@@ -72,7 +72,7 @@ impl Request {
     }
 
     /// The message an old server is sent.
-    pub(super) fn old(&self) -> Result<Bytes, Error> {
+    pub(super) fn legacy_message(&self) -> Result<Bytes, Error> {
         let mut params = self.params.clone();
         if !self.meta.is_empty() {
             params.set("_meta", Some(encoded(Raw::of(&self.meta))?));
@@ -89,7 +89,7 @@ fn token_text(token: &ProgressToken) -> Raw {
 }
 
 /// Extensions are declared by modern words alone.
-fn known_of_old(mut capabilities: ClientCapabilities) -> ClientCapabilities {
+fn without_extensions(mut capabilities: ClientCapabilities) -> ClientCapabilities {
     capabilities.extensions.clear();
     capabilities
 }

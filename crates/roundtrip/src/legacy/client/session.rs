@@ -18,10 +18,10 @@ use tokio::time::timeout;
 use super::call::{Event, OpenCall, plain};
 use super::closing::Closed;
 use super::link::{Failure, Link};
-use super::listen::Ears;
-use super::outside::Answering;
-use super::questions::{Asked, Delivery};
+use super::listen::SharedStreamSlot;
+use super::questions::{AskableCalls, Delivery};
 use super::request::{Hello, Request, encoded};
+use super::server_request::Answering;
 use crate::client::{Error, Sent};
 use crate::legacy::handshake::{InitializeResult, NEWEST, SET_LEVEL, within_revision};
 
@@ -60,10 +60,10 @@ pub(super) struct Session<L: Link> {
     /// Counts the door's own requests.
     asides: AtomicU64,
     /// Who listens to what belongs to no call.
-    pub(super) ears: tokio::sync::Mutex<Ears>,
+    pub(super) shared_stream: tokio::sync::Mutex<SharedStreamSlot>,
     /// How many listen for the changes of a resource.
     pub(super) watched: Mutex<HashMap<String, usize>>,
-    pub(super) asked: Mutex<Asked>,
+    pub(super) asked: Mutex<AskableCalls>,
     /// Questions outside of any call that are with the handlers.
     pub(super) answering: Answering,
     /// The end of the client that the session was begun for.
@@ -92,7 +92,7 @@ impl<L: Link> Session<L> {
             caller: Mutex::new(hello),
             level: tokio::sync::Mutex::default(),
             asides: AtomicU64::new(0),
-            ears: tokio::sync::Mutex::default(),
+            shared_stream: tokio::sync::Mutex::default(),
             watched: Mutex::default(),
             asked: Mutex::default(),
             answering: life.answering,
@@ -136,7 +136,7 @@ impl<L: Link> Session<L> {
         self.set_level(request.log_level).await?;
         // A question may come before anything else does.
         let questions = request.may_ask().then(|| Delivery::of(self, &request.id, &request.hello));
-        let message = request.old()?;
+        let message = request.legacy_message()?;
         self.listen_again();
         let mut call = OpenCall::new(self, request.id.clone(), request.hello.clone(), questions);
         call.send(self.link.request(&self.at, request.id.clone(), message)).await?;

@@ -22,27 +22,27 @@ use crate::legacy::handshake::{RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED};
 
 /// Makes a request in a session.
 pub(super) async fn serve<L: Link>(
-    held: &Arc<OpenCalls<L>>,
+    open_calls: &Arc<OpenCalls<L>>,
     session: &Arc<Session<L>>,
     request: &Request,
 ) -> Result<Incoming, Failure> {
     match request.method {
         Discover::NAME => Ok(alone(discovered(session, &request.id)?)),
         SubscriptionsListen::NAME => listen(session, request).await,
-        _ => Ok(leg(held, session.call(request).await?, request.id.clone())),
+        _ => Ok(leg(open_calls, session.call(request).await?, request.id.clone())),
     }
 }
 
 /// Goes on with a call that waits for answers.
 pub(super) async fn go_on<L: Link>(
-    held: &Arc<OpenCalls<L>>,
+    open_calls: &Arc<OpenCalls<L>>,
     state: &str,
     id: RequestId,
     answers: InputResponses,
 ) -> Result<Incoming, Error> {
-    let mut call = held.take(state).await?;
+    let mut call = open_calls.take(state).await?;
     call.answer(answers).await?;
-    Ok(leg(held, call, id))
+    Ok(leg(open_calls, call, id))
 }
 
 /// Whether a state says no more than that the call is to be made again. Where the user did not agree to what the
@@ -59,17 +59,17 @@ pub(super) fn calls_again(state: &str, answers: &InputResponses) -> Result<bool,
 }
 
 /// One leg of a call: from here to its answer, or to its next questions.
-fn leg<L: Link>(held: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
-    unfold((Arc::clone(held), call, id), |(held, mut call, id)| async move {
+fn leg<L: Link>(open_calls: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
+    unfold((Arc::clone(open_calls), call, id), |(open_calls, mut call, id)| async move {
         let message = match call.event().await {
             Ok(Event::Notification(message)) => {
                 let message = in_the_name_of(&id, call.id(), message);
-                return Some((Ok(message), Some((held, call, id))));
+                return Some((Ok(message), Some((open_calls, call, id))));
             }
             Ok(Event::Answer(answer)) => answered(&call, &id, answer.as_ref().map(AsRef::as_ref)),
             Ok(Event::Asks(questions)) => {
                 let meta = named(call.session());
-                held.keep(call).and_then(|handle| asks(&id, questions, handle, meta))
+                open_calls.keep(call).and_then(|handle| asks(&id, questions, handle, meta))
             }
             Err(error) => Err(error),
         };

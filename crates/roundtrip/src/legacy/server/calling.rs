@@ -11,8 +11,7 @@ use roundtrip_core::wire::{
 use tokio::time::{Instant, sleep};
 
 use super::outstanding::Outstanding;
-use super::session::{Session, answer};
-use super::sink::{Sink, Weight};
+use super::session::{Session, Sink, Weight, answer};
 use super::{question, translate};
 use crate::server::{AskError, Delivery, Event, Listens, LiveEvent, LiveQuestions, Outcome, Peer, given_up};
 
@@ -53,7 +52,7 @@ impl Calling {
     /// Runs the call to its answer.
     pub(super) async fn run(mut self) -> Vec<u8> {
         let outcome = match self.rounds().await {
-            Ok(result) => translate::result(&self.method, &result, self.session.terms.version)
+            Ok(result) => translate::result(&self.method, &result, self.session.negotiated.version)
                 .map_err(|error| ErrorObject::internal(format!("the result does not serialise: {error}"))),
             Err(error) => Err(translate::error(&self.method, error)),
         };
@@ -61,15 +60,15 @@ impl Calling {
     }
 
     async fn rounds(&mut self) -> Outcome {
-        let mut desk = Outstanding::new(&self.session, &self.sink);
+        let mut outstanding = Outstanding::new(&self.session, &self.sink);
         let (mut rounds, mut pause, mut waiting) = (0, PAUSES.0, None::<Instant>);
         loop {
-            let asks = match self.round(&mut desk).await? {
+            let asks = match self.round(&mut outstanding).await? {
                 ServerResult::InputRequired(asks) => asks,
                 result => return Ok(result),
             };
             // What the round has dropped on its way out nobody waits for.
-            desk.clear("nobody waits for the answer any more");
+            outstanding.clear("nobody waits for the answer any more");
             let InputRequiredResult { input_requests, request_state, .. } = asks;
             let answers = if input_requests.is_empty() {
                 if waiting.get_or_insert_with(Instant::now).elapsed() > self.session.settings.answer_within {
@@ -87,7 +86,7 @@ impl Calling {
                         format!("this call has asked {AGAIN} times without coming to an end"),
                     );
                 }
-                match desk.ask_all(input_requests).await {
+                match outstanding.ask_all(input_requests).await {
                     Ok(answers) => Some(translate::raw(&answers)?),
                     Err((key, reason)) => {
                         return given_up(&self.method, AskError::Unanswered { key, reason }.to_string());
@@ -100,7 +99,7 @@ impl Calling {
     }
 
     /// Runs the handler once. It may ask on the way, and waits where it stands.
-    async fn round(&self, desk: &mut Outstanding) -> Outcome {
+    async fn round(&self, outstanding: &mut Outstanding) -> Outcome {
         let line = Arc::new(LiveQuestions::default());
         let mut call = {
             let text = translate::raw(&self.params)?;
@@ -108,7 +107,7 @@ impl Calling {
             let questions = match (self.session.can_be_asked, self.peer.listens) {
                 (true, Listens::Yes) => Delivery::Live(Arc::clone(&line)),
                 (true, Listens::No) => Delivery::Refuse(question::without_stream),
-                (false, _) if self.session.terms.version < ProtocolVersion::V2025_11_25 => {
+                (false, _) if self.session.negotiated.version < ProtocolVersion::V2025_11_25 => {
                     Delivery::Refuse(question::without_session)
                 }
                 (false, _) => Delivery::Refuse(question::without_session_but_pages),
@@ -127,15 +126,15 @@ impl Calling {
                 },
                 query = line.query() => match query {
                     LiveEvent::Ask { key, request } => {
-                        rounds += u32::from(desk.is_empty());
+                        rounds += u32::from(outstanding.is_empty());
                         if let Some(why) = self.too_often(&key, &mut asked, rounds) {
                             return given_up(&self.method, why);
                         }
-                        desk.put(&key, *request);
+                        outstanding.put(&key, *request);
                     }
-                    LiveEvent::Withdraw { key } => desk.withdraw(&key),
+                    LiveEvent::Withdraw { key } => outstanding.withdraw(&key),
                 },
-                (key, answer) = desk.next() => match answer {
+                (key, answer) = outstanding.next() => match answer {
                     Ok(answer) => line.answer(&key, Ok(answer.get())),
                     Err(reason) => line.answer(&key, Err(reason)),
                 },

@@ -56,8 +56,8 @@ impl Negotiated {
         };
         let mut capabilities = within_revision(wanted.capabilities, version);
         capabilities.experimental.clear();
-        let terms = Self { version, capabilities, client_info: Some(wanted.client_info) };
-        Ok((terms, translate::raw(&answer)?))
+        let negotiated = Self { version, capabilities, client_info: Some(wanted.client_info) };
+        Ok((negotiated, translate::raw(&answer)?))
     }
 
     /// The parameters of an old request as those of a modern one.

@@ -14,8 +14,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use super::question;
-use super::session::{Reply, Session};
-use super::sink::{Sink, Weight};
+use super::session::{Reply, Session, Sink, Weight};
 
 /// The questions of one call.
 pub(super) struct Outstanding {
@@ -52,7 +51,7 @@ impl Outstanding {
 
     fn put_within(&mut self, key: &str, request: InputRequest, within: Duration) {
         let (id, reply) = self.session.expect_reply();
-        match question::message(id, request, self.session.terms.version) {
+        match question::message(id, request, self.session.negotiated.version) {
             Ok(message) => self.sink.send(message, Weight::Must),
             // Nobody will answer what was not asked: whoever waits for it is told so.
             Err(error) => self.session.reply(id, Err(error)),

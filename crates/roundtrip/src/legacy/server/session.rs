@@ -18,7 +18,6 @@ use tokio::sync::oneshot;
 use super::calling::Calling;
 use super::negotiated::Negotiated;
 use super::settings::Handshake;
-use super::sink::Sink;
 use crate::legacy::handshake::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
 use crate::server::{Endpoint, Owner, Peer, Subscription, random};
 
@@ -35,7 +34,7 @@ const LONGEST_URI: usize = 8 * 1024;
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) endpoint: Endpoint,
-    pub(super) terms: Negotiated,
+    pub(super) negotiated: Negotiated,
     pub(super) settings: Handshake,
     /// Whether it can be asked. Without a session it cannot.
     pub(super) can_be_asked: bool,
@@ -47,6 +46,25 @@ pub(super) struct Session {
     next_id: AtomicI64,
     waiting: Mutex<HashMap<i64, oneshot::Sender<Reply>>>,
     subscription: Mutex<Option<Arc<Subscription>>>,
+}
+
+/// Whether a message may be left out where a client does not keep up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// Progress and logs.
+    Hint,
+    /// Questions.
+    Must,
+    /// What takes a question back. It is sent even where the call itself may say nothing more.
+    TakeBack,
+    /// The answer.
+    Answer,
+}
+
+/// Takes whole JSON-RPC messages on their way to the client.
+pub(crate) trait Sink: Send + Sync + 'static {
+    /// Takes one.
+    fn send(&self, message: Vec<u8>, weight: Weight);
 }
 
 /// What a request comes to.
@@ -66,33 +84,33 @@ impl Session {
     pub(super) fn new(
         endpoint: &Endpoint,
         settings: Handshake,
-        terms: Negotiated,
+        negotiated: Negotiated,
         owner: Owner,
     ) -> Result<Arc<Self>, ErrorObject> {
         let first_id = i64::from(u32::from_le_bytes(random()?)) << 16;
-        Ok(Self::with(endpoint, settings, terms, owner, Some(first_id)))
+        Ok(Self::with(endpoint, settings, negotiated, owner, Some(first_id)))
     }
 
     /// What a single call is served in that has no session.
     pub(super) fn none(
         endpoint: &Endpoint,
         settings: Handshake,
-        terms: Negotiated,
+        negotiated: Negotiated,
         owner: Owner,
     ) -> Arc<Self> {
-        Self::with(endpoint, settings, terms, owner, None)
+        Self::with(endpoint, settings, negotiated, owner, None)
     }
 
     fn with(
         endpoint: &Endpoint,
         settings: Handshake,
-        terms: Negotiated,
+        negotiated: Negotiated,
         owner: Owner,
         first_id: Option<i64>,
     ) -> Arc<Self> {
         Arc::new(Self {
             endpoint: endpoint.clone(),
-            terms,
+            negotiated,
             settings,
             can_be_asked: first_id.is_some(),
             owner,
@@ -121,7 +139,7 @@ impl Session {
                 Err(ErrorObject::method_not_found(unknown))
             }
             _ => {
-                let params = self.terms.modern(request.params, Some(*lock(&self.level)));
+                let params = self.negotiated.modern(request.params, Some(*lock(&self.level)));
                 match params {
                     Ok(params) => {
                         let calling = Calling::new(self, request, params, peer, sink);

@@ -10,9 +10,8 @@ use roundtrip_core::wire::{
 use serde_json::value::RawValue;
 
 use super::negotiated::Negotiated;
-use super::session::{BATCH, Handled, Session, answer};
+use super::session::{BATCH, Handled, Session, Sink, answer};
 use super::settings::{Handshake, Served};
-use super::sink::Sink;
 use crate::legacy::handshake::{INITIALIZE, INITIALIZED, PING, refusal};
 use crate::server::{Endpoint, Owner, Peer, Subscription};
 
@@ -78,9 +77,9 @@ impl StdioSession {
         if self.settings.served == Served::Refused {
             return Err(refusal(request.params));
         }
-        let (terms, agreed) =
+        let (negotiated, agreed) =
             Negotiated::agree(&self.endpoint, request.params, ProtocolVersion::V2024_11_05)?;
-        let session = Session::new(&self.endpoint, self.settings, terms, Owner::of(peer))?;
+        let session = Session::new(&self.endpoint, self.settings, negotiated, Owner::of(peer))?;
         // Lines are read one after the other: nobody else is about to set this.
         let _ = self.session.set(session);
         Ok(agreed)
@@ -96,7 +95,7 @@ impl StdioSession {
 
     /// The messages of a line that holds several, which 2025-03-26 has and no other revision.
     pub(crate) fn batch<'a>(&self, line: &'a [u8]) -> Option<Vec<&'a RawValue>> {
-        let version = self.session.get()?.terms.version;
+        let version = self.session.get()?.negotiated.version;
         let messages: Vec<&RawValue> = serde_json::from_slice(line).ok()?;
         let fits = version == ProtocolVersion::V2025_03_26 && (1..=BATCH).contains(&messages.len());
         // One that holds another is not a message, and would be taken apart for ever.

@@ -113,7 +113,7 @@ pub(super) fn error(method: &str, mut error: ErrorObject) -> ErrorObject {
 
 /// The `_meta` of an old request, taken apart: the progress token stays, what a modern client would say goes.
 #[derive(Debug, Default)]
-pub(super) struct OldMeta {
+pub(super) struct LegacyMeta {
     pub(super) progress_token: Option<roundtrip_core::wire::ProgressToken>,
     pub(super) extra: Params,
 }
@@ -121,7 +121,7 @@ pub(super) struct OldMeta {
 /// An old request's parameters without its `_meta`, and that.
 pub(super) fn request(
     params: Option<&serde_json::value::RawValue>,
-) -> Result<(Params, OldMeta), ErrorObject> {
+) -> Result<(Params, LegacyMeta), ErrorObject> {
     let wrong = |error: serde_json::Error| ErrorObject::invalid_params(format!("params: {error}"));
     let mut params: Params = match params {
         Some(raw) => serde_json::from_str(raw.get()).map_err(wrong)?,
@@ -142,7 +142,7 @@ pub(super) fn request(
     modern.into_iter().for_each(|name| extra.set(name, None));
     // Rounds are ours to make here: a client of an old revision has no say in them.
     ["_meta", "inputResponses", "requestState", "task"].into_iter().for_each(|name| params.set(name, None));
-    Ok((params, OldMeta { progress_token, extra }))
+    Ok((params, LegacyMeta { progress_token, extra }))
 }
 
 /// Anything that serialises, as text.

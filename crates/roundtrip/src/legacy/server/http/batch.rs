@@ -12,15 +12,15 @@ use super::head::{Arrival, UNSAID};
 use super::reply::{Refusal, Reply, events, refuse};
 use super::sessions::Present;
 use super::stream::Finish;
-use crate::legacy::server::session::{BATCH, Handled, answer};
-use crate::legacy::server::sink::{Sink, Weight};
+use crate::legacy::server::session::{BATCH, Handled, Sink, Weight, answer};
 
 impl LegacyHttp {
     /// Several messages at once, which 2025-03-26 has and no other revision.
     pub(super) fn batch(&self, arrival: &Arrival<'_>, bytes: &[u8]) -> Result<Reply, Refusal> {
         let wrong =
             |why: &'static str| refuse(StatusCode::BAD_REQUEST, None, &ErrorObject::invalid_request(why));
-        let session = self.session(arrival, None)?.filter(|session| session.session.terms.version == UNSAID);
+        let session =
+            self.session(arrival, None)?.filter(|session| session.session.negotiated.version == UNSAID);
         let Some(session) = session else {
             return Err(wrong("this revision has no batches: send one message"));
         };

@@ -22,9 +22,8 @@ use super::sessions::{HttpSession, Present, Sessions};
 use super::stream::{Finish, First, Stream};
 use crate::legacy::handshake::{INITIALIZE, refusal, revision};
 use crate::legacy::server::negotiated::Negotiated;
-use crate::legacy::server::session::{Handled, Session, answer};
+use crate::legacy::server::session::{Handled, Session, Sink, Weight, answer};
 use crate::legacy::server::settings::{Handshake, Served};
-use crate::legacy::server::sink::{Sink, Weight};
 use crate::server::{Endpoint, Peer};
 
 /// The old side of an HTTP endpoint.
@@ -57,11 +56,12 @@ impl LegacyHttp {
 
     /// Whether a request that is not a modern one speaks an old revision.
     pub(crate) fn takes(&self, headers: &HeaderMap, request: &Request<'_>) -> bool {
-        let old = || match headers.get(VERSION) {
+        let legacy = || match headers.get(VERSION) {
             Some(version) => version.to_str().is_ok_and(|version| revision(version).is_some()),
             None => true,
         };
-        let ours = request.method == INITIALIZE || self.is_open() && (headers.contains_key(SESSION) || old());
+        let ours =
+            request.method == INITIALIZE || self.is_open() && (headers.contains_key(SESSION) || legacy());
         ours && peek_version(request.params).is_none() && !is_modern(headers)
     }
 
@@ -176,10 +176,10 @@ impl LegacyHttp {
             if !self.is_open() {
                 return Err(refusal(request.params));
             }
-            let (terms, agreed) = Negotiated::agree(&self.endpoint, request.params, UNSAID)?;
+            let (negotiated, agreed) = Negotiated::agree(&self.endpoint, request.params, UNSAID)?;
             let id = match self.settings.served {
                 Served::Sessions => {
-                    let session = Session::new(&self.endpoint, self.settings, terms, arrival.owner())?;
+                    let session = Session::new(&self.endpoint, self.settings, negotiated, arrival.owner())?;
                     Some(self.sessions.open(session, arrival.principal.clone(), weight(request))?)
                 }
                 _ => None,
@@ -199,8 +199,8 @@ impl LegacyHttp {
 
     /// A call that stands for itself. It ends with its connection: nobody could come back for it.
     fn lone_call(&self, arrival: &Arrival<'_>, version: ProtocolVersion, request: &Request<'_>) -> Taken {
-        let terms = Negotiated::unknown(version);
-        let session = Session::none(&self.endpoint, self.settings, terms, arrival.owner());
+        let negotiated = Negotiated::unknown(version);
+        let session = Session::none(&self.endpoint, self.settings, negotiated, arrival.owner());
         let stream = Arc::new(Stream::new(1));
         let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
         let peer = Peer {
@@ -325,7 +325,7 @@ pub(super) fn peer(arrival: &Arrival<'_>, session: &HttpSession, stream: &Arc<St
 
 /// Whether a client knows how to come back: 2025-11-25 tells it how before anything else.
 fn can_resume(session: &HttpSession) -> bool {
-    session.session.terms.version >= ProtocolVersion::V2025_11_25
+    session.session.negotiated.version >= ProtocolVersion::V2025_11_25
 }
 
 /// What a stream begins with; none where that takes longer than a client may want to wait.

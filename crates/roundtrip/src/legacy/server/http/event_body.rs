@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::sessions::Present;
 use super::stream::{Reader, Stream};
-use crate::legacy::server::sink::{Sink as _, Weight};
+use crate::legacy::server::session::{Sink as _, Weight};
 use crate::server::Subscription;
 
 /// The body of a response that is a stream of events.

@@ -51,6 +51,6 @@ pub(super) fn refuse(status: StatusCode, id: Option<&RequestId>, error: &ErrorOb
     Reply::Json(status, message)
 }
 
-pub(super) fn events(feed: EventBody) -> Reply {
-    Reply::Events(Box::new(feed))
+pub(super) fn events(body: EventBody) -> Reply {
+    Reply::Events(Box::new(body))
 }

@@ -13,9 +13,8 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
 use super::stream::{Finish, Stream};
-use crate::legacy::server::session::Session;
+use crate::legacy::server::session::{Session, Sink as _, Weight};
 use crate::legacy::server::settings::Handshake;
-use crate::legacy::server::sink::{Sink as _, Weight};
 use crate::server::{Budget, Owner, Principal, Reservation, random};
 
 /// How many calls of one session may run at once.
@@ -37,7 +36,7 @@ type Call = std::pin::Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 #[derive(Debug)]
 pub(super) struct Sessions {
     settings: Handshake,
-    table: Mutex<RoundState>,
+    table: Mutex<SessionTable>,
     /// How many calls run in all sessions, and how many may: the other half is for those without.
     running: Arc<AtomicUsize>,
     most_running: usize,
@@ -47,7 +46,7 @@ pub(super) struct Sessions {
 }
 
 #[derive(Debug, Default)]
-struct RoundState {
+struct SessionTable {
     open: HashMap<Box<str>, Arc<HttpSession>>,
     /// Somebody looks after those that expire.
     reaped: bool,

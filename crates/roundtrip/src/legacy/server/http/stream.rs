@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use roundtrip_core::wire::one_line;
 
-use crate::legacy::server::sink::{Sink, Weight};
+use crate::legacy::server::session::{Sink, Weight};
 use crate::server::Reservation;
 
 /// How many hints are kept for a client that does not read them. Questions and answers are kept whatever their number,

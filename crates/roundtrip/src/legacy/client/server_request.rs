@@ -1,19 +1,26 @@
-//! Which requests of a server are questions, and which of them may be asked.
+//! Requests that a server of the handshake eras sends to the client: classified, admitted, answered outside of calls.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roundtrip_core::wire::{
-    ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, InputRequest, Request,
+    ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, InputRequest, Raw, Request,
+    RequestId,
 };
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::client::{ClientLimits, check_url};
+use super::link::{Failure, Link};
+use super::session::Session;
+use crate::client::{ClientLimits, Responder, check_url};
 use crate::legacy::handshake::PING;
 
 /// How large a request of the server's own may be.
 const LARGEST: usize = 1024 * 1024;
 
 /// What a request of the server's own is.
-pub(super) enum Asked {
+pub(super) enum ServerRequest {
     /// Are you there?
     Ping,
     /// A question that may be asked.
@@ -23,13 +30,17 @@ pub(super) enum Asked {
 }
 
 /// Looks at a request of the server's own, given what the client declared and its limits.
-pub(super) fn admit(request: &Request<'_>, declared: &ClientCapabilities, limits: &ClientLimits) -> Asked {
+pub(super) fn admit(
+    request: &Request<'_>,
+    declared: &ClientCapabilities,
+    limits: &ClientLimits,
+) -> ServerRequest {
     if request.method == PING {
-        return Asked::Ping;
+        return ServerRequest::Ping;
     }
     match read(request).and_then(|question| allowed(&question, declared, limits).map(|()| question)) {
-        Ok(question) => Asked::Question(question),
-        Err(error) => Asked::Refused(error),
+        Ok(question) => ServerRequest::Question(question),
+        Err(error) => ServerRequest::Refused(error),
     }
 }
 
@@ -96,4 +107,71 @@ fn allowed(
         InputRequest::ListRoots(_) if declared.roots.is_none() => missing(),
         InputRequest::ListRoots(_) => Ok(()),
     }
+}
+
+/// Counts the questions outside of any call that are with the handlers, over all sessions of a client.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answering(Arc<AtomicUsize>);
+
+/// Place of one question among them; given back when dropped.
+struct Place(Answering);
+
+impl Answering {
+    fn begin(&self, most: usize) -> Option<Place> {
+        let more = |answering: usize| (answering < most).then_some(answering + 1);
+        let begun = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        begun.ok().map(|_| Place(self.clone()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Answers a request of the server's own. A question is answered beside what it came with, which goes on: people may
+/// take longer over it than a call has time.
+pub(super) async fn answer_outside_call<L: Link>(
+    session: &Arc<Session<L>>,
+    responder: Option<Responder>,
+    most: usize,
+    id: &RequestId,
+    asked: ServerRequest,
+) -> Result<(), Failure> {
+    let answer = match (asked, responder) {
+        (ServerRequest::Ping, _) => Ok(Raw::from(json!({}))),
+        (ServerRequest::Refused(error), _) => Err(error),
+        (ServerRequest::Question(_), None) => Err(ErrorObject::internal("the client is gone")),
+        (ServerRequest::Question(question), Some(responder)) => match session.answering.begin(most) {
+            Some(place) => {
+                tokio::spawn(ask_handlers(Arc::clone(session), responder, id.clone(), question, place));
+                return Ok(());
+            }
+            // The caller waits until this is told, so that a server that floods us waits for itself.
+            None => Err(ErrorObject::internal("too many questions at once")),
+        },
+    };
+    session.respond(id, answer.as_ref()).await
+}
+
+/// Puts a question to the handlers, unless the client is closed first.
+async fn ask_handlers<L: Link>(
+    session: Arc<Session<L>>,
+    responder: Responder,
+    id: RequestId,
+    question: InputRequest,
+    place: Place,
+) {
+    let answering = async {
+        let answer = responder.answer(question, Some(Arc::clone(&session.name))).await.map_err(|error| {
+            // What went wrong in here is not the server's business.
+            tracing::warn!(%error, "a question of the server was left without an answer");
+            ErrorObject::internal("the client could not answer this")
+        });
+        session.respond(&id, answer.as_ref()).await
+    };
+    // Where it cannot be told, there is nobody left to tell.
+    let _ = session.closed.unless(answering).await;
+    drop(place);
 }
