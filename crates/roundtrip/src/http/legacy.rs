@@ -1,4 +1,4 @@
-//! The door to the handshake eras: what is not a modern request, and how its answer goes out.
+//! Hand-over to the handshake eras: requests that are not modern, and their responses.
 
 use bytes::Bytes;
 use http::header::HeaderValue;
@@ -13,12 +13,12 @@ pub(super) use crate::legacy::server::LegacyHttp;
 use crate::legacy::server::{Arrival, Reply, SESSION};
 
 impl Http {
-    /// Whether what is not a request names a session. Without one it belongs to no era.
+    /// Returns whether a message that is not a request names a session. Without one it belongs to no era.
     pub(super) fn knows_session(&self, parts: &Parts) -> bool {
         self.settings.legacy.knows(&parts.headers)
     }
 
-    /// A message of an old revision.
+    /// Answers a message of the handshake eras.
     pub(super) async fn legacy_message(
         &self,
         mut parts: Parts,
@@ -29,11 +29,11 @@ impl Http {
             return refuse_with(StatusCode::BAD_REQUEST, id.as_ref(), &error);
         }
         let arrival = self.arrival(&mut parts, admitted);
-        // In a box: modern requests, which wait in the same future, need not carry its weight.
+        // Boxed: modern requests wait in the same future and need not carry its size.
         rendered(Box::pin(self.settings.legacy.post(arrival, bytes)).await)
     }
 
-    /// What is not a POST: streams of old revisions, and the end of their sessions.
+    /// Answers GET and DELETE: streams of the handshake eras, and the end of their sessions.
     pub(super) fn legacy_stream(&self, parts: &mut Parts) -> Response<Body> {
         if let Some(why) = self.settings.gate.refuses(&parts.headers) {
             return refuse_with(StatusCode::FORBIDDEN, None, &ErrorObject::invalid_request(why));

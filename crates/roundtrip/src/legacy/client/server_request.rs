@@ -1,4 +1,5 @@
-//! Requests that a server of the handshake eras sends to the client: classified, admitted, answered outside of calls.
+//! Requests that a server of the handshake eras sends to the client: which are questions, which are allowed, and how
+//! they are answered outside of a call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,20 +17,20 @@ use super::session::Session;
 use crate::client::{ClientLimits, Responder, check_url};
 use crate::legacy::handshake::PING;
 
-/// How large a request of the server's own may be.
+/// Largest request of a server.
 const LARGEST: usize = 1024 * 1024;
 
-/// What a request of the server's own is.
+/// A request of the server, classified.
 pub(super) enum ServerRequest {
-    /// Are you there?
+    /// `ping`.
     Ping,
     /// A question that may be asked.
     Question(InputRequest),
-    /// Anything else, and what to say to it.
+    /// Any other request, and the error to answer it with.
     Refused(ErrorObject),
 }
 
-/// Looks at a request of the server's own, given what the client declared and its limits.
+/// Classifies a request of the server, given the client's declared capabilities and limits.
 pub(super) fn admit(
     request: &Request<'_>,
     declared: &ClientCapabilities,
@@ -44,7 +45,7 @@ pub(super) fn admit(
     }
 }
 
-/// Refuses a request of the server's own that is too large to be kept.
+/// Refuses a request of the server that is too large to be kept.
 pub(super) fn small_enough(message: &[u8]) -> Result<(), ErrorObject> {
     if message.len() <= LARGEST {
         return Ok(());
@@ -52,7 +53,7 @@ pub(super) fn small_enough(message: &[u8]) -> Result<(), ErrorObject> {
     Err(ErrorObject::invalid_params(format!("a request of a server is at most {LARGEST} bytes")))
 }
 
-/// Whether a method of a server asks something of the client.
+/// Returns whether a method of a server is a question to the client.
 pub(super) fn is_question(method: &str) -> bool {
     ["elicitation/create", "sampling/createMessage", "roots/list"].contains(&method)
 }
@@ -73,8 +74,8 @@ fn read(request: &Request<'_>) -> Result<InputRequest, ErrorObject> {
         .map_err(|error| ErrorObject::invalid_params(format!("{}: {error}", request.method)))
 }
 
-/// A mode that was not declared is -32602 (elicitation, "Error Handling"); a capability that was not, -32601 (roots,
-/// "Error Handling").
+/// Checks that the client declared what a question needs. A mode that was not declared is -32602 (elicitation, "Error
+/// Handling"); a capability that was not, -32601 (roots, "Error Handling").
 fn allowed(
     question: &InputRequest,
     declared: &ClientCapabilities,
@@ -109,11 +110,11 @@ fn allowed(
     }
 }
 
-/// Counts the questions outside of any call that are with the handlers, over all sessions of a client.
+/// Number of questions outside of any call that the handlers are answering, over all sessions of a client.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answering(Arc<AtomicUsize>);
 
-/// Place of one question among them; given back when dropped.
+/// Place of one such question; given back when dropped.
 struct Place(Answering);
 
 impl Answering {
@@ -130,8 +131,8 @@ impl Drop for Place {
     }
 }
 
-/// Answers a request of the server's own. A question is answered beside what it came with, which goes on: people may
-/// take longer over it than a call has time.
+/// Answers a request of the server. A question is answered in a task of its own: people may take longer than a call
+/// has time.
 pub(super) async fn answer_outside_call<L: Link>(
     session: &Arc<Session<L>>,
     responder: Option<Responder>,
@@ -148,14 +149,14 @@ pub(super) async fn answer_outside_call<L: Link>(
                 tokio::spawn(ask_handlers(Arc::clone(session), responder, id.clone(), question, place));
                 return Ok(());
             }
-            // The caller waits until this is told, so that a server that floods us waits for itself.
+            // The caller waits until this is sent, so that a server that floods the client slows itself down.
             None => Err(ErrorObject::internal("too many questions at once")),
         },
     };
     session.respond(id, answer.as_ref()).await
 }
 
-/// Puts a question to the handlers, unless the client is closed first.
+/// Asks the handlers, unless the client is closed first.
 async fn ask_handlers<L: Link>(
     session: Arc<Session<L>>,
     responder: Responder,
@@ -165,13 +166,13 @@ async fn ask_handlers<L: Link>(
 ) {
     let answering = async {
         let answer = responder.answer(question, Some(Arc::clone(&session.name))).await.map_err(|error| {
-            // What went wrong in here is not the server's business.
+            // The details are not for the server.
             tracing::warn!(%error, "a question of the server was left without an answer");
             ErrorObject::internal("the client could not answer this")
         });
         session.respond(&id, answer.as_ref()).await
     };
-    // Where it cannot be told, there is nobody left to tell.
+    // If it cannot be sent, the session is gone.
     let _ = session.closed.unless(answering).await;
     drop(place);
 }

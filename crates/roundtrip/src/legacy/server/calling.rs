@@ -1,4 +1,4 @@
-//! One call of an old client: run as a modern one, with its questions put to the client on the way (L2, L3).
+//! One call of a legacy client: run as a modern call, with its questions sent to the client (L2, L3).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::session::{Session, Sink, Weight, answer};
 use super::{question, translate};
 use crate::server::{AskError, Delivery, Event, Listens, LiveEvent, LiveQuestions, Outcome, Peer, given_up};
 
-/// How often a question is asked again because its answer does not fit, and how often a handler that takes its rounds by
-/// hand is entered again (L2, L3).
+/// Most times that a question is asked again because its answer does not fit, and most rounds of a handler that takes
+/// its rounds by hand (L2, L3).
 const AGAIN: u32 = 10;
-/// The first pause before a handler is entered again that only wants that, and the longest.
+/// First and longest pause before a handler is entered again that asked no question.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// One call.
+/// One call of a legacy client.
 pub(super) struct Calling {
     session: Arc<Session>,
     id: RequestId,
@@ -67,12 +67,12 @@ impl Calling {
                 ServerResult::InputRequired(asks) => asks,
                 result => return Ok(result),
             };
-            // What the round has dropped on its way out nobody waits for.
-            outstanding.clear("nobody waits for the answer any more");
+            // Questions that the round dropped at its end need no answer.
+            outstanding.clear("the answer is no longer needed");
             let InputRequiredResult { input_requests, request_state, .. } = asks;
             let answers = if input_requests.is_empty() {
                 if waiting.get_or_insert_with(Instant::now).elapsed() > self.session.settings.answer_within {
-                    return given_up(&self.method, "this call has not come to an end in time".to_owned());
+                    return given_up(&self.method, "this call has not ended in time".to_owned());
                 }
                 sleep(pause).await;
                 pause = PAUSES.1.min(pause * 2);
@@ -83,7 +83,7 @@ impl Calling {
                 if rounds > AGAIN {
                     return given_up(
                         &self.method,
-                        format!("this call has asked {AGAIN} times without coming to an end"),
+                        format!("this call has asked {AGAIN} times without ending"),
                     );
                 }
                 match outstanding.ask_all(input_requests).await {
@@ -98,7 +98,7 @@ impl Calling {
         }
     }
 
-    /// Runs the handler once. It may ask on the way, and waits where it stands.
+    /// Runs the handler once. It may ask live questions, and waits for their answers without being entered again.
     async fn round(&self, outstanding: &mut Outstanding) -> Outcome {
         let line = Arc::new(LiveQuestions::default());
         let mut call = {
@@ -142,7 +142,7 @@ impl Calling {
         }
     }
 
-    /// Why a question is not put to the client any more.
+    /// Returns the reason for which a question is not asked again, if there is one.
     fn too_often(&self, key: &str, asked: &mut HashMap<String, u32>, rounds: u32) -> Option<String> {
         let times = asked.entry(key.to_owned()).or_default();
         *times += 1;
@@ -150,6 +150,6 @@ impl Calling {
             return Some(format!("`{key}` was asked {} times without an answer that fits", AGAIN + 1));
         }
         let most = self.session.endpoint.inner().flows.max_rounds;
-        (rounds > most).then(|| format!("this call has asked {most} times without coming to an end"))
+        (rounds > most).then(|| format!("this call has asked {most} times without ending"))
     }
 }

@@ -1,4 +1,4 @@
-//! Serving clients of the handshake eras.
+//! Server side of the handshake eras.
 
 mod calling;
 mod http;

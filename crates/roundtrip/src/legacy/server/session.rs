@@ -1,4 +1,4 @@
-//! A session: what was agreed on, what the client was asked, and what it wants to be told.
+//! A session: its negotiated terms, the questions its client was asked, and its subscription to changes.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -21,57 +21,58 @@ use super::settings::Handshake;
 use crate::legacy::handshake::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
 use crate::server::{Endpoint, Owner, Peer, Subscription, random};
 
-/// What a client answers to a request of ours.
+/// Response of a client to a request of the server.
 pub(super) type Reply = Result<Raw, ErrorObject>;
 
-/// The most messages in one batch.
+/// Most messages in one batch.
 pub(super) const BATCH: usize = 100;
 
-/// How long the URI of a resource may be that is to be watched: a session keeps it.
+/// Longest URI of a watched resource: a session keeps it.
 const LONGEST_URI: usize = 8 * 1024;
 
-/// One client of the old eras.
+/// One client of the handshake eras.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) endpoint: Endpoint,
     pub(super) negotiated: Negotiated,
     pub(super) settings: Handshake,
-    /// Whether it can be asked. Without a session it cannot.
+    /// True if the client can be asked. Without a session it cannot.
     pub(super) can_be_asked: bool,
-    /// Whose share of the server it takes.
+    /// Owner whose share of the server it takes.
     pub(super) owner: Owner,
     level: Mutex<LoggingLevel>,
-    /// Ids begin somewhere of their own in every session, so that an answer meant for another one finds nothing here.
+    /// First id of the session's requests. It is random, so that an answer meant for another session finds nothing
+    /// here.
     first_id: i64,
     next_id: AtomicI64,
     waiting: Mutex<HashMap<i64, oneshot::Sender<Reply>>>,
     subscription: Mutex<Option<Arc<Subscription>>>,
 }
 
-/// Whether a message may be left out where a client does not keep up.
+/// Importance of a message if a client does not keep up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// Progress and logs.
+    /// Progress and logs, which may be dropped.
     Hint,
     /// Questions.
     Must,
-    /// What takes a question back. It is sent even where the call itself may say nothing more.
+    /// Cancellation of a question. It is sent even if the call itself may send nothing more.
     TakeBack,
     /// The answer.
     Answer,
 }
 
-/// Takes whole JSON-RPC messages on their way to the client.
+/// Receiver of JSON-RPC messages for the client.
 pub(crate) trait Sink: Send + Sync + 'static {
-    /// Takes one.
+    /// Sends one message.
     fn send(&self, message: Vec<u8>, weight: Weight);
 }
 
-/// What a request comes to.
+/// Outcome of a request.
 pub(crate) enum Handled {
-    /// The answer is there.
+    /// The answer is ready.
     Now(Vec<u8>),
-    /// It has to be run: the answer is what it gives.
+    /// A future that gives the answer.
     Call(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
 }
 
@@ -91,7 +92,7 @@ impl Session {
         Ok(Self::with(endpoint, settings, negotiated, owner, Some(first_id)))
     }
 
-    /// What a single call is served in that has no session.
+    /// Creates the context of a single call without a session.
     pub(super) fn none(
         endpoint: &Endpoint,
         settings: Handshake,
@@ -122,7 +123,7 @@ impl Session {
         })
     }
 
-    /// Takes a request. Its messages, but not its answer, go to `sink`.
+    /// Handles a request. Its messages, but not its answer, go to `sink`.
     pub(super) fn request(
         self: &Arc<Self>,
         request: &Request<'_>,
@@ -152,7 +153,7 @@ impl Session {
         Handled::Now(answer(&request.id, outcome.map(|()| json!({}))))
     }
 
-    /// A place for the client's reply, and the id of the request it is for.
+    /// Returns the id for a request to the client, and the receiver of its response.
     pub(super) fn expect_reply(&self) -> (i64, oneshot::Receiver<Reply>) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (send, receive) = oneshot::channel();
@@ -164,20 +165,20 @@ impl Session {
         lock(&self.waiting).remove(&id);
     }
 
-    /// There will be no more replies: whoever waits for one is told so.
+    /// Fails all waiting requests: there will be no more responses.
     pub(super) fn hang_up(&self) {
         lock(&self.waiting).clear();
     }
 
-    /// Hands a reply to whoever waits for it.
+    /// Hands a response to the waiting request.
     pub(super) fn reply(&self, id: i64, reply: Reply) {
         if let Some(waiting) = lock(&self.waiting).remove(&id) {
-            // Whoever waited may have gone in this very moment.
+            // The waiting request may have just been dropped.
             let _ = waiting.send(reply);
         }
     }
 
-    /// Takes a response of the client. One to a request that was never sent is refused; one that comes too late is not.
+    /// Handles a response of the client. A response to a request that was never sent is refused; a late one is not.
     pub(super) fn response(&self, response: roundtrip_core::wire::Response<'_>) -> Result<(), ErrorObject> {
         match response.id {
             Some(RequestId::Number(id))
@@ -203,7 +204,7 @@ impl Session {
     fn watch(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         if !self.can_be_asked {
             return Err(ErrorObject::invalid_request(
-                "without a session there is nowhere to send changes to",
+                "without a session there is no stream to send changes on",
             ));
         }
         let uri = uri_of(params)?;
@@ -223,7 +224,7 @@ impl Session {
         Ok(())
     }
 
-    /// What this client is told of: every list, and the resources it asks for.
+    /// Returns the client's subscription: every list, and the resources it asks for.
     pub(super) fn subscription(&self) -> Result<Arc<Subscription>, ErrorObject> {
         let mut subscription = lock(&self.subscription);
         if let Some(open) = &*subscription {
@@ -241,7 +242,7 @@ impl Session {
         Ok(open)
     }
 
-    /// The next thing this client is told outside of any call; none once the server has ended.
+    /// Returns the next change; `None` once the server has ended.
     pub(super) async fn change(subscription: &Subscription) -> Option<Vec<u8>> {
         poll_fn(|cx| {
             if subscription.poll_closed(cx).is_ready() {
@@ -261,7 +262,7 @@ fn uri_of(params: Option<&RawValue>) -> Result<String, ErrorObject> {
     decode_params::<Params>(params).map(|params| params.uri)
 }
 
-/// One whole answer.
+/// Encodes one answer.
 pub(super) fn answer(id: &RequestId, outcome: Result<impl serde::Serialize, ErrorObject>) -> Vec<u8> {
     let mut message = Vec::with_capacity(128);
     let failed = match outcome {

@@ -1,4 +1,4 @@
-//! What sessions keep, in bytes.
+//! Bytes that sessions keep.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -10,11 +10,11 @@ use crate::legacy::server::http::head::{Arrival, SESSION};
 use crate::legacy::server::http::reply::Reply;
 use crate::server::{Args, Ask, Log, Server, Tool, ToolError};
 
-/// How much sessions keep here in all: a sixteenth of the default, and so is everything else.
+/// Budget of all sessions: a sixteenth of the default, like every other size here.
 const BUDGET: usize = 4 * 1024 * 1024;
 const PART: usize = BUDGET / 64;
 
-/// Says something first, so that it is answered by a stream, and then much.
+/// Logs first, so that it is answered by a stream, and then returns a large text.
 async fn much(log: Log) -> String {
     log.info("x".repeat(PART / 16));
     tokio::task::yield_now().await;
@@ -47,7 +47,7 @@ async fn post(http: &LegacyHttp, who: &str, session: Option<&str>, method: &str,
         streams: true,
         keep_alive: Duration::from_secs(15),
     };
-    // Ids may be used again, once what they stood for is done.
+    // Ids may be used again once their requests are done.
     let id = URL_SAFE_NO_PAD.encode(random::<12>().expect("randomness"));
     let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     http.post(arrival, Bytes::from(message.to_string())).await
@@ -68,7 +68,7 @@ async fn begin(http: &LegacyHttp, who: &str) -> Option<String> {
     }
 }
 
-/// Calls a tool, and goes away; whether the call was taken.
+/// Calls a tool and disconnects; returns whether the call was accepted.
 async fn call(http: &LegacyHttp, who: &str, session: &str, tool: &str, arguments: Value) -> bool {
     let params = json!({ "name": tool, "arguments": arguments });
     let reply = post(http, who, Some(session), "tools/call", params).await;
@@ -91,7 +91,7 @@ async fn twenty_abandoned_sessions_keep_no_more_than_one_callers_share() {
         }
         sessions.push(session);
     }
-    // Time passes when there is nothing left to do.
+    // The paused clock advances when there is nothing left to do.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!((8 * PART..=BUDGET / 2).contains(&bytes.held()), "{} bytes", bytes.held());
     assert!(call(&http, "eve", &sessions[0], "small", json!({})).await);
