@@ -139,8 +139,22 @@ impl Client {
         Self(inner)
     }
 
-    /// Speaks one revision alone.
-    pub(crate) fn pin(self, version: ProtocolVersion) -> Self {
+    /// Speaks one revision and no other, instead of detecting which one the server speaks. A server that does not speak
+    /// it is [`Error::PeerIncompatible`].
+    ///
+    /// Revisions that have a handshake are for clients made by [`http`](Self::http) and [`stdio`](Self::stdio).
+    ///
+    /// ```
+    /// use roundtrip::Client;
+    /// use roundtrip::wire::ProtocolVersion;
+    ///
+    /// # fn main() -> Result<(), roundtrip::Error> {
+    /// let modern = Client::http("https://tools.example/mcp")?.protocol(ProtocolVersion::LATEST);
+    /// let legacy = Client::http("https://old.example/mcp")?.protocol(ProtocolVersion::V2025_11_25);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn protocol(self, version: ProtocolVersion) -> Self {
         let speaks = self.transport().speaks(version);
         self.set(|settings| {
             settings.pinned = Some(version);

@@ -1,4 +1,4 @@
-//! Calls taken one request at a time, and put away in between.
+//! Calls taken by hand, one request at a time, and stored in between.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::answered::{Asking, TOOLS};
 use crate::report::{Failure, Report, Text, expect};
 use crate::user::{everything, folders, paris};
 
-/// More requests than any of these calls takes.
+/// More requests than any of these calls needs.
 const ENOUGH: usize = 10;
 
 pub(crate) async fn check(report: &mut Report, client: &Client, handshake: bool) {
-    // Forms and pages are declared by taking questions by hand; the rest is for the caller to say.
+    // Taking questions by hand declares forms and pages; other capabilities are declared here.
     let client = &client.clone().capabilities(ClientCapabilities {
         roots: Some(RootsCapability::default()),
         sampling: Some(SamplingCapability::default()),
@@ -99,7 +99,7 @@ async fn decline(client: &Client) -> Result<String, Failure> {
     }
 }
 
-/// A server that only wants to be called again is not called at once.
+/// Checks that a server that only wants to be called again is not called at once.
 async fn pauses(client: &Client) -> Result<String, Failure> {
     let mut pending = asked(client.call_tool("wait", json!({})).once().await?)?;
     let mut pauses: Vec<Duration> = Vec::new();
@@ -119,7 +119,7 @@ async fn pauses(client: &Client) -> Result<String, Failure> {
     }
 }
 
-/// The name of the one question: servers that ask by requests have none to give.
+/// Returns the key of the one question: servers of the handshake eras give none.
 fn first(pending: &Pending) -> Result<String, Failure> {
     Ok(pending.questions().next().ok_or("no question")?.key().to_owned())
 }
@@ -131,7 +131,7 @@ fn asked<M: Method>(turn: Turn<M>) -> Result<Pending<M>, Failure> {
     }
 }
 
-/// As another process would find it.
+/// Stores a pending flow and loads it, as another process would.
 fn stored<M: Method>(pending: &Pending<M>) -> Result<Pending<M>, Failure> {
     Ok(serde_json::from_str(&serde_json::to_string(pending)?)?)
 }

@@ -1,4 +1,4 @@
-//! Calls that come to no answer: the user refuses, the client cannot be asked, or there is no end to it.
+//! Calls that end without an answer: the user refuses, the client cannot be asked, or the questions never end.
 
 use roundtrip::wire::MISSING_REQUIRED_CLIENT_CAPABILITY;
 use roundtrip::{Client, Error, FormAnswer, FormRequest};
@@ -27,7 +27,7 @@ pub(crate) async fn check(report: &mut Report, client: &Client, handshake: bool)
     report.check("a round that is refused", refused_round(client)).await;
 }
 
-/// A refusal is an answer: the tool hears of it, and says so.
+/// Checks that a refusal reaches the tool, which answers with a tool error.
 async fn tool_error(
     client: &Client,
     tool: &str,
@@ -52,7 +52,7 @@ async fn resource(client: &Client, act: Act) -> Result<String, Failure> {
     rejected(user.at(client).read_resource("note://7").await, act)
 }
 
-/// Prompts and resources have no tool errors.
+/// Checks the error of a prompt or a resource, which have no tool errors.
 fn rejected<T: Text>(result: Result<T, Error>, act: Act) -> Result<String, Failure> {
     let wanted = format!("topic: {}", act.word());
     match result {
@@ -62,15 +62,15 @@ fn rejected<T: Text>(result: Result<T, Error>, act: Act) -> Result<String, Failu
     }
 }
 
-/// A server must not ask what a client did not offer to answer. The Python SDK asks all the same where the round was
-/// built by hand; then it is for the client to refuse, and to say what was asked.
+/// Checks that a server does not ask what the client did not declare. The Python SDK still asks if the round was
+/// built by hand; then the client refuses, and says what was asked.
 async fn nobody(client: &Client, tool: &str, handshake: bool) -> Result<String, Failure> {
     match client.call_tool(tool, json!({})).await {
         Err(Error::Rejected(error)) if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY => {
             Ok(format!("the server: {}", error.message))
         }
         Err(Error::PeerMisbehaved(why)) if why.contains("did not offer") => Ok(format!("the client: {why}")),
-        // Where servers ask in the midst of a call, the tool hears that there is nobody to ask.
+        // In the handshake eras the tool learns during the call that it cannot ask.
         Ok(result) if handshake && result.is_error == Some(true) => {
             Ok(format!("the tool: {}", result.text()))
         }
@@ -87,7 +87,7 @@ async fn handler_fails(client: &Client) -> Result<String, Failure> {
     }
 }
 
-/// The bound comes before the question: nobody answers for nothing.
+/// Checks that the bound on rounds comes before the question: no user answers in vain.
 async fn endless(client: &Client) -> Result<String, Failure> {
     let user = User::default();
     match user.at(client).call_tool("endless", json!({})).max_rounds(3).await {

@@ -1,4 +1,4 @@
-//! From an HTTP response to the messages in it.
+//! Reads the messages of an HTTP response.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -16,14 +16,14 @@ use super::{Failure, Refusal, broken, media_type};
 use crate::client::{Error, Incoming, Sent};
 use crate::http::EVENT_STREAM;
 
-/// How large a single JSON answer may be.
+/// Largest JSON response.
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// How much is read of a body that is only good for an error message.
+/// Most bytes read of a body that only serves an error message.
 const MAX_ERROR_BODY: usize = 64 * 1024;
-/// How much of it is shown.
+/// Most characters of it that are shown.
 const EXCERPT: usize = 300;
 
-/// The messages of a response. A single message is read to its end; a stream is handed over as it is.
+/// Reads the messages of a response. A single message is read to its end; a stream is handed over unread.
 pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
     let status = response.status();
     if !status.is_success() {
@@ -50,11 +50,11 @@ pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
     }
 }
 
-/// What a status that says no comes with.
+/// Reads the refusal out of a response whose status is not a success.
 pub(super) async fn refused(mut response: Response) -> Result<Refusal, Error> {
     let status = response.status();
     let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
-    // Whatever it calls itself.
+    // Whatever its `Content-Type`.
     let error = error_in(&body);
     let otherwise = match &error {
         Some(_) => Ok(Box::pin(Single(Some(body))) as Incoming),
@@ -63,12 +63,12 @@ pub(super) async fn refused(mut response: Response) -> Result<Refusal, Error> {
     Ok(Refusal { status: status.as_u16(), error, otherwise })
 }
 
-/// Whether a response is a stream of events.
+/// Returns whether a response is a stream of events.
 pub(super) fn is_stream(response: &Response) -> bool {
     media_type(response.headers()) == Some(EVENT_STREAM)
 }
 
-/// Reads up to `limit` bytes; whether that was all.
+/// Reads up to `limit` bytes; returns whether that was all.
 async fn collect(response: &mut Response, limit: usize) -> Result<(Bytes, bool), Error> {
     let mut body = BytesMut::new();
     loop {
@@ -84,7 +84,7 @@ async fn collect(response: &mut Response, limit: usize) -> Result<(Bytes, bool),
     }
 }
 
-/// The JSON-RPC error that a body is, whatever its id.
+/// Returns the JSON-RPC error that a body holds, whatever its id.
 fn error_in(body: &[u8]) -> Option<ErrorObject> {
     #[derive(Deserialize)]
     struct Failed {
@@ -95,7 +95,7 @@ fn error_in(body: &[u8]) -> Option<ErrorObject> {
     serde_json::from_slice(body).ok().map(|Failed { error, .. }| error)
 }
 
-/// A status that says no, with nothing of the protocol to explain it.
+/// Maps a status without a JSON-RPC error to the client's error.
 fn turned_away(status: StatusCode, body: &[u8]) -> Error {
     let untouched = status.is_redirection()
         || matches!(
@@ -110,7 +110,7 @@ fn turned_away(status: StatusCode, body: &[u8]) -> Error {
     Error::unreachable(format!("the server answered HTTP {status}{}", excerpt(body)), sent)
 }
 
-/// The beginning of a body, for people.
+/// Returns the beginning of a body, for an error message.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4 * EXCERPT)]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -124,7 +124,7 @@ fn excerpt(body: &[u8]) -> String {
     format!(": {shown}")
 }
 
-/// One message.
+/// Stream of one message.
 struct Single(Option<Bytes>);
 
 impl Stream for Single {
@@ -135,7 +135,7 @@ impl Stream for Single {
     }
 }
 
-/// Messages as they come. Dropping it closes the response, which cancels the request.
+/// Stream of messages as they arrive. Dropping it closes the response, which cancels the request.
 struct Events<B> {
     body: Pin<Box<B>>,
     decoder: Decoder,
