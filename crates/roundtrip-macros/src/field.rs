@@ -36,7 +36,7 @@ pub(crate) struct Code {
 /// What every kind of field needs.
 struct Context<'a> {
     /// Where the traits are.
-    room: &'a Path,
+    module: &'a Path,
     /// Where the functions for generated code are.
     support: &'a TokenStream,
     settings: &'a mut Settings,
@@ -49,7 +49,7 @@ impl Field {
         field: &syn::Field,
         ident: &Ident,
         case: Option<Case>,
-        room: &Path,
+        module: &Path,
     ) -> Result<Self, Error> {
         let mut settings = Settings::parse(&field.attrs, "form")?;
         let (kind, optional) = kind::of(&field.ty)?;
@@ -70,9 +70,9 @@ impl Field {
         }
         let required = !optional && default.is_none();
         let label = quote!(title: #title, description: #description,);
-        let support = quote!(#room::derive);
+        let support = quote!(#module::derive);
         let code =
-            Context { room, support: &support, settings: &mut settings, label, default }.code(&kind)?;
+            Context { module, support: &support, settings: &mut settings, label, default }.code(&kind)?;
         settings.finish(|name| explain(name, &kind))?;
         Ok(Self { ident: ident.clone(), name, name_span, required, optional, code })
     }
@@ -197,7 +197,7 @@ impl Context<'_> {
     }
 
     fn choice(&mut self, ty: &Type) -> Result<Code, Error> {
-        let Self { room, support, label, default, .. } = self;
+        let Self { module, support, label, default, .. } = self;
         let default = match default.take() {
             None => None,
             Some(Literal::Text(text)) => Some(text),
@@ -205,7 +205,7 @@ impl Context<'_> {
                 return Err(other.error("the default of a choice is one of its values, as text"));
             }
         };
-        let Picked { alternatives, from_value } = Picked::new(room, ty);
+        let Picked { alternatives, from_value } = Picked::new(module, ty);
         let assertions = default.iter().map(|default| offered(support, &alternatives, default)).collect();
         let default = option(default.map(owned));
         let schema = quote!(#support::single(#alternatives, #support::Single { #label default: #default }));
@@ -213,7 +213,7 @@ impl Context<'_> {
     }
 
     fn choices(&mut self, ty: &Type) -> Result<Code, Error> {
-        let Self { room, support, settings, label, default } = self;
+        let Self { module, support, settings, label, default } = self;
         let counts = Counts::take(settings, ["min_items", "max_items"])?;
         let default = match default.take() {
             None => None,
@@ -226,7 +226,7 @@ impl Context<'_> {
                 return Err(other.error(message));
             }
         };
-        let Picked { alternatives, from_value } = Picked::new(room, ty);
+        let Picked { alternatives, from_value } = Picked::new(module, ty);
         let defaults = default.iter().flatten();
         let assertions = defaults.map(|default| offered(support, &alternatives, default)).collect();
         let (least, most) = (count(counts.least), count(counts.most));
@@ -251,10 +251,10 @@ struct Picked {
 }
 
 impl Picked {
-    fn new(room: &Path, ty: &Type) -> Self {
+    fn new(module: &Path, ty: &Type) -> Self {
         Self {
-            alternatives: quote_spanned!(ty.span()=> <#ty as #room::Choice>::ALTERNATIVES),
-            from_value: quote_spanned!(ty.span()=> <#ty as #room::Choice>::from_value),
+            alternatives: quote_spanned!(ty.span()=> <#ty as #module::Choice>::ALTERNATIVES),
+            from_value: quote_spanned!(ty.span()=> <#ty as #module::Choice>::from_value),
         }
     }
 }

@@ -10,6 +10,7 @@
 mod bounds;
 mod case;
 mod choice;
+mod derive;
 mod doc;
 mod errors;
 mod field;
@@ -70,7 +71,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `crate = ".."` | the path of the `form` module, where it is not `::roundtrip::form` |
 #[proc_macro_derive(Form, attributes(form))]
 pub fn derive_form(input: TokenStream) -> TokenStream {
-    form::expand(&parse_macro_input!(input as DeriveInput)).into()
+    form::DERIVE.expand(&parse_macro_input!(input as DeriveInput)).into()
 }
 
 /// Makes an enum without fields a choice: a field of a form that takes one of several values, or, as a `Vec`,
@@ -100,5 +101,5 @@ pub fn derive_form(input: TokenStream) -> TokenStream {
 /// path of the `form` module, where it is not `::roundtrip::form`.
 #[proc_macro_derive(Choice, attributes(choice))]
 pub fn derive_choice(input: TokenStream) -> TokenStream {
-    choice::expand(&parse_macro_input!(input as DeriveInput)).into()
+    choice::DERIVE.expand(&parse_macro_input!(input as DeriveInput)).into()
 }

@@ -9,6 +9,9 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Ident, Lit, LitBool, LitStr, Path, Token, bracketed, token};
 
+use crate::case::Case;
+use crate::errors::Errors;
+
 /// A number as it is written.
 pub(crate) struct Number {
     digits: String,
@@ -148,8 +151,13 @@ impl Settings {
         Ok(Some((count, number)))
     }
 
-    /// Where generated code finds the traits.
-    pub(crate) fn room(&mut self) -> Result<Path, Error> {
+    /// The spelling of all names.
+    pub(crate) fn rename_all(&mut self) -> Result<Option<Case>, Error> {
+        self.text("rename_all")?.as_ref().map(Case::parse).transpose()
+    }
+
+    /// The path of the `form` module, with the traits to implement.
+    pub(crate) fn module(&mut self) -> Result<Path, Error> {
         match self.text("crate")? {
             Some(text) => text.parse_with(Path::parse_mod_style),
             None => Ok(syn::parse_quote!(::roundtrip::form)),
@@ -158,7 +166,7 @@ impl Settings {
 
     /// An error for each setting nobody took.
     pub(crate) fn finish(self, explain: impl Fn(&str) -> String) -> Result<(), Error> {
-        let mut errors = crate::errors::Errors::default();
+        let mut errors = Errors::default();
         for Setting { name, .. } in self.0 {
             errors.add(Error::new(name.span(), explain(&name.to_string())));
         }
