@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::{ArgumentsError, Digest};
 
-pub(super) struct Form {
+pub(super) struct Canonical {
     /// The form, with the properties of objects in the order they came.
     out: Vec<u8>,
     /// The properties of all objects that are open, the outermost first.
@@ -39,7 +39,7 @@ struct Unsorted {
     properties: Range<usize>,
 }
 
-impl Form {
+impl Canonical {
     pub(super) fn with_capacity(bytes: usize) -> Self {
         Self {
             out: Vec::with_capacity(bytes),
@@ -169,28 +169,28 @@ mod tests {
     /// is as long as what is copied, and never grows.
     #[test]
     fn nested_objects_are_ordered_in_one_copy() {
-        let mut form = Form::with_capacity(0);
+        let mut canonical = Canonical::with_capacity(0);
         let mut open = Vec::new();
         for _ in 0..100 {
-            let object = form.begin_object();
-            let start = form.here();
-            form.string("b");
-            let name_end = form.here();
-            form.tag(b'n');
-            form.property(start, name_end);
-            let start = form.here();
-            form.string("a");
-            open.push((object, start, form.here()));
+            let object = canonical.begin_object();
+            let start = canonical.here();
+            canonical.string("b");
+            let name_end = canonical.here();
+            canonical.tag(b'n');
+            canonical.property(start, name_end);
+            let start = canonical.here();
+            canonical.string("a");
+            open.push((object, start, canonical.here()));
         }
-        form.tag(b'n');
+        canonical.tag(b'n');
         for (object, start, name_end) in open.into_iter().rev() {
-            form.property(start, name_end);
-            let before = form.here();
-            form.end_object(object).expect("no name twice");
-            assert_eq!(form.here(), before + 1, "nothing but the end is written when an object ends");
+            canonical.property(start, name_end);
+            let before = canonical.here();
+            canonical.end_object(object).expect("no name twice");
+            assert_eq!(canonical.here(), before + 1, "nothing but the end is written when an object ends");
         }
-        let length = form.here();
-        let Cow::Owned(ordered) = form.in_order() else { panic!("it was in order") };
+        let length = canonical.here();
+        let Cow::Owned(ordered) = canonical.in_order() else { panic!("it was in order") };
         assert_eq!((ordered.len(), ordered.capacity()), (length, length));
     }
 }

@@ -46,11 +46,11 @@
 
 mod arguments;
 mod binding;
+mod canonical;
 mod claims;
 mod codec;
 pub mod dangerous;
 mod digest;
-mod form;
 mod key;
 mod keyring;
 mod limits;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::null;
+use super::serde::null;
 
 /// Any JSON object.
 pub type JsonObject = Map<String, Value>;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{RequestMeta, ResultComplete, ResultMeta, cow, null};
+use super::serde::{cow, null};
+use super::{RequestMeta, ResultComplete, ResultMeta};
 
 /// What to suggest values for.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -3,8 +3,9 @@
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 
-use super::tagged::{self, Tagged};
-use super::{JsonObject, MetaObject, Resource, ResourceContents, null, number};
+use super::serde::tagged::{self, Tagged};
+use super::serde::{null, number};
+use super::{JsonObject, MetaObject, Resource, ResourceContents};
 
 /// Who speaks, or who is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

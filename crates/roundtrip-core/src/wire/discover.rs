@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CacheScope, ResultComplete, ResultMeta, ServerCapabilities, null, pagination};
+use super::serde::null;
+use super::{CacheScope, ResultComplete, ResultMeta, ServerCapabilities, pagination};
 
 /// What a server is and can do.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 
-use super::literal::literals;
+use super::serde::literal::literals;
 use super::{PrimitiveSchemaDefinition, StringSchema};
 
 literals! {

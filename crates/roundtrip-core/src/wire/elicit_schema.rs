@@ -7,13 +7,14 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::literal::literals;
-use super::tagged::{self, Tagged};
+use super::elicit_choice;
+use super::serde::literal::literals;
+use super::serde::tagged::{self, Tagged};
+use super::serde::{null, number};
 use super::{
     LegacyTitledEnumSchema, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema,
     UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
-use super::{elicit_choice, null, number};
 
 literals! {
     /// The `type` of a form's schema.

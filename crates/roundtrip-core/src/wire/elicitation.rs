@@ -4,8 +4,8 @@ use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::literal::literals;
-use super::tagged::{self, Tagged};
+use super::serde::literal::literals;
+use super::serde::tagged::{self, Tagged};
 use super::{JsonObject, RequestedSchema};
 
 literals! {

@@ -6,10 +6,11 @@ use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::tagged::{self, Tagged};
+use super::serde::null;
+use super::serde::tagged::{self, Tagged};
 use super::{
     CreateMessageRequestParams, ElicitRequestParams, ListRootsRequestParams, Raw, ResultInputRequired,
-    ResultMeta, null,
+    ResultMeta,
 };
 
 /// A question, told apart by `method`.

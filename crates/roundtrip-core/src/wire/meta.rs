@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::cow::Str;
+use super::serde::Str;
 use super::{ClientCapabilities, Implementation, LoggingLevel, ProgressToken, RequestId};
 
 /// Free-form `_meta` on content, tools, resources and the like.

@@ -7,12 +7,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::serde::{cow, decode_at};
 use super::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, DiscoverResult,
     ErrorObject, GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
     ReadResourceResult, RequestMeta, RequestParams, SubscriptionsListenRequestParams,
-    SubscriptionsListenResult, cow, fit,
+    SubscriptionsListenResult,
 };
 
 /// An operation of the protocol.
@@ -145,5 +146,5 @@ pub fn peek_version(params: Option<&RawValue>) -> Option<String> {
 /// # Errors
 /// -32602
 pub fn decode_params<'a, P: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<P, ErrorObject> {
-    fit::decode("params", params.map_or("{}", RawValue::get)).map_err(ErrorObject::invalid_params)
+    decode_at("params", params.map_or("{}", RawValue::get)).map_err(ErrorObject::invalid_params)
 }

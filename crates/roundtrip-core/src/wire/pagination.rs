@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::cow::{self, Str};
+use super::serde::cow::{self, Str};
 use super::{NotificationMeta, RequestMeta};
 
 /// The parameters of a request that has none of its own.

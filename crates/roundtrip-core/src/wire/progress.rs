@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NotificationMeta, ProgressToken, number};
+use super::serde::number;
+use super::{NotificationMeta, ProgressToken};
 
 /// How far a request is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::serde::{cow, null};
 use super::{
-    CacheScope, ContentBlock, Icon, MetaObject, RequestMeta, ResultComplete, ResultMeta, Role, cow, null,
-    pagination,
+    CacheScope, ContentBlock, Icon, MetaObject, RequestMeta, ResultComplete, ResultMeta, Role, pagination,
 };
 
 /// A prompt in a list.

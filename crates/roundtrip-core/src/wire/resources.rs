@@ -7,9 +7,10 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::serde::{cow, null};
 use super::{
     Annotations, CacheScope, Icon, MetaObject, NotificationMeta, RequestMeta, ResultComplete, ResultMeta,
-    cow, null, pagination,
+    pagination,
 };
 
 /// A resource in a list.

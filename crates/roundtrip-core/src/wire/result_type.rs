@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::literal::literals;
-use super::{InputRequiredResult, MayAsk, Method, cow, fit};
+use super::serde::literal::literals;
+use super::serde::{cow, decode_at};
+use super::{InputRequiredResult, MayAsk, Method};
 
 const COMPLETE: &str = "complete";
 const INPUT_REQUIRED: &str = "input_required";
@@ -103,7 +104,7 @@ fn peek<M: Method>(result: &RawValue) -> Result<Option<Cow<'_, str>>, ResultErro
 }
 
 fn decode<'a, M: Method, T: Deserialize<'a>>(result: &'a RawValue) -> Result<T, ResultError> {
-    fit::decode("result", result.get()).map_err(|reason| ResultError::Misfit { method: M::NAME, reason })
+    decode_at("result", result.get()).map_err(|reason| ResultError::Misfit { method: M::NAME, reason })
 }
 
 fn unknown<M: Method>(result_type: &str) -> ResultError {

@@ -8,7 +8,8 @@ use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{ErrorObject, Method, cow};
+use super::serde::cow;
+use super::{ErrorObject, Method};
 
 /// The only JSON-RPC version there is.
 pub const JSONRPC_VERSION: &str = "2.0";

@@ -8,11 +8,9 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::content::whole;
-use super::tagged::{self, Tagged};
-use super::{
-    AudioContent, ContentBlock, ImageContent, JsonObject, MetaObject, Raw, Role, TextContent, Tool, null,
-    number,
-};
+use super::serde::tagged::{self, Tagged};
+use super::serde::{null, number};
+use super::{AudioContent, ContentBlock, ImageContent, JsonObject, MetaObject, Raw, Role, TextContent, Tool};
 
 /// What to ask the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

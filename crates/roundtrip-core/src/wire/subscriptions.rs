@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NotificationMeta, RequestMeta, ResultComplete, ResultMeta, null};
+use super::serde::null;
+use super::{NotificationMeta, RequestMeta, ResultComplete, ResultMeta};
 
 /// Which changes to tell of. What is not named here is not sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::serde::{cow, null};
 use super::{
-    CacheScope, ContentBlock, Icon, MetaObject, Raw, RequestMeta, ResultComplete, ResultMeta, cow, null,
-    pagination,
+    CacheScope, ContentBlock, Icon, MetaObject, Raw, RequestMeta, ResultComplete, ResultMeta, pagination,
 };
 
 /// A tool in a list.

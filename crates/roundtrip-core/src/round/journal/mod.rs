@@ -4,6 +4,10 @@
 //! lies. Reading one is a single pass over those notes; writing one copies what is still alive, in as few pieces as
 //! there are. So a round costs what its journal weighs, and no more.
 
+mod encoding;
+mod entry;
+mod kind;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -15,110 +19,11 @@ use super::pin::{Pin, PinKey};
 use super::question::Question;
 use super::responses::read_responses;
 use crate::wire::ErrorObject;
+use entry::{Slot, UNPINNED};
 
-/// The version of the bytes: rounds and the secret of the pins follow, then for each entry its kind, its pin if it has
-/// one, and the lengths of its key and its value; then a zero, and the text of all keys and values in turn.
-const FORMAT: u8 = 2;
-
-/// Ends the entries.
-const END: u8 = 0;
-
-/// What an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// A question that was asked and has no answer yet.
-    Open = 1,
-    /// An answer that nobody has looked at yet.
-    Given = 2,
-    /// An answer that was accepted and fits its question, as [`Settled`] says. It is never replaced.
-    Settled = 3,
-    /// The result of a step that succeeded, as JSON.
-    Step = 4,
-    /// The message of a step that failed, where failures are remembered.
-    Failed = 5,
-    /// A place that has been passed.
-    Passed = 6,
-    /// State of the author's own, as JSON. Its key is empty.
-    State = 7,
-    /// A refusal, which is an answer, and never replaced either.
-    Declined = 8,
-    /// A question that was dismissed, which is an answer too.
-    Cancelled = 9,
-    /// A step that has begun and has no result: its idempotency key.
-    Begun = 10,
-}
-
-impl Kind {
-    const fn from_tag(tag: u8) -> Option<Self> {
-        Some(match tag {
-            1 => Self::Open,
-            2 => Self::Given,
-            3 => Self::Settled,
-            4 => Self::Step,
-            5 => Self::Failed,
-            6 => Self::Passed,
-            7 => Self::State,
-            8 => Self::Declined,
-            9 => Self::Cancelled,
-            10 => Self::Begun,
-            _ => return None,
-        })
-    }
-
-    /// Whether it is about a question, and pinned to it.
-    const fn is_pinned(self) -> bool {
-        matches!(self, Self::Open | Self::Given | Self::Settled | Self::Declined | Self::Cancelled)
-    }
-}
-
-/// One entry: where it lies in the text, and how it has been used.
-#[derive(Debug, Clone)]
-struct Slot {
-    kind: Kind,
-    key: Range<usize>,
-    pin: Pin,
-    value: Range<usize>,
-    /// It is no longer part of the journal.
-    dead: bool,
-    /// This run of the handler has come by here.
-    used: bool,
-}
-
-/// An entry as it was found.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Found<'a> {
-    /// What it is.
-    pub kind: Kind,
-    /// The question it is pinned to; zeros for what is not an answer.
-    pub pin: Pin,
-    /// Its value.
-    pub value: &'a str,
-    /// Whether this run of the handler has used the key before.
-    pub used: bool,
-    /// Where it was found.
-    pub place: Place,
-}
-
-/// Does not show the value: it is an answer, or what a step came to.
-impl fmt::Debug for Found<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Found")
-            .field("kind", &self.kind)
-            .field("value", &format_args!("{} bytes", self.value.len()))
-            .field("used", &self.used)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Where an entry is, until the journal is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place(usize);
-
-/// Bytes that are not a journal of this format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a journal that this release reads")]
-pub struct MalformedJournal;
+pub use encoding::MalformedJournal;
+pub use entry::{Found, Place};
+pub use kind::Kind;
 
 /// What a flow remembers.
 #[derive(Clone)]
@@ -145,99 +50,10 @@ impl fmt::Debug for Journal {
     }
 }
 
-/// Room for what one round adds, more often than not.
-const ROOM: usize = 192;
-
-/// What an entry takes, or less.
-const USUAL_ENTRY: usize = 32;
-
-/// What the note of an entry takes, unless its value is large.
-const USUAL_NOTE: usize = 1 + Pin::LEN + 3;
-
-/// What the note of a short entry takes: one whose key and value are so short that a byte says how long they are.
-const SHORT: usize = 1 + Pin::LEN + 2;
-
-/// The pin of what needs none.
-const UNPINNED: Pin = Pin::from_bytes([0; Pin::LEN]);
-
 impl Journal {
     /// The journal of a flow that begins.
     pub const fn new(pins: PinKey) -> Self {
         Self { text: String::new(), slots: Vec::new(), next: 0, rounds: 0, pins }
-    }
-
-    /// Reads a journal from a state that was opened.
-    ///
-    /// # Errors
-    /// When the bytes are not a journal of this format.
-    pub fn decode(bytes: &[u8]) -> Result<Self, MalformedJournal> {
-        let mut reader = Reader(bytes);
-        if reader.byte()? != FORMAT {
-            return Err(MalformedJournal);
-        }
-        let rounds = reader.byte()?;
-        let pins = PinKey::new(reader.chunk()?);
-        let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
-        let mut at: usize = 0;
-        loop {
-            let (kind, pin, key, value) = match reader.short() {
-                Some(short) => short,
-                None => {
-                    let tag = reader.byte()?;
-                    if tag == END {
-                        break;
-                    }
-                    let kind = Kind::from_tag(tag).ok_or(MalformedJournal)?;
-                    let pin = if kind.is_pinned() { Pin::from_bytes(reader.chunk()?) } else { UNPINNED };
-                    (kind, pin, reader.size()?, reader.size()?)
-                }
-            };
-            let middle = at.checked_add(key).ok_or(MalformedJournal)?;
-            let end = middle.checked_add(value).ok_or(MalformedJournal)?;
-            slots.push(Slot { kind, key: at..middle, pin, value: middle..end, dead: false, used: false });
-            at = end;
-        }
-        let read = std::str::from_utf8(reader.0).map_err(|_| MalformedJournal)?;
-        let whole =
-            |slot: &Slot| read.is_char_boundary(slot.key.end) && read.is_char_boundary(slot.value.end);
-        if at != read.len() || !(read.is_ascii() || slots.iter().all(whole)) {
-            return Err(MalformedJournal);
-        }
-        // What the client answers now goes to the end.
-        let mut text = String::with_capacity(read.len() + ROOM);
-        text.push_str(read);
-        Ok(Self { text, slots, next: 0, rounds, pins })
-    }
-
-    /// The journal as it is to be sealed, with the questions that are open now.
-    pub fn encode<'a, O>(&self, open: O) -> Vec<u8>
-    where
-        O: IntoIterator<Item = (&'a str, Pin), IntoIter: Clone>,
-    {
-        let open = open.into_iter();
-        let alive = || self.slots.iter().filter(|slot| !slot.dead);
-        let mut out = Vec::with_capacity(self.text.len() + (self.slots.len() + 1) * USUAL_NOTE + ROOM);
-        out.extend_from_slice(&[FORMAT, self.rounds]);
-        out.extend_from_slice(self.pins.as_bytes());
-        for slot in alive() {
-            note(&mut out, slot.kind, slot.pin, [slot.key.len(), slot.value.len()]);
-        }
-        for (key, pin) in open.clone() {
-            note(&mut out, Kind::Open, pin, [key.len(), 0]);
-        }
-        out.push(END);
-        // Pieces that lie side by side are copied as one.
-        let mut piece = 0..0;
-        for range in alive().flat_map(|slot| [&slot.key, &slot.value]) {
-            if range.start != piece.end {
-                out.extend_from_slice(self.text(&piece).as_bytes());
-                piece.start = range.start;
-            }
-            piece.end = range.end;
-        }
-        out.extend_from_slice(self.text(&piece).as_bytes());
-        open.for_each(|(key, _)| out.extend_from_slice(key.as_bytes()));
-        out
     }
 
     fn text(&self, range: &Range<usize>) -> &str {
@@ -404,66 +220,5 @@ impl Journal {
                 self.give(key, pin, answer.get());
             }
         }
-    }
-}
-
-/// Notes an entry: its text follows elsewhere.
-fn note(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
-    // Nearly every entry is short, and is noted in one go; the bytes are the same.
-    if let (true, [key @ ..0x80, value @ ..0x80]) = (kind.is_pinned(), sizes) {
-        let [a, b, c, d, e, f, g, h] = *pin.as_bytes();
-        let short: [u8; SHORT] = [kind as u8, a, b, c, d, e, f, g, h, key as u8, value as u8];
-        return out.extend_from_slice(&short);
-    }
-    out.push(kind as u8);
-    if kind.is_pinned() {
-        out.extend_from_slice(pin.as_bytes());
-    }
-    for mut size in sizes {
-        while size >= 0x80 {
-            out.push((size & 0x7f) as u8 | 0x80);
-            size >>= 7;
-        }
-        out.push(size as u8);
-    }
-}
-
-/// Reads what is noted of entries, never past its end.
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], MalformedJournal> {
-        let (chunk, rest) = self.0.split_first_chunk().ok_or(MalformedJournal)?;
-        self.0 = rest;
-        Ok(*chunk)
-    }
-
-    fn byte(&mut self) -> Result<u8, MalformedJournal> {
-        self.chunk().map(|[byte]| byte)
-    }
-
-    /// What is noted of a short entry, in one look: its kind, its pin, and how long its key and its value are. None where
-    /// what comes next is none, and is to be read step by step.
-    fn short(&mut self) -> Option<(Kind, Pin, usize, usize)> {
-        let ([tag, a, b, c, d, e, f, g, h, key, value], rest) = self.0.split_first_chunk::<SHORT>()?;
-        let kind = Kind::from_tag(*tag).filter(|kind| kind.is_pinned())?;
-        if (key | value) & 0x80 != 0 {
-            return None;
-        }
-        self.0 = rest;
-        let pin = Pin::from_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
-        Some((kind, pin, usize::from(*key), usize::from(*value)))
-    }
-
-    fn size(&mut self) -> Result<usize, MalformedJournal> {
-        let mut size = 0;
-        for shift in [0, 7, 14, 21] {
-            let byte = self.byte()?;
-            size |= usize::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(size);
-            }
-        }
-        Err(MalformedJournal)
     }
 }

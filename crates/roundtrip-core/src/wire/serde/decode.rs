@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 /// Decodes; when that fails, decodes again with the path tracked. `what` is the path's first step.
-pub(crate) fn decode<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
+pub(crate) fn decode_at<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|first| misfit::<T>(what, text, &first))
 }
 
