@@ -27,7 +27,7 @@ fn stub(ident: &Ident, module: &Path) -> TokenStream {
     }
 }
 
-/// One variant.
+/// One variant of the enum.
 struct Alternative {
     ident: Ident,
     value: String,
@@ -48,7 +48,7 @@ impl Alternative {
         };
         let title = settings.name("title")?.map(|title| title.value()).or_else(|| {
             let first = doc::paragraphs(&variant.attrs).into_iter().next()?;
-            // A title is no sentence.
+            // A title is not a sentence.
             Some(first.strip_suffix('.').map(str::to_owned).unwrap_or(first))
         });
         settings.finish(|name| {

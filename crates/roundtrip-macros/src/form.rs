@@ -73,7 +73,7 @@ fn named_fields(input: &DeriveInput) -> Result<&FieldsNamed, Error> {
     Err(Error::new(input.ident.span(), message))
 }
 
-/// The form as a question, when it says how it is asked for.
+/// Generates the implementation of `Asks`, if the form has a key and a message.
 fn asks(settings: &mut Settings, ident: &Ident, module: &Path) -> Result<Option<TokenStream>, Error> {
     let (key, message) = (settings.name("key"), settings.name("message"));
     let (key, message) = match (key?, message?) {

@@ -1,4 +1,4 @@
-//! The answers that come with a request.
+//! The `inputResponses` of a request.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::wire::ErrorObject;
 
-/// Reads a request's answers, without more of a look at what is in them than any result stands.
+/// Reads `inputResponses` into results by key, checking only what holds for every result.
 ///
 /// # Errors
 /// -32602 for what is not a map of results (M11).
@@ -17,14 +17,14 @@ pub fn read_responses(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, 
     let map: indexed::Members<'_> = serde_json::from_str(raw.get()).map_err(|error| wrong(&error))?;
     for (key, value) in &map.0 {
         if !value.get().starts_with('{') {
-            return Err(wrong(&format!("`{key}` must be a result, which is an object")));
+            return Err(wrong(&format!("`{key}` must be an object")));
         }
         check_action(key, value)?;
     }
     Ok(map.0)
 }
 
-/// Refuses an action that no revision has; everything else about an answer is for its question to say.
+/// Rejects an unknown `action`; the rest of an answer is checked against its question.
 fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
     // Nearly all answers begin like this, and then there is nothing to look for.
     let rest = answer.get().strip_prefix(r#"{"action":"accept""#);
@@ -46,7 +46,7 @@ fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
     }
 }
 
-/// A JSON object as its members, values unread.
+/// A JSON object as a list of members with undecoded values.
 mod indexed {
     use std::borrow::Cow;
     use std::fmt;

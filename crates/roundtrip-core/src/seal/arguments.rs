@@ -1,27 +1,27 @@
-//! The digest of a call's arguments: of what they mean, not of how they are spelled.
+//! Digests of a call's arguments: of their meaning, not their spelling.
 //!
 //! A client that makes its request anew for the retry may order properties differently, or write `1` for `1.0`.
-//! So the arguments are brought into one form first, in one pass over the text and without a tree. The parser is
-//! our own because the form must not depend on how numbers are read elsewhere: as decimals they compare exactly,
+//! So the arguments are brought into canonical form first, in one pass over the text and without a tree. The parser is
+//! our own because that form must not depend on how numbers are read elsewhere: as decimals they compare exactly,
 //! whatever their size, and no feature of another crate in the build can change that.
 
 use super::Digest;
 use super::canonical::Canonical;
 
-/// Nested deeper than this, no handler could read them either: it is where `serde_json` stops.
+/// Deepest nesting, the same as that of `serde_json`, so that no handler could read more.
 const MAX_DEPTH: usize = 128;
 
-/// The digest of a request's arguments, given as JSON. Absent arguments are the same as `{}`.
+/// Digests a request's arguments, given as JSON. Absent arguments are the same as `{}`.
 ///
 /// Equal are: texts that differ in white space, in the order of properties, in how characters are escaped, and in
 /// how a number is written (`10`, `10.0`, `1e1`; `-0` is `0`). Numbers are compared as decimals, not as doubles.
 ///
 /// # Errors
-/// When the text is not JSON, is nested too deep, or names a property twice in one object: two readers could take
+/// Fails if the text is not JSON, is nested too deep, or names a property twice in one object: two readers could take
 /// such a text for two different calls.
 pub fn digest_arguments(arguments: Option<&str>) -> Result<Digest, ArgumentsError> {
     let text = arguments.unwrap_or("{}");
-    // Lengths take more room in it than quotes and commas.
+    // Lengths take more bytes than quotes and commas.
     let mut scan =
         Scan { text, at: 0, depth: 0, canonical: Canonical::with_capacity(text.len() * 3 / 2 + 64) };
     scan.value()?;
@@ -32,10 +32,10 @@ pub fn digest_arguments(arguments: Option<&str>) -> Result<Digest, ArgumentsErro
     Ok(scan.canonical.digest())
 }
 
-/// The digest of arguments that are all text, as a prompt's are: the same as that of the JSON object they make.
+/// Digests arguments that are all text, as a prompt's are, to the digest of the equivalent JSON object.
 ///
 /// # Errors
-/// When a name comes twice.
+/// Fails if a name is given twice.
 pub fn digest_text_arguments<'a>(
     arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<Digest, ArgumentsError> {
@@ -52,11 +52,11 @@ pub fn digest_text_arguments<'a>(
     Ok(canonical.digest())
 }
 
-/// Why arguments have no digest.
+/// Reason arguments have no digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArgumentsError {
-    /// Not JSON, or with a number or a string that nothing could hold.
+    /// Not JSON, or a number or string out of range.
     #[error("the arguments are not json")]
     Malformed,
     /// Nested too deep.
@@ -67,7 +67,7 @@ pub enum ArgumentsError {
     DuplicateName,
 }
 
-/// Reads JSON and writes its canonical.
+/// Parser that writes JSON in its canonical form.
 struct Scan<'a> {
     text: &'a str,
     at: usize,

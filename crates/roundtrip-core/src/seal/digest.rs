@@ -1,10 +1,10 @@
-//! Short digests of what a token is bound to.
+//! Digests of the parts a token is bound to.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// Separates our digests from everybody else's, and this format's from the next one's.
+/// Domain separator: sets these digests apart from all others, and this format from the next.
 const DOMAIN: &[u8] = b"roundtrip/digest/1";
 
 /// The first 16 bytes of a SHA-256 over labelled, length-prefixed parts.
@@ -12,10 +12,10 @@ const DOMAIN: &[u8] = b"roundtrip/digest/1";
 pub struct Digest([u8; Self::LEN]);
 
 impl Digest {
-    /// How many bytes a digest has.
+    /// Its length in bytes.
     pub const LEN: usize = 16;
 
-    /// The digest of some parts. Another label, another order, or another place to split gives another digest.
+    /// Digests parts. Another label, another order, or another place to split gives another digest.
     pub fn of(label: &str, parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new_with_prefix(DOMAIN);
         for part in [label.as_bytes()].iter().chain(parts) {
@@ -27,12 +27,12 @@ impl Digest {
         Self(digest)
     }
 
-    /// A digest read from where it was kept.
+    /// Restores a digest from its bytes.
     pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Who the two sides are and what they can do (server/discover; lifecycle, "Capability Negotiation").
+//! Identity and capabilities of client and server (server/discover; lifecycle, "Capability Negotiation").
 
 use std::collections::BTreeMap;
 
@@ -21,34 +21,34 @@ pub struct Implementation {
     pub title: Option<String>,
     /// Its version, in its own scheme.
     pub version: String,
-    /// What it does, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its home page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
-    /// Its pictures.
+    /// Its icons.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
 }
 
 impl Implementation {
-    /// The two fields there must be.
+    /// Creates one with the required fields.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.into(), version: version.into(), ..Self::default() }
     }
 }
 
-/// A picture for a user interface.
+/// An icon for a user interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
-    /// Where it is: an HTTP or `data:` URI.
+    /// Its address: an HTTP or `data:` URI.
     pub src: String,
-    /// Overrides the media type the source reports.
+    /// Media type that overrides the one the source reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Sizes it is good for, as `48x48` or `any`.
+    /// Sizes it fits, as `48x48` or `any`.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
     /// The background it is drawn for; any where absent.
@@ -60,16 +60,16 @@ pub struct Icon {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IconTheme {
-    /// A light one.
+    /// A light background.
     Light,
-    /// A dark one.
+    /// A dark background.
     Dark,
 }
 
-/// What a client can do for a server, declared on every request.
+/// Capabilities of a client, declared in every request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientCapabilities {
-    /// Abilities outside the specification.
+    /// Capabilities outside the specification.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub experimental: BTreeMap<String, JsonObject>,
     /// It can list its roots.
@@ -87,7 +87,7 @@ pub struct ClientCapabilities {
 }
 
 impl ClientCapabilities {
-    /// Whether everything in `required` is declared here.
+    /// Returns whether everything in `required` is declared here.
     pub fn covers(&self, required: &Self) -> bool {
         let sampling = |wanted: &SamplingCapability| {
             self.sampling.as_ref().is_some_and(|declared| {
@@ -109,11 +109,11 @@ impl ClientCapabilities {
     }
 }
 
-/// The client can list its roots.
+/// Capability of listing roots.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootsCapability {}
 
-/// The client can ask a language model.
+/// Capability of sampling from a language model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SamplingCapability {
     /// It can include context of servers.
@@ -124,33 +124,33 @@ pub struct SamplingCapability {
     pub tools: Option<JsonObject>,
 }
 
-/// The client can ask the user.
+/// Capability of asking the user.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ElicitationCapability {
-    /// By a form.
+    /// By a form (`form` mode).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<JsonObject>,
-    /// By sending the user to a web page.
+    /// By a visit to a web page (`url` mode).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<JsonObject>,
 }
 
 impl ElicitationCapability {
-    /// Whether forms may be asked. Naming no mode at all means forms.
+    /// Returns whether forms may be asked. Declaring no mode at all means forms.
     pub fn allows_form(&self) -> bool {
         self.form.is_some() || self.url.is_none()
     }
 
-    /// Whether the user may be sent to a web page.
+    /// Returns whether the user may be sent to a web page.
     pub fn allows_url(&self) -> bool {
         self.url.is_some()
     }
 }
 
-/// What a server offers.
+/// Capabilities of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerCapabilities {
-    /// Abilities outside the specification.
+    /// Capabilities outside the specification.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub experimental: BTreeMap<String, JsonObject>,
     /// It sends log messages to requests that opt in.
@@ -173,32 +173,32 @@ pub struct ServerCapabilities {
     pub extensions: BTreeMap<String, JsonObject>,
 }
 
-/// The server has prompts.
+/// Capability of offering prompts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptsCapability {
-    /// It tells when the list changes.
+    /// It notifies of changes to the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
 
-/// The server has resources.
+/// Capability of offering resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourcesCapability {
-    /// It tells when a single resource changes.
+    /// It notifies of changes to a single resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,
-    /// It tells when the list changes.
+    /// It notifies of changes to the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
 
-/// The server has tools.
+/// Capability of offering tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolsCapability {
-    /// It tells when the list changes.
+    /// It notifies of changes to the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }

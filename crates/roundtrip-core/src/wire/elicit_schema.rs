@@ -21,14 +21,14 @@ literals! {
     ObjectType = "object";
 }
 
-/// A form's fields.
+/// The schema of a form.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitSchema {
     /// The dialect of JSON Schema.
     #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// Says that it is an object.
+    /// Its `type`: `object`.
     #[serde(rename = "type")]
     pub kind: ObjectType,
     /// The fields by name, in the order people shall see them.
@@ -40,7 +40,7 @@ pub struct ElicitSchema {
 }
 
 impl ElicitSchema {
-    /// The field of that name.
+    /// Returns the field of that name.
     pub fn property(&self, name: &str) -> Option<&PrimitiveSchemaDefinition> {
         self.properties.iter().find(|(property, _)| property == name).map(|(_, schema)| schema)
     }
@@ -73,7 +73,7 @@ fn read_properties<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Propert
     deserializer.deserialize_map(PropertiesVisitor)
 }
 
-/// One field of a form, told apart by `type` and by how its choices are written.
+/// The schema of one field, told apart by `type` and by how its choices are written.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type")]
 pub enum PrimitiveSchemaDefinition {
@@ -86,7 +86,7 @@ pub enum PrimitiveSchemaDefinition {
     /// A whole number.
     #[serde(rename = "integer")]
     Integer(NumberSchema),
-    /// Yes or no.
+    /// A boolean.
     #[serde(rename = "boolean")]
     Boolean(BooleanSchema),
     /// One of several values.
@@ -131,62 +131,62 @@ impl<'de> Deserialize<'de> for PrimitiveSchemaDefinition {
     }
 }
 
-/// Text.
+/// Schema of a text field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StringSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How many characters at least.
+    /// Least number of characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u64>,
-    /// How many characters at most.
+    /// Greatest number of characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    /// What kind of text: `email`, `uri`, `date` or `date-time`; others are not for us to refuse.
+    /// Format of the text: `email`, `uri`, `date` or `date-time`; others are passed on unchecked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// What stands there to begin with.
+    /// Default value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
 
-/// A number.
+/// Schema of a number field.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NumberSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The least it may be.
+    /// The least value.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub minimum: Option<f64>,
-    /// The most it may be.
+    /// The greatest value.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub maximum: Option<f64>,
-    /// What stands there to begin with.
+    /// Default value.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub default: Option<f64>,
 }
 
-/// Yes or no.
+/// Schema of a boolean field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BooleanSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What stands there to begin with.
+    /// Default value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<bool>,
 }

@@ -1,5 +1,5 @@
-//! Methods: what ties a name, its parameters and its result together, so that a result is always decoded by
-//! the method that was called.
+//! Methods: a name with its parameters and its result, so that a result is always decoded by the method that was
+//! called.
 
 use std::fmt::Debug;
 
@@ -20,14 +20,14 @@ use super::{
 pub trait Method: Send + Sync + 'static {
     /// Its name on the wire.
     const NAME: &'static str;
-    /// What it is called with.
+    /// Its parameters.
     type Params<'a>: Deserialize<'a> + Serialize + Debug + Send;
-    /// What a complete call gives back.
+    /// Its complete result.
     type Result: DeserializeOwned + Serialize + Debug + Send + 'static;
 }
 
-/// The three methods that may answer `input_required` (mrtr, "Supported Requests"). No other method implements
-/// this, so no other can ask (M1).
+/// A method that may answer `input_required` (mrtr, "Supported Requests"). Only three methods implement this, so no
+/// other can ask (M1).
 pub trait MayAsk: Method {}
 
 macro_rules! methods {
@@ -64,14 +64,14 @@ macro_rules! methods {
                 }
             }
 
-            /// The method's name.
+            /// Returns the name of the method.
             pub fn method(&self) -> &'static str {
                 match self {
                     $(Self::$marker(_) => <$marker as Method>::NAME,)*
                 }
             }
 
-            /// The request's protocol fields.
+            /// Returns the `_meta` of the request.
             pub fn meta(&self) -> &RequestMeta<'a> {
                 match self {
                     $(Self::$marker(params) => &params.meta,)*
@@ -82,25 +82,25 @@ macro_rules! methods {
 }
 
 methods! {
-    /// What the server is and can do.
+    /// Describes the server.
     Discover = "server/discover": RequestParams => DiscoverResult;
-    /// The tools there are.
+    /// Lists tools.
     ListTools = "tools/list": PaginatedRequestParams => ListToolsResult;
-    /// Run a tool.
+    /// Calls a tool.
     CallTool = "tools/call": CallToolRequestParams => CallToolResult;
-    /// The prompts there are.
+    /// Lists prompts.
     ListPrompts = "prompts/list": PaginatedRequestParams => ListPromptsResult;
-    /// Fill in a prompt.
+    /// Gets a prompt with its arguments filled in.
     GetPrompt = "prompts/get": GetPromptRequestParams => GetPromptResult;
-    /// The resources there are.
+    /// Lists resources.
     ListResources = "resources/list": PaginatedRequestParams => ListResourcesResult;
-    /// The resource templates there are.
+    /// Lists resource templates.
     ListResourceTemplates = "resources/templates/list": PaginatedRequestParams => ListResourceTemplatesResult;
-    /// Read a resource.
+    /// Reads a resource.
     ReadResource = "resources/read": ReadResourceRequestParams => ReadResourceResult;
-    /// Suggest values for an argument.
+    /// Suggests values for an argument.
     Complete = "completion/complete": CompleteRequestParams => CompleteResult;
-    /// Open a stream of change notifications.
+    /// Opens a stream of change notifications.
     SubscriptionsListen = "subscriptions/listen": SubscriptionsListenRequestParams => SubscriptionsListenResult;
 }
 
@@ -109,7 +109,7 @@ impl MayAsk for GetPrompt {}
 impl MayAsk for ReadResource {}
 
 impl ClientRequest<'_> {
-    /// What the request is aimed at: a tool or prompt by name, a resource by URI. On HTTP this is `Mcp-Name`.
+    /// Returns the target of the request: a tool or prompt by name, a resource by URI. On HTTP this is `Mcp-Name`.
     pub fn target(&self) -> Option<&str> {
         match self {
             Self::CallTool(params) => Some(&params.name),
@@ -120,7 +120,7 @@ impl ClientRequest<'_> {
     }
 }
 
-/// The protocol version of a request whatever its method: what is left to read when the rest does not decode.
+/// Reads the protocol version of a request of any method, even if the rest does not decode.
 pub fn peek_version(params: Option<&RawValue>) -> Option<String> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -141,7 +141,7 @@ pub fn peek_version(params: Option<&RawValue>) -> Option<String> {
     params.meta.version.map(std::borrow::Cow::into_owned)
 }
 
-/// Decodes parameters; a message about what does not fit names the place (W4).
+/// Decodes parameters; an error names the place that does not fit (W4).
 ///
 /// # Errors
 /// -32602

@@ -1,4 +1,4 @@
-//! The specification's nouns in the specification's spelling, one file per category of its schema.
+//! The specification's types in the specification's spelling, one file per category of its schema.
 //!
 //! Requests borrow from the bytes they came in; results own what they carry. Nothing here is decoded by shape:
 //! the method that was called says what its parameters and its result are ([`Method`]).

@@ -1,27 +1,27 @@
-//! The bytes of a journal inside the seal.
+//! Encoding and decoding of the journal inside the seal.
 
 use super::entry::{Slot, UNPINNED};
 use super::{Journal, Kind};
 use crate::round::{Pin, PinKey};
 
-/// The version of the bytes: rounds and the secret of the pins follow, then for each entry its kind, its pin if it has
-/// one, and the lengths of its key and its value; then a zero, and the text of all keys and values in turn.
+/// Version of the encoding. The rounds and the pin key follow, then for each entry its kind, its pin if it has one,
+/// and the lengths of its key and its value; then a zero, and the text of all keys and values in order.
 const FORMAT: u8 = 2;
 
-/// Ends the entries.
+/// Byte after the last entry.
 const END: u8 = 0;
 
-/// Room for what one round adds, more often than not.
-const ROOM: usize = 192;
+/// Spare capacity for what one round usually adds.
+const SPARE: usize = 192;
 
-/// What an entry takes, or less.
+/// Usual size of an entry, or less.
 const USUAL_ENTRY: usize = 32;
 
-/// What the note of an entry takes, unless its value is large.
-const USUAL_NOTE: usize = 1 + Pin::LEN + 3;
+/// Usual size of an entry's header.
+const USUAL_HEADER: usize = 1 + Pin::LEN + 3;
 
-/// What the note of a short entry takes: one whose key and value are so short that a byte says how long they are.
-const SHORT: usize = 1 + Pin::LEN + 2;
+/// Size of a short entry's header: one whose key and value have lengths of one byte each.
+const SHORT_HEADER: usize = 1 + Pin::LEN + 2;
 
 /// Bytes that are not a journal of this format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -29,10 +29,10 @@ const SHORT: usize = 1 + Pin::LEN + 2;
 pub struct MalformedJournal;
 
 impl Journal {
-    /// Reads a journal from a state that was opened.
+    /// Decodes a journal from an opened `requestState`.
     ///
     /// # Errors
-    /// When the bytes are not a journal of this format.
+    /// Fails if the bytes are not a journal of this format.
     pub fn decode(bytes: &[u8]) -> Result<Self, MalformedJournal> {
         let mut reader = Reader(bytes);
         if reader.byte()? != FORMAT {
@@ -43,7 +43,7 @@ impl Journal {
         let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
         let mut at: usize = 0;
         loop {
-            let (kind, pin, key, value) = match reader.short() {
+            let (kind, pin, key, value) = match reader.short_header() {
                 Some(short) => short,
                 None => {
                     let tag = reader.byte()?;
@@ -66,30 +66,30 @@ impl Journal {
         if at != read.len() || !(read.is_ascii() || slots.iter().all(whole)) {
             return Err(MalformedJournal);
         }
-        // What the client answers now goes to the end.
-        let mut text = String::with_capacity(read.len() + ROOM);
+        // New answers are appended.
+        let mut text = String::with_capacity(read.len() + SPARE);
         text.push_str(read);
         Ok(Self { text, slots, next: 0, rounds, pins })
     }
 
-    /// The journal as it is to be sealed, with the questions that are open now.
+    /// Encodes the journal for sealing, with the questions that are open now.
     pub fn encode<'a, O>(&self, open: O) -> Vec<u8>
     where
         O: IntoIterator<Item = (&'a str, Pin), IntoIter: Clone>,
     {
         let open = open.into_iter();
         let alive = || self.slots.iter().filter(|slot| !slot.dead);
-        let mut out = Vec::with_capacity(self.text.len() + (self.slots.len() + 1) * USUAL_NOTE + ROOM);
+        let mut out = Vec::with_capacity(self.text.len() + (self.slots.len() + 1) * USUAL_HEADER + SPARE);
         out.extend_from_slice(&[FORMAT, self.rounds]);
         out.extend_from_slice(self.pins.as_bytes());
         for slot in alive() {
-            note(&mut out, slot.kind, slot.pin, [slot.key.len(), slot.value.len()]);
+            write_header(&mut out, slot.kind, slot.pin, [slot.key.len(), slot.value.len()]);
         }
         for (key, pin) in open.clone() {
-            note(&mut out, Kind::Open, pin, [key.len(), 0]);
+            write_header(&mut out, Kind::Open, pin, [key.len(), 0]);
         }
         out.push(END);
-        // Pieces that lie side by side are copied as one.
+        // Adjacent pieces are copied as one.
         let mut piece = 0..0;
         for range in alive().flat_map(|slot| [&slot.key, &slot.value]) {
             if range.start != piece.end {
@@ -104,12 +104,12 @@ impl Journal {
     }
 }
 
-/// Notes an entry: its text follows elsewhere.
-fn note(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
-    // Nearly every entry is short, and is noted in one go; the bytes are the same.
+/// Writes the header of an entry; its text follows after all headers.
+fn write_header(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
+    // Nearly every entry is short, and is written at once; the bytes are the same.
     if let (true, [key @ ..0x80, value @ ..0x80]) = (kind.is_pinned(), sizes) {
         let [a, b, c, d, e, f, g, h] = *pin.as_bytes();
-        let short: [u8; SHORT] = [kind as u8, a, b, c, d, e, f, g, h, key as u8, value as u8];
+        let short: [u8; SHORT_HEADER] = [kind as u8, a, b, c, d, e, f, g, h, key as u8, value as u8];
         return out.extend_from_slice(&short);
     }
     out.push(kind as u8);
@@ -125,7 +125,7 @@ fn note(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
     }
 }
 
-/// Reads what is noted of entries, never past its end.
+/// Bounds-checked reader of entry headers.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -139,10 +139,10 @@ impl Reader<'_> {
         self.chunk().map(|[byte]| byte)
     }
 
-    /// What is noted of a short entry, in one look: its kind, its pin, and how long its key and its value are. None where
-    /// what comes next is none, and is to be read step by step.
-    fn short(&mut self) -> Option<(Kind, Pin, usize, usize)> {
-        let ([tag, a, b, c, d, e, f, g, h, key, value], rest) = self.0.split_first_chunk::<SHORT>()?;
+    /// Reads the header of a short entry at once: kind, pin, and the lengths of key and value. `None` if the next
+    /// header is not of that form and has to be read field by field.
+    fn short_header(&mut self) -> Option<(Kind, Pin, usize, usize)> {
+        let ([tag, a, b, c, d, e, f, g, h, key, value], rest) = self.0.split_first_chunk::<SHORT_HEADER>()?;
         let kind = Kind::from_tag(*tag).filter(|kind| kind.is_pinned())?;
         if (key | value) & 0x80 != 0 {
             return None;

@@ -1,4 +1,4 @@
-//! Journal entries: as they lie in the journal, and as they are found.
+//! Journal entries: as stored, and as returned by a look-up.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,38 +6,38 @@ use std::ops::Range;
 use super::Kind;
 use crate::round::Pin;
 
-/// The pin of what needs none.
+/// Pin of an entry that is not about a question.
 pub(super) const UNPINNED: Pin = Pin::from_bytes([0; Pin::LEN]);
 
-/// One entry: where it lies in the text, and how it has been used.
+/// A stored entry: its ranges in the text, and its use in this run.
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
     pub(super) kind: Kind,
     pub(super) key: Range<usize>,
     pub(super) pin: Pin,
     pub(super) value: Range<usize>,
-    /// It is no longer part of the journal.
+    /// Removed from the journal.
     pub(super) dead: bool,
-    /// This run of the handler has come by here.
+    /// Looked up in this run of the handler.
     pub(super) used: bool,
 }
 
-/// An entry as it was found.
+/// A journal entry, as a look-up returns it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Found<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// The question it is pinned to; zeros for what is not an answer.
+    /// The pin of its question; zeros for other entries.
     pub pin: Pin,
     /// Its value.
     pub value: &'a str,
-    /// Whether this run of the handler has used the key before.
+    /// True if this run of the handler has used the key before.
     pub used: bool,
-    /// Where it was found.
+    /// Its position.
     pub place: Place,
 }
 
-/// Does not show the value: it is an answer, or what a step came to.
+/// Hides the value, which is an answer or the result of a step.
 impl fmt::Debug for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Found")
@@ -48,6 +48,6 @@ impl fmt::Debug for Found<'_> {
     }
 }
 
-/// Where an entry is, until the journal is written.
+/// Position of an entry, valid until the journal is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place(pub(super) usize);

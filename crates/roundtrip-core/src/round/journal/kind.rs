@@ -1,28 +1,28 @@
 //! Kinds of journal entries.
 
-/// What an entry is.
+/// Kind of a journal entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// A question that was asked and has no answer yet.
     Open = 1,
-    /// An answer that nobody has looked at yet.
+    /// An answer that has not been checked yet.
     Given = 2,
-    /// An answer that was accepted and fits its question, as [`Settled`] says. It is never replaced.
+    /// An accepted answer that fits its question ([`Settled`](crate::round::Settled)). It is never replaced.
     Settled = 3,
     /// The result of a step that succeeded, as JSON.
     Step = 4,
-    /// The message of a step that failed, where failures are remembered.
+    /// The message of a step that failed, for steps that remember failures.
     Failed = 5,
-    /// A place that has been passed.
+    /// A checkpoint that has been passed.
     Passed = 6,
-    /// State of the author's own, as JSON. Its key is empty.
+    /// State of the handler's author, as JSON. Its key is empty.
     State = 7,
-    /// A refusal, which is an answer, and never replaced either.
+    /// A declined question. It counts as an answer and is never replaced.
     Declined = 8,
-    /// A question that was dismissed, which is an answer too.
+    /// A dismissed question. It counts as an answer too.
     Cancelled = 9,
-    /// A step that has begun and has no result: its idempotency key.
+    /// A step that has begun and has no result; the value is its idempotency key.
     Begun = 10,
 }
 
@@ -43,7 +43,7 @@ impl Kind {
         })
     }
 
-    /// Whether it is about a question, and pinned to it.
+    /// Returns whether the entry is about a question, and pinned to it.
     pub(super) const fn is_pinned(self) -> bool {
         matches!(self, Self::Open | Self::Given | Self::Settled | Self::Declined | Self::Cancelled)
     }

@@ -1,8 +1,8 @@
-//! What a flow remembers: answers, results of steps, and what is still open.
+//! The journal of a flow: answers, results of steps, and open questions.
 //!
-//! The journal is kept much as it is sealed: what is text stands together, and beside it is noted where each entry
-//! lies. Reading one is a single pass over those notes; writing one copies what is still alive, in as few pieces as
-//! there are. So a round costs what its journal weighs, and no more.
+//! In memory a journal is much like its encoding: one text with all keys and values, and a list of the entries'
+//! ranges in it. Decoding is a single pass over the headers; encoding copies the live entries, adjacent ones as one
+//! piece. So the cost of a round is proportional to the size of its journal.
 
 mod encoding;
 mod entry;
@@ -25,20 +25,20 @@ pub use encoding::MalformedJournal;
 pub use entry::{Found, Place};
 pub use kind::Kind;
 
-/// What a flow remembers.
+/// The memory of a flow between rounds.
 #[derive(Clone)]
 pub struct Journal {
     text: String,
     slots: Vec<Slot>,
-    /// Where the next look-up is likely to hit: a replay comes by its entries in the order they were made.
+    /// Position where the next look-up is likely to hit: a replay reads entries in the order they were made.
     next: usize,
-    /// How many rounds have asked.
+    /// Number of rounds that have asked.
     rounds: u8,
-    /// The secret of its pins.
+    /// The key of its pins.
     pins: PinKey,
 }
 
-/// Shows what there is, by kind and key, and nothing of what it says: the seal is there to hide that.
+/// Shows entries by kind and key, without values: the seal is there to hide those.
 impl fmt::Debug for Journal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries = self.slots.iter().filter(|slot| !slot.dead);
@@ -51,13 +51,13 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// The journal of a flow that begins.
+    /// Creates the empty journal of a new flow.
     pub const fn new(pins: PinKey) -> Self {
         Self { text: String::new(), slots: Vec::new(), next: 0, rounds: 0, pins }
     }
 
     fn text(&self, range: &Range<usize>) -> &str {
-        // Between whole characters, as was checked when it was read.
+        // On character boundaries, as checked when it was decoded.
         self.text.get(range.clone()).unwrap_or_default()
     }
 
@@ -71,7 +71,7 @@ impl Journal {
         (self.next..self.slots.len()).chain(0..self.next).find(|index| self.is_at(*index, key))
     }
 
-    /// Where the pins of a question come from.
+    /// Returns the pin of a question in this flow.
     pub fn pin(&self, question: &Question) -> Pin {
         question.pin(&self.pins)
     }
@@ -80,7 +80,7 @@ impl Journal {
         self.slots.iter().position(|slot| !slot.dead && slot.kind == Kind::State)
     }
 
-    /// What is remembered under a key. Looking marks it as used.
+    /// Finds the entry under a key and marks it as used.
     pub fn find(&mut self, key: &str) -> Option<Found<'_>> {
         let index = self.position(key)?;
         self.next = index + 1;
@@ -88,7 +88,7 @@ impl Journal {
         Some(Found { used, ..self.found(index) })
     }
 
-    /// What is remembered under a key, without a mark.
+    /// Finds the entry under a key without marking it.
     pub fn peek(&self, key: &str) -> Option<Found<'_>> {
         self.position(key).map(|index| self.found(index))
     }
@@ -99,7 +99,7 @@ impl Journal {
         Found { kind: *kind, pin: *pin, value, used: *used, place: Place(index) }
     }
 
-    /// The answers that have been settled, each with its key, its kind and its value.
+    /// Iterates over the settled answers, each with its key, its kind and its value.
     pub fn settled(&self) -> impl Iterator<Item = (&str, Kind, &str)> {
         let settled = |slot: &&Slot| {
             !slot.dead && matches!(slot.kind, Kind::Settled | Kind::Declined | Kind::Cancelled)
@@ -110,24 +110,24 @@ impl Journal {
             .map(|slot| (self.text(&slot.key), slot.kind, self.text(&slot.value)))
     }
 
-    /// Whether there is nothing to remember.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.slots.iter().all(|slot| slot.dead)
     }
 
-    /// Counts a round that asks, and says how many there have been.
+    /// Counts a round that asks and returns the number of such rounds.
     pub fn count_round(&mut self) -> u32 {
         self.rounds = self.rounds.saturating_add(1);
         self.rounds.into()
     }
 
-    /// The answer that was found in a place, if it is one to a question with that pin. Where nobody has looked at it yet it is held against
-    /// the question, and settled if it fits; from then on it is only read.
+    /// Returns the answer at a position if it answers a question with that pin. An answer that has not been checked
+    /// yet is checked against the question first, and settled if it fits; later look-ups only read it.
     ///
-    /// Leaves no mark, and forgets nothing.
+    /// Marks nothing as used, and removes nothing.
     ///
     /// # Errors
-    /// When the answer does not fit.
+    /// Fails if the answer does not fit.
     pub fn answer(
         &mut self,
         Place(index): Place,
@@ -150,14 +150,14 @@ impl Journal {
         Ok(Settled::from_kind(slot.kind, self.text(&slot.value)))
     }
 
-    /// Forgets what is remembered under a key: an answer that does not fit, or fits another question.
+    /// Removes the entry under a key: an answer that does not fit, or fits another question.
     pub fn forget(&mut self, key: &str) {
         if let Some(index) = self.position(key) {
             self.slots[index].dead = true;
         }
     }
 
-    /// Remembers something under a key.
+    /// Adds an entry under a key.
     pub fn remember(&mut self, kind: Kind, key: &str, pin: Option<Pin>, value: &str) {
         self.enter(kind, key, pin, value, true);
     }
@@ -172,12 +172,12 @@ impl Journal {
         self.slots.push(Slot { kind, key: start..middle, pin, value: middle..end, dead: false, used });
     }
 
-    /// Takes an answer to the question with this pin, for the handler to look at.
+    /// Adds an unchecked answer to the question with this pin.
     pub fn give(&mut self, key: &str, pin: Pin, answer: &str) {
         self.enter(Kind::Given, key, Some(pin), answer, false);
     }
 
-    /// Replaces the state of the author's own.
+    /// Replaces the author's state.
     pub fn set_state(&mut self, json: &str) {
         if let Some(index) = self.state_slot() {
             self.slots[index].dead = true;
@@ -185,19 +185,19 @@ impl Journal {
         self.remember(Kind::State, "", None, json);
     }
 
-    /// The state of the author's own.
+    /// Returns the author's state.
     pub fn state(&self) -> Option<&str> {
         self.state_slot().map(|index| self.text(&self.slots[index].value))
     }
 
-    /// The entry that takes the most room, for whoever has to make it smaller.
+    /// Returns the key and size of the largest entry, for the error about a token that is too long.
     pub fn largest(&self) -> Option<(&str, usize)> {
         let alive = self.slots.iter().filter(|slot| !slot.dead);
         alive.map(|slot| (self.text(&slot.key), slot.value.len())).max_by_key(|(_, size)| *size)
     }
 
-    /// Takes in the client's answers. Those to questions that are not open are passed over (M10, M18); questions that
-    /// stay unanswered are no longer open: the handler asks them again, if it still wants to know.
+    /// Merges the client's `inputResponses`. Answers to questions that are not open are ignored (M10, M18); open
+    /// questions without an answer are closed: the handler asks them again if it still needs to.
     ///
     /// # Errors
     /// -32602 for what is not a map of results (M11).
@@ -207,7 +207,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The same for answers that [`read_responses`] has read.
+    /// Merges `inputResponses` that [`read_responses`] has read.
     pub fn take_in(&mut self, responses: &[(Cow<'_, str>, &RawValue)]) {
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];

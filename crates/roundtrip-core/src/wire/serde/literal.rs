@@ -1,4 +1,4 @@
-//! Members that can hold only one string.
+//! Members that have only one possible string.
 
 /// Declares zero-sized types that stand for one string each.
 macro_rules! literals {

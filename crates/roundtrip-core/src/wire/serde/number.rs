@@ -1,8 +1,8 @@
-//! Numbers without a fraction go out as integers: peers that wrote `50` read `50` again, not `50.0`.
+//! Numbers without a fraction, written as integers: a peer that wrote `50` reads `50` again, not `50.0`.
 
 use serde::ser::Serializer;
 
-/// Whole numbers up to here are exact in a double.
+/// The greatest double below which every whole number is exact.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 pub(crate) fn plain<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
