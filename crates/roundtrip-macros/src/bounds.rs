@@ -94,7 +94,9 @@ fn ordered<T: PartialOrd>(
 pub(crate) fn within(number: &Number, Integer { name, least, most }: Integer) -> Result<i128, Error> {
     let whole = number.whole()?;
     if whole < least || most < whole {
-        return Err(number.error(format!("{whole} does not fit a `{name}`, which goes from {least} to {most}")));
+        return Err(
+            number.error(format!("{whole} does not fit a `{name}`, which goes from {least} to {most}"))
+        );
     }
     if whole.abs() > EXACT {
         return Err(number.error(format!("in JSON, whole numbers are exact up to {EXACT} only")));

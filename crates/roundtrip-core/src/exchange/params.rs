@@ -1,14 +1,13 @@
 //! The parameters of a request, `_meta` left out.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::Deserializer;
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use crate::wire::{CallTool, GetPrompt, Method as _, Raw, ReadResource};
+use crate::wire::{CallTool, GetPrompt, Method as _, Raw, ReadResource, members};
 
 /// Parameters by name, in the order they were set, each kept as JSON text.
 #[derive(Clone, Default, PartialEq)]
@@ -76,25 +75,8 @@ impl Serialize for Params {
 
 impl<'de> Deserialize<'de> for Params {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ParamsVisitor;
-        impl<'de> Visitor<'de> for ParamsVisitor {
-            type Value = Params;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("parameters by name")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
-                let mut params = Params::default();
-                // Not looked up one by one: there may be as many as fit into a hostile message.
-                let mut names = HashSet::new();
-                while let Some((name, value)) = map.next_entry::<String, Raw>()? {
-                    if !names.insert(name.clone()) {
-                        return Err(de::Error::custom(format!("two parameters are named `{name}`")));
-                    }
-                    params.0.push((name.into(), value));
-                }
-                Ok(params)
-            }
-        }
-        deserializer.deserialize_map(ParamsVisitor)
+        let params: Vec<(String, Raw)> =
+            members::read_distinct(deserializer, "parameters by name", "parameters")?;
+        Ok(params.into_iter().collect())
     }
 }

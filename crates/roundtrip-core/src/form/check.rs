@@ -7,14 +7,11 @@ use serde_json::{Number, Value};
 
 use super::{Problems, format};
 use crate::wire::{
-    ElicitSchema, JsonObject, NumberSchema, PrimitiveSchemaDefinition, StringSchema, TitledValue,
+    ElicitSchema, JsonObject, NumberSchema, PrimitiveSchemaDefinition, StringSchema, TitledValue, number,
 };
 
 /// Greatest number of values that an error lists.
 const LISTED: usize = 10;
-
-/// The greatest double below which every whole number is exact.
-const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Checks an answer's content and drops properties the form does not have.
 ///
@@ -52,7 +49,7 @@ pub(super) fn default_of(property: &PrimitiveSchemaDefinition) -> Option<Value> 
     let text = |text: &Option<String>| text.clone().map(Value::from);
     match property {
         Property::String(schema) => text(&schema.default),
-        Property::Number(schema) | Property::Integer(schema) => schema.default.map(number),
+        Property::Number(schema) | Property::Integer(schema) => schema.default.map(json_number),
         Property::Boolean(schema) => schema.default.map(Value::from),
         Property::UntitledSingleSelect(schema) => text(&schema.default),
         Property::TitledSingleSelect(schema) => text(&schema.default),
@@ -63,9 +60,8 @@ pub(super) fn default_of(property: &PrimitiveSchemaDefinition) -> Option<Value> 
 }
 
 /// Converts a number, to an integer where it has no fraction, as peers write it.
-fn number(number: f64) -> Value {
-    let whole = number.fract() == 0.0 && number.abs() <= EXACT;
-    if whole { Value::from(number as i64) } else { Value::from(number) }
+fn json_number(number: f64) -> Value {
+    number::whole(number).map_or_else(|| Value::from(number), Value::from)
 }
 
 /// Collects everything that is wrong with an answer's content.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::wire::ErrorObject;
+use crate::wire::{ErrorObject, members};
 
 /// Reads `inputResponses` into results by key, checking only what holds for every result.
 ///
@@ -14,14 +14,16 @@ use crate::wire::ErrorObject;
 pub fn read_responses(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, ErrorObject> {
     let wrong =
         |why: &dyn std::fmt::Display| ErrorObject::invalid_params(format!("params.inputResponses: {why}"));
-    let map: indexed::Members<'_> = serde_json::from_str(raw.get()).map_err(|error| wrong(&error))?;
-    for (key, value) in &map.0 {
+    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+    let responses = members::read::<Cow<'_, str>, &RawValue, _>(&mut deserializer, "a map of results by key")
+        .map_err(|error| wrong(&error))?;
+    for (key, value) in &responses {
         if !value.get().starts_with('{') {
             return Err(wrong(&format!("`{key}` must be an object")));
         }
         check_action(key, value)?;
     }
-    Ok(map.0)
+    Ok(responses)
 }
 
 /// Rejects an unknown `action`; the rest of an answer is checked against its question.
@@ -43,36 +45,5 @@ fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
         Some(other) => Err(ErrorObject::invalid_params(format!(
             "params.inputResponses.{key}.action: {other} is not accept, decline or cancel"
         ))),
-    }
-}
-
-/// A JSON object as a list of members with undecoded values.
-mod indexed {
-    use std::borrow::Cow;
-    use std::fmt;
-
-    use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-    use serde_json::value::RawValue;
-
-    pub(super) struct Members<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
-
-    impl<'de> Deserialize<'de> for Members<'de> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct MembersVisitor;
-            impl<'de> Visitor<'de> for MembersVisitor {
-                type Value = Members<'de>;
-                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str("a map of results by key")
-                }
-                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                    let mut members = Vec::new();
-                    while let Some(crate::wire::BorrowedStr(key)) = map.next_key()? {
-                        members.push((key, map.next_value()?));
-                    }
-                    Ok(Members(members))
-                }
-            }
-            deserializer.deserialize_map(MembersVisitor)
-        }
     }
 }

@@ -3,10 +3,9 @@
 //! The bytes are written by hand: the fields are few and of fixed size, there is exactly one spelling of each
 //! value, and nothing that a token holds can change because a library's encoding did.
 
-use std::fmt;
 use std::time::Duration;
 
-use super::digest::hex;
+use super::digest::show_in_hex;
 use super::{Binding, CLOCK_SKEW, Digest, Limits, Reason, Timestamp};
 
 /// Version of the encoding.
@@ -32,17 +31,7 @@ impl FlowId {
     }
 }
 
-impl fmt::Display for FlowId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
-impl fmt::Debug for FlowId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
+show_in_hex!(FlowId);
 
 /// Claims inside a token: its flow, round, times and binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

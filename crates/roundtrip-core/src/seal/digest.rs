@@ -1,7 +1,5 @@
 //! Digests of the parts a token is bound to.
 
-use std::fmt;
-
 use sha2::{Digest as _, Sha256};
 
 /// Domain separator: sets these digests apart from all others, and this format from the next.
@@ -38,22 +36,26 @@ impl Digest {
     }
 }
 
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
+/// Implements `Display` and `Debug` for a newtype of bytes, in lower-case hex.
+macro_rules! show_in_hex {
+    ($name:ident) => {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    };
 }
 
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
+pub(super) use show_in_hex;
 
-/// Writes bytes in lower-case hex.
-pub(super) fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-}
+show_in_hex!(Digest);
 
 #[cfg(test)]
 mod tests {

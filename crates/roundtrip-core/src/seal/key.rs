@@ -10,8 +10,8 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::digest::hex;
-use super::suite::Ciphers;
+use super::digest::show_in_hex;
+use super::suite::{Ciphers, expand};
 
 /// Domain separator for what is derived from a secret.
 const SALT: &[u8] = b"roundtrip/seal/1";
@@ -96,11 +96,8 @@ impl KeyId {
     /// Its length in bytes.
     pub const LEN: usize = 4;
 
-    #[expect(clippy::expect_used, reason = "hkdf fails only when asked for more than 8,160 bytes")]
     fn derive(secret: &Hkdf<Sha256>) -> Self {
-        let mut id = [0; Self::LEN];
-        secret.expand(b"key id", &mut id).expect("a short output");
-        Self(id)
+        Self(*expand(secret, b"key id"))
     }
 
     /// Returns its bytes.
@@ -109,17 +106,7 @@ impl KeyId {
     }
 }
 
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
+show_in_hex!(KeyId);
 
 /// Reason a secret is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -64,8 +64,8 @@ impl Ciphers {
     /// Derives a key of its own for each suite.
     pub(super) fn derive(secret: &Hkdf<Sha256>) -> Self {
         Self {
-            xaes: Box::new(Xaes256Gcm::new((&*key(secret, b"xaes256gcm")).into())),
-            xchacha: Box::new(XChaCha20Poly1305::new((&*key(secret, b"xchacha20poly1305")).into())),
+            xaes: Box::new(Xaes256Gcm::new((&*expand::<32>(secret, b"xaes256gcm")).into())),
+            xchacha: Box::new(XChaCha20Poly1305::new((&*expand::<32>(secret, b"xchacha20poly1305")).into())),
         }
     }
 
@@ -117,11 +117,12 @@ impl Ciphers {
     }
 }
 
+/// Derives bytes from a secret, other ones for each label.
 #[expect(clippy::expect_used, reason = "hkdf fails only when asked for more than 8,160 bytes")]
-fn key(secret: &Hkdf<Sha256>, label: &[u8]) -> Zeroizing<[u8; 32]> {
-    let mut key = Zeroizing::new([0; 32]);
-    secret.expand(label, &mut *key).expect("a short output");
-    key
+pub(super) fn expand<const N: usize>(secret: &Hkdf<Sha256>, label: &[u8]) -> Zeroizing<[u8; N]> {
+    let mut derived = Zeroizing::new([0; N]);
+    secret.expand(label, &mut *derived).expect("a short output");
+    derived
 }
 
 #[cfg(test)]

@@ -1,16 +1,13 @@
 //! The schema of a form: a flat object of simple fields (client, "Elicitation", "Requested Schema").
 
-use std::collections::HashSet;
-use std::fmt;
-
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::elicit_choice;
 use super::serde::literal::literals;
 use super::serde::tagged::{self, Tagged};
-use super::serde::{null, number};
+use super::serde::{members, null, number};
 use super::{
     LegacyTitledEnumSchema, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema,
     UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
@@ -53,24 +50,7 @@ fn write_properties<S: Serializer>(properties: &Properties, serializer: S) -> Re
 }
 
 fn read_properties<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Properties, D::Error> {
-    struct PropertiesVisitor;
-    impl<'de> Visitor<'de> for PropertiesVisitor {
-        type Value = Properties;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("schemas by property name")
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Properties, A::Error> {
-            let (mut properties, mut names) = (Properties::new(), HashSet::new());
-            while let Some((name, schema)) = map.next_entry::<String, _>()? {
-                if !names.insert(name.clone()) {
-                    return Err(de::Error::custom(format!("two properties are named `{name}`")));
-                }
-                properties.push((name, schema));
-            }
-            Ok(properties)
-        }
-    }
-    deserializer.deserialize_map(PropertiesVisitor)
+    members::read_distinct(deserializer, "schemas by property name", "properties")
 }
 
 /// The schema of one field, told apart by `type` and by how its choices are written.

@@ -35,7 +35,7 @@ mod subscriptions;
 mod tools;
 mod version;
 
-pub(crate) use self::serde::Str as BorrowedStr;
+pub(crate) use self::serde::{Str as BorrowedStr, members, number};
 
 pub use self::serde::Raw;
 pub use cancel::*;

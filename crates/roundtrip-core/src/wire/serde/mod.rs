@@ -3,6 +3,7 @@
 pub(crate) mod cow;
 mod decode;
 pub(crate) mod literal;
+pub(crate) mod members;
 pub(crate) mod null;
 pub(crate) mod number;
 mod raw;
