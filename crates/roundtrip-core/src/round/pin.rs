@@ -1,9 +1,9 @@
 //! Pins: keyed digests that tie an answer to its question.
 //!
 //! A pin is a keyed digest: SipHash-2-4 under a secret that each flow draws for itself and keeps inside the seal. An
-//! attacker who writes a part of a question, such as a name or a price in it, must not be able to prepare two wordings
-//! that have the same pin, so that consent to the one is taken for consent to the other. Without the secret, eight bytes
-//! leave them one chance in 2⁶⁴ for each attempt at a whole flow, and nothing to work on at home.
+//! attacker who writes a part of a question, such as a name or a price in it, must not be able to prepare two
+//! wordings that have the same pin, so that consent to the one is taken for consent to the other. Without the secret,
+//! eight bytes leave them one chance in 2⁶⁴ for each attempt at a whole flow, and nothing to work on at home.
 
 use std::fmt;
 use std::hash::Hasher as _;

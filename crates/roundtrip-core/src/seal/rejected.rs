@@ -17,7 +17,7 @@ pub enum Reason {
     /// Not a token in the one spelling that tokens have, or not one that holds what tokens hold.
     #[error("it is malformed")]
     Malformed,
-    /// Of a version this release does not read.
+    /// A version this release does not read.
     #[error("it has format {0}, which this release does not read")]
     Format(u8),
     /// Sealed with a key that is not on the ring.

@@ -72,13 +72,13 @@ pub struct ClientCapabilities {
     /// Capabilities outside the specification.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub experimental: BTreeMap<String, JsonObject>,
-    /// It can list its roots.
+    /// Support for listing roots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<RootsCapability>,
-    /// It can ask a language model.
+    /// Support for sampling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
-    /// It can ask the user.
+    /// Support for elicitation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
     /// Extensions it supports, with their settings.
@@ -116,10 +116,10 @@ pub struct RootsCapability {}
 /// Capability of sampling from a language model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SamplingCapability {
-    /// It can include context of servers.
+    /// Support for including context of servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<JsonObject>,
-    /// It can let the model use tools.
+    /// Support for tools of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<JsonObject>,
 }
@@ -127,10 +127,10 @@ pub struct SamplingCapability {
 /// Capability of asking the user.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ElicitationCapability {
-    /// By a form (`form` mode).
+    /// Support for `form` mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<JsonObject>,
-    /// By a visit to a web page (`url` mode).
+    /// Support for `url` mode, a visit to a web page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<JsonObject>,
 }
@@ -153,19 +153,19 @@ pub struct ServerCapabilities {
     /// Capabilities outside the specification.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub experimental: BTreeMap<String, JsonObject>,
-    /// It sends log messages to requests that opt in.
+    /// Support for log messages, sent to requests that opt in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logging: Option<JsonObject>,
-    /// It suggests values for arguments.
+    /// Support for completion of arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<JsonObject>,
-    /// It has prompts.
+    /// Support for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts: Option<PromptsCapability>,
-    /// It has resources.
+    /// Support for resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesCapability>,
-    /// It has tools.
+    /// Support for tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsCapability>,
     /// Extensions it supports, with their settings.
@@ -177,7 +177,7 @@ pub struct ServerCapabilities {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptsCapability {
-    /// It notifies of changes to the list.
+    /// Support for notifications of changes to the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
@@ -186,10 +186,10 @@ pub struct PromptsCapability {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourcesCapability {
-    /// It notifies of changes to a single resource.
+    /// Support for notifications of changes to a single resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,
-    /// It notifies of changes to the list.
+    /// Support for notifications of changes to the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
@@ -198,7 +198,7 @@ pub struct ResourcesCapability {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolsCapability {
-    /// It notifies of changes to the list.
+    /// Support for notifications of changes to the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }

@@ -109,19 +109,19 @@ fn safe_integer(number: &Number) -> Option<i64> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderParamError {
-    /// It is not a string.
+    /// The annotation is not a string.
     #[error("`x-mcp-header` at `{place}` must be a string")]
     NotAString {
         /// Its place.
         place: String,
     },
-    /// It is empty.
+    /// The annotation is empty.
     #[error("`x-mcp-header` at `{place}` must not be empty")]
     Empty {
         /// Its place.
         place: String,
     },
-    /// It cannot be part of a header's name.
+    /// The annotation cannot be part of a header's name.
     #[error(
         "`x-mcp-header` at `{place}` must be made of letters, digits and !#$%&'*+-.^_`|~ only, unlike {name:?}"
     )]

@@ -52,25 +52,25 @@ macro_rules! results {
 }
 
 results! {
-    /// Of `server/discover`.
+    /// Result of `server/discover`.
     Discover(DiscoverResult),
-    /// Of `tools/list`.
+    /// Result of `tools/list`.
     ListTools(ListToolsResult),
-    /// Of `tools/call`.
+    /// Result of `tools/call`.
     CallTool(CallToolResult),
-    /// Of `prompts/list`.
+    /// Result of `prompts/list`.
     ListPrompts(ListPromptsResult),
-    /// Of `prompts/get`.
+    /// Result of `prompts/get`.
     GetPrompt(GetPromptResult),
-    /// Of `resources/list`.
+    /// Result of `resources/list`.
     ListResources(ListResourcesResult),
-    /// Of `resources/templates/list`.
+    /// Result of `resources/templates/list`.
     ListResourceTemplates(ListResourceTemplatesResult),
-    /// Of `resources/read`.
+    /// Result of `resources/read`.
     ReadResource(ReadResourceResult),
-    /// Of `completion/complete`.
+    /// Result of `completion/complete`.
     Complete(CompleteResult),
-    /// Of `subscriptions/listen`.
+    /// Result of `subscriptions/listen`.
     SubscriptionsListen(SubscriptionsListenResult),
     /// `input_required`, of any method that may ask.
     InputRequired(InputRequiredResult),
