@@ -1,4 +1,4 @@
-//! The order of things: what is asked, paused for and sent.
+//! The order of questions, pauses and requests.
 
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ fn replies_that_break_the_rules_are_named() {
     assert!(matches!(reply(call(), json!({ "content": [] })), Ok(Step::Done(_))));
 }
 
-/// `_meta` on a result that asks does not make it a result of the tool; it says who asks.
+/// `_meta` on an `input_required` result does not make it a result of the tool; it names the server.
 #[test]
 fn meta_does_not_make_a_result_complete() {
     let mut result = asks(json!({ "party": people() }), None);
@@ -157,7 +157,7 @@ fn meta_does_not_make_a_result_complete() {
     assert_eq!((pending.method(), pending.target().as_deref()), ("tools/call", Some("book")));
 }
 
-/// Every request of a flow has a name of its own, however often it is sent.
+/// Every request of a flow has its own idempotency key, the same each time it is sent.
 #[test]
 fn every_request_has_a_key_of_its_own() {
     let exchange = call().idempotency_key(Some("k".to_owned()));
