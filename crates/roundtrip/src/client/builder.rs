@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, Implementation, Method as _, ProtocolVersion, Raw, RequestId, RequestMeta,
     encode_request, one_line,
@@ -190,7 +190,7 @@ impl Client {
     /// Reports what went wrong while client or call were put together.
     pub(crate) fn ready(&self, options: &mut Options) -> Result<(), Error> {
         if let Some(problem) = &self.0.settings.problem {
-            return Err(Error::ApiMisuse(problem.clone()));
+            return Err(ApiMisuse::Settings(problem.clone()).into());
         }
         options.problem.take().map_or(Ok(()), Err)
     }
@@ -214,7 +214,7 @@ impl Client {
             extra: options.extra().map(|(key, value)| (key.into(), value.as_ref())).collect(),
         };
         let mut message = encode_request(&id, request.method, &request.with_meta(meta))
-            .map_err(|error| Error::ApiMisuse(format!("the request does not serialise: {error}")))?;
+            .map_err(|error| ApiMisuse::Unserializable(format!("the request does not serialise: {error}")))?;
         one_line(&mut message);
         let target = request.target();
         let mirrored = match &target {

@@ -3,7 +3,7 @@
 use std::future::ready;
 use std::sync::Arc;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
 use roundtrip_core::exchange::{Answer, Kind, Question};
 use roundtrip_core::wire::{
     ClientCapabilities, CreateMessageResult, ElicitRequestParams, ElicitationCapability, InputRequest,
@@ -107,7 +107,7 @@ impl Client {
         Fut: Future<Output: IntoAnswer<Vec<Root>>> + Send + 'static,
     {
         let handler = boxed(handler, |roots| {
-            Answer::roots(roots).map_err(|misfit| Error::ApiMisuse(misfit.to_string()))
+            Answer::roots(roots).map_err(|misfit| ApiMisuse::UnfitAnswer(misfit.to_string()).into())
         });
         self.set(|settings| settings.handlers.roots = Some(handler))
     }
@@ -179,19 +179,22 @@ impl Handlers {
             && !params.tools.is_empty()
             && declared.sampling.as_ref().is_none_or(|sampling| sampling.tools.is_none())
         {
-            return Err(Error::PeerMisbehaved(format!(
+            return Err(PeerMisbehaved::NotOffered(format!(
                 "`{method}` asks `{key}` ({kind}) with tools for the model, which this client did not offer"
-            )));
+            ))
+            .into());
         }
         match (handled, said) {
             (true, _) => Ok(()),
-            (false, true) => Err(Error::ApiMisuse(format!(
+            (false, true) => Err(ApiMisuse::NoHandler(format!(
                 "`{method}` asks `{key}` ({kind}), which this client declares and has no handler for: \
                  add `{add}`, or take the questions yourself with `once`"
-            ))),
-            (false, false) => Err(Error::PeerMisbehaved(format!(
+            ))
+            .into()),
+            (false, false) => Err(PeerMisbehaved::NotOffered(format!(
                 "`{method}` asks `{key}` ({kind}), which this client did not offer to answer"
-            ))),
+            ))
+            .into()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
-use roundtrip_core::error::{Error, Sent};
+use roundtrip_core::error::{Error, PeerMisbehaved, Sent};
 use roundtrip_core::wire::{ErrorObject, Message, Raw, RequestId};
 use serde::Deserialize;
 use tokio::task::coop;
@@ -42,7 +42,9 @@ impl InFlight {
         Poll::Ready(match next {
             Some(Ok(bytes)) => self.read(&bytes),
             Some(Err(error)) => Err(error),
-            None => Err(Error::unreachable("the server ended the exchange without an answer", Sent::Maybe)),
+            None => {
+                Err(Error::closed_by_server("the server ended the exchange without an answer", Sent::Maybe))
+            }
         })
     }
 
@@ -51,7 +53,6 @@ impl InFlight {
     }
 
     fn read(&self, bytes: &[u8]) -> Result<Event, Error> {
-        let misbehaved = |what: String| Err(Error::PeerMisbehaved(what));
         match Message::decode(bytes) {
             Ok(Message::Notification(notification)) => Ok(Event::Notification {
                 method: notification.method.into_owned(),
@@ -59,18 +60,18 @@ impl InFlight {
             }),
             Ok(Message::Response(response)) => match (response.id, response.outcome) {
                 (Some(id), _) if id != self.id => {
-                    misbehaved(format!("request {} was answered under the id {id}", self.id))
+                    let why = format!("request {} was answered under the id {id}", self.id);
+                    Err(PeerMisbehaved::WrongId(why).into())
                 }
                 (_, Ok(result)) => Ok(Event::Answer(result.into())),
-                (_, Err(error)) => Err(Error::Rejected(error)),
+                (_, Err(error)) => Err(error.into()),
             },
-            Ok(Message::Request(request)) => misbehaved(format!(
-                "it sent a request (`{}`), which a server of this revision never does",
-                request.method
-            )),
+            Ok(Message::Request(request)) => {
+                Err(PeerMisbehaved::SentRequest { method: request.method.into_owned() }.into())
+            }
             Err(malformed) => match nameless_error(bytes) {
-                Some(error) => Err(Error::Rejected(error)),
-                None => misbehaved(malformed.error.message.into_owned()),
+                Some(error) => Err(error.into()),
+                None => Err(PeerMisbehaved::MalformedMessage(malformed.error.message.into_owned()).into()),
             },
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{Error, GaveUp, PeerMisbehaved};
 use roundtrip_core::wire::{
     ListPrompts, ListResourceTemplates, ListResources, ListTools, Method, Prompt, Resource, ResourceTemplate,
     Tool,
@@ -142,13 +142,8 @@ struct Read {
 }
 
 /// Gives up a list that is longer than it may be.
-fn within_limit(method: &str, read: usize, most: usize, limit: &str) -> Result<(), Error> {
-    if read <= most {
-        return Ok(());
-    }
-    Err(Error::GaveUp(format!(
-        "`{method}` lists more than `{limit}` of the client's limits allows, which is {most}: raise it if that is right"
-    )))
+fn within_limit(method: &'static str, read: usize, allowed: usize, limit: &'static str) -> Result<(), Error> {
+    if read <= allowed { Ok(()) } else { Err(GaveUp::ListTooLong { method, limit, allowed }.into()) }
 }
 
 impl<M: Listing> Pages<M> {
@@ -171,7 +166,7 @@ impl<M: Listing> Pages<M> {
         within_limit(M::NAME, *items, limits.list_items, "list_items")?;
         if let Some(cursor) = cursor {
             if !self.seen.insert(cursor.clone()) {
-                return Err(Error::PeerMisbehaved(format!("the pages of `{}` lead in a circle", M::NAME)));
+                return Err(PeerMisbehaved::RepeatedCursor { method: M::NAME }.into());
             }
             request.set("cursor", text(&cursor)?);
             self.request = Some(request);

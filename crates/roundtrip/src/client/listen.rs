@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{Error, PeerMisbehaved};
 use roundtrip_core::wire::{
     CancelledNotification, CancelledNotificationParams, Method as _, NotificationMeta, NotificationMethod,
     NotificationParams, PromptListChangedNotification, Raw, RequestId, ResourceListChangedNotification,
@@ -132,11 +132,11 @@ async fn acknowledged(
             belongs(&params.meta, leg.id(), &method)?;
             Ok((leg, params.notifications))
         }
-        Event::Notification { method, .. } => Err(Error::PeerMisbehaved(format!(
-            "it sent `{method}` on a stream of changes that it had not acknowledged"
-        ))),
+        Event::Notification { method, .. } => {
+            misbehaved(format!("it sent `{method}` on a stream of changes that it had not acknowledged"))
+        }
         Event::Answer(_) => {
-            Err(Error::PeerMisbehaved("it ended a stream of changes that it had not acknowledged".to_owned()))
+            misbehaved("it ended a stream of changes that it had not acknowledged".to_owned())
         }
     }
 }
@@ -145,11 +145,13 @@ async fn acknowledged(
 fn belongs(meta: &NotificationMeta, stream: &RequestId, method: &str) -> Result<(), Error> {
     match &meta.subscription_id {
         Some(id) if id == stream => Ok(()),
-        Some(id) => {
-            Err(Error::PeerMisbehaved(format!("`{method}` came on stream {stream} and is tagged {id}")))
-        }
-        None => Err(Error::PeerMisbehaved(format!("`{method}` came on stream {stream} without its id"))),
+        Some(id) => misbehaved(format!("`{method}` came on stream {stream} and is tagged {id}")),
+        None => misbehaved(format!("`{method}` came on stream {stream} without its id")),
     }
+}
+
+fn misbehaved<T>(how: String) -> Result<T, Error> {
+    Err(PeerMisbehaved::Subscription(how).into())
 }
 
 /// A stream of changes. Dropping it ends the subscription.

@@ -35,7 +35,9 @@ pub use questions::{
     FormAnswer, FormRequest, IntoAnswer, IntoRoot, Origin, RootsRequest, SampleRequest, UrlAnswer, UrlRequest,
 };
 pub use resend::Resend;
-pub use roundtrip_core::error::{Error, Sent};
+pub use roundtrip_core::error::{
+    ApiMisuse, Error, GaveUp, HttpRefusal, PeerIncompatible, PeerMisbehaved, Rejection, Sent, Unreachable,
+};
 pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, Question, RequestState};
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod,
@@ -57,11 +57,14 @@ impl Options {
             meta::key::LOG_LEVEL,
         ];
         if reserved.contains(&key.as_str()) {
-            self.fail(Error::ApiMisuse(format!("`{key}` in `_meta` is filled in by the client")));
+            self.fail(
+                ApiMisuse::ReservedMeta(format!("`{key}` in `_meta` is filled in by the client")).into(),
+            );
             return;
         }
         if key == IDEMPOTENCY_KEY {
-            self.fail(Error::ApiMisuse(format!("`{key}` in `_meta` is what `.idempotency_key(..)` is for")));
+            let why = format!("`{key}` in `_meta` is what `.idempotency_key(..)` is for");
+            self.fail(ApiMisuse::ReservedMeta(why).into());
             return;
         }
         match raw(value, "a value in `_meta`") {
@@ -139,7 +142,8 @@ pub(crate) fn decode<P: serde::de::DeserializeOwned>(
     method: &str,
     params: Option<&RawValue>,
 ) -> Result<P, Error> {
-    decode_params(params).map_err(|error| Error::PeerMisbehaved(format!("`{method}`: {}", error.message)))
+    decode_params(params)
+        .map_err(|error| PeerMisbehaved::MalformedMessage(format!("`{method}`: {}", error.message)).into())
 }
 
 impl fmt::Debug for Options {

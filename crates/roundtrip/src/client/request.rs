@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error};
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{Raw, RequestMeta};
 use serde::Serialize;
@@ -33,9 +33,8 @@ impl<'a> Request<'a> {
         let Some(params) = params else { return Ok(request) };
         let params: Params = params.to().map_err(|error| misuse("the parameters of a request", &error))?;
         if params.get("_meta").is_some() {
-            return Err(Error::ApiMisuse(
-                "`_meta` is filled in by the client: use `.meta(key, value)`".into(),
-            ));
+            let why = "`_meta` is filled in by the client: use `.meta(key, value)`";
+            return Err(ApiMisuse::ReservedMeta(why.to_owned()).into());
         }
         request.params = Cow::Owned(params);
         Ok(request)
@@ -93,7 +92,7 @@ pub(crate) fn object(value: &impl Serialize, what: &str) -> Result<Option<Raw>, 
     match raw.get().as_bytes().first() {
         Some(b'{') => Ok(Some(raw)),
         Some(b'n') => Ok(None),
-        _ => Err(Error::ApiMisuse(format!("{what} must be an object"))),
+        _ => Err(ApiMisuse::Unserializable(format!("{what} must be an object")).into()),
     }
 }
 
@@ -103,5 +102,5 @@ pub(crate) fn raw(value: &(impl Serialize + ?Sized), what: &str) -> Result<Raw, 
 }
 
 fn misuse(what: &str, error: &serde_json::Error) -> Error {
-    Error::ApiMisuse(format!("{what} must serialise: {error}"))
+    ApiMisuse::Unserializable(format!("{what} must serialise: {error}")).into()
 }

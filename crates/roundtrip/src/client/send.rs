@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_core::error::{Error, Sent};
+use roundtrip_core::error::{Error, PeerIncompatible, PeerMisbehaved, Sent, Unreachable};
 use roundtrip_core::wire::{
     CallTool, ErrorObject, HEADER_MISMATCH, Method, ProtocolVersion, Raw, UNSUPPORTED_PROTOCOL_VERSION,
     decode_complete,
@@ -24,7 +24,8 @@ const SPOKEN: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
 
 /// Decodes the result of a method that does not ask.
 pub(crate) fn complete<M: Method>(result: &Raw) -> Result<M::Result, Error> {
-    decode_complete::<M>(result.as_ref()).map_err(|error| Error::PeerMisbehaved(error.to_string()))
+    decode_complete::<M>(result.as_ref())
+        .map_err(|error| PeerMisbehaved::MalformedResult(error.to_string()).into())
 }
 
 /// A result, from the cache or from the server.
@@ -111,11 +112,17 @@ impl Attempts {
 
     /// Whether a request is to be sent again that broke with the connection (C16).
     fn resend(&mut self, policy: Resend, request: &Request<'_>, error: &Error) -> bool {
-        let Error::Unreachable { sent, source, .. } = error else { return false };
-        // Without a source nothing broke: the server turned the request away, and would do so again.
-        let broke = *sent == Sent::Maybe || source.is_some();
+        // A request that a server turned away, or that found none, would fail again.
+        let (sent, broke) = match error {
+            Error::Unreachable {
+                why: Unreachable::NoConnection(_) | Unreachable::Broken(_), sent, ..
+            } => (*sent, true),
+            Error::Unreachable { sent, .. } => (*sent, *sent == Sent::Maybe),
+            Error::Refused(refusal) => (refusal.sent, refusal.sent == Sent::Maybe),
+            _ => return false,
+        };
         let has_state = request.get("requestState").is_some();
-        let resend = self.resent < RESENDS && broke && policy.allows(*sent, has_state);
+        let resend = self.resent < RESENDS && broke && policy.allows(sent, has_state);
         self.resent += u32::from(resend);
         resend
     }
@@ -132,14 +139,16 @@ impl Attempts {
         error: Error,
     ) -> Result<(), Error> {
         match &error {
-            Error::Rejected(refusal) if refusal.code == UNSUPPORTED_PROTOCOL_VERSION && !self.negotiated => {
+            Error::Rejected(refusal)
+                if refusal.error().code == UNSUPPORTED_PROTOCOL_VERSION && !self.negotiated =>
+            {
                 self.negotiated = true;
-                let Some(theirs) = supported(refusal) else { return Err(error) };
+                let Some(theirs) = supported(refusal.error()) else { return Err(error) };
                 self.version = common(&theirs)?;
                 Ok(())
             }
             Error::Rejected(refusal)
-                if refusal.code == HEADER_MISMATCH
+                if refusal.error().code == HEADER_MISMATCH
                     && request.method == CallTool::NAME
                     && client.transport().has_headers()
                     && !self.listed =>
@@ -175,9 +184,6 @@ fn common(theirs: &[String]) -> Result<ProtocolVersion, Error> {
     shared.copied().ok_or_else(|| {
         let ours: Vec<&str> = SPOKEN.iter().map(|version| version.as_str()).collect();
         let theirs: String = theirs.join(", ").chars().take(NAMED).collect();
-        Error::PeerIncompatible(format!(
-            "no protocol version in common: it speaks {theirs}, and this client {}",
-            ours.join(", ")
-        ))
+        PeerIncompatible::NoCommonVersion { theirs, ours: ours.join(", ") }.into()
     })
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{Error, PeerMisbehaved};
 use roundtrip_core::wire::{HeaderParams, Raw, Tool};
 use serde::Deserialize;
 use serde_json::Value;
@@ -129,9 +129,10 @@ impl Tools {
                 );
                 Ok(())
             }
-            Err(Misfit::Problems(why)) => Err(Error::PeerMisbehaved(format!(
+            Err(Misfit::Problems(why)) => Err(PeerMisbehaved::UnfitOutput(format!(
                 "the result of `{tool}` does not fit the output schema it was listed with: {why}"
-            ))),
+            ))
+            .into()),
         }
     }
 }

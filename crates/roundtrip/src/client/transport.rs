@@ -67,9 +67,9 @@ impl fmt::Debug for Outgoing {
 pub trait Transport: Any + Send + Sync {
     /// Sends one request. Dropping the future, or the stream it gives, cancels the request.
     ///
-    /// Errors say by their kind whose turn it is to act. [`Error::Unreachable`] says whether the request may have
-    /// reached the server; where it has not, `source` is what broke the connection, and without one the server turned
-    /// the request away. Only what broke is sent again ([`Resend`](super::Resend)).
+    /// Errors say by their kind who must act. [`Error::Unreachable`] and [`Error::Refused`] say whether the request may
+    /// have reached the server. A request that cannot have is sent again ([`Resend`](super::Resend)) after
+    /// [`NoConnection`](super::Unreachable::NoConnection) and [`Broken`](super::Unreachable::Broken) alone.
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>>;
 
     /// Whether requests have headers, in which arguments can be mirrored (H3).

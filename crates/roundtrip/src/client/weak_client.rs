@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
 use roundtrip_core::exchange::{Exchange, Params, Step};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, Implementation, InputRequest, InputRequiredResult, InputResponses, Raw,
@@ -60,13 +60,13 @@ impl Responder {
         let exchange = Exchange::<CallTool>::new(Params::default());
         let step = exchange.reply(raw(&asks, "a question")?.as_ref(), Duration::ZERO)?;
         let Step::Ask(pending) = step else {
-            return Err(Error::PeerMisbehaved(format!("`{method}` asks nothing")));
+            return Err(PeerMisbehaved::MalformedMessage(format!("`{method}` asks nothing")).into());
         };
         let answered = ask(&self.handlers, &self.declared, pending, method).await?.resume()?;
         let answers = answered.params().get("inputResponses").and_then(|answers| answers.to().ok());
         answers
             .and_then(|mut answers: InputResponses| answers.remove(KEY))
-            .ok_or_else(|| Error::ApiMisuse(format!("`{method}` was left without an answer")))
+            .ok_or_else(|| ApiMisuse::Unanswered { keys: vec![method.to_owned()] }.into())
     }
 }
 

@@ -6,6 +6,7 @@ use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use roundtrip_core::error::debug_as_text;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -29,7 +30,7 @@ pub struct Replay {
 }
 
 /// What is wrong with a handler, or with the script.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
     /// The server was put together wrongly.
@@ -94,6 +95,12 @@ pub enum ReplayError {
     /// The flow does not come to an end.
     #[error("the flow has not ended after {MAX_ROUNDS} rounds")]
     Endless,
+}
+
+impl fmt::Debug for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
 }
 
 /// Plays a flow while everything goes wrong: the handler is dropped at every await, every reply is lost once, and every

@@ -22,7 +22,7 @@ use super::outside;
 use super::questions::Delivery;
 use super::request::Hello;
 use super::session::{Session, ended, in_background};
-use crate::client::{BoxFuture, Error, Incoming, Sent, nameless_error, unfold};
+use crate::client::{BoxFuture, Error, Incoming, PeerMisbehaved, Sent, nameless_error, unfold};
 use crate::legacy::handshake::PING;
 
 /// How many messages one batch may hold.
@@ -173,7 +173,7 @@ impl<L: Link> OpenCall<L> {
                 Some(Err(error)) => return Err(error),
                 None => {
                     let why = "the server ended the exchange without an answer";
-                    return Err(Error::unreachable(why, Sent::Maybe));
+                    return Err(Error::closed_by_server(why, Sent::Maybe));
                 }
             };
             match self.read(&message).await? {
@@ -228,7 +228,7 @@ impl<L: Link> OpenCall<L> {
             },
             Err(malformed) => match nameless_error(bytes) {
                 Some(error) => Ok(Read::Answer(Err(error))),
-                None => Err(Error::PeerMisbehaved(malformed.error.message.into_owned())),
+                None => Err(PeerMisbehaved::MalformedMessage(malformed.error.message.into_owned()).into()),
             },
         }
     }
@@ -392,9 +392,9 @@ fn kind(question: &InputRequest) -> &'static str {
 /// The messages of a batch, which one revision has.
 fn batch(bytes: &[u8]) -> Result<Vec<Bytes>, Error> {
     let messages: Vec<&RawValue> = serde_json::from_slice(bytes)
-        .map_err(|error| Error::PeerMisbehaved(format!("not a batch: {error}")))?;
+        .map_err(|error| PeerMisbehaved::MalformedMessage(format!("not a batch: {error}")))?;
     if messages.len() > BATCH {
-        return Err(Error::PeerMisbehaved(format!("a batch of more than {BATCH} messages")));
+        return Err(PeerMisbehaved::TooLarge(format!("a batch of more than {BATCH} messages")).into());
     }
     // A batch in a batch would be read again and again.
     let messages = messages.into_iter().filter(|message| !message.get().starts_with('['));

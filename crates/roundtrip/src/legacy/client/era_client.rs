@@ -14,7 +14,7 @@ use super::outside::Answering;
 use super::request::{Hello, Request};
 use super::session::{Life, Session, in_background};
 use super::translate;
-use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
+use crate::client::{BoxFuture, Error, Incoming, Outgoing, PeerIncompatible, Sent, Unreachable};
 
 /// Stands between the client and an edge. Clones share what was found out; when the last one goes, everything under way
 /// ends.
@@ -156,9 +156,10 @@ impl<L: Link> Inner<L> {
         match self.find(&Request::read(&outgoing)?.hello, life).await.map_err(unsent)? {
             Found::Modern => plainly(self.link.modern(&outgoing).await),
             Found::Old(_) => self.old(outgoing, life).await,
-            Found::Neither(Error::Rejected(error)) => Err(Error::PeerIncompatible(format!(
+            Found::Neither(Error::Rejected(error)) => Err(PeerIncompatible::UnknownEra(format!(
                 "it answers neither `server/discover` nor `initialize`; to the latter it says: {error}"
-            ))),
+            ))
+            .into()),
             Found::Neither(error) => Err(error),
         }
     }
@@ -200,10 +201,10 @@ impl<L: Link> Inner<L> {
                 }
             };
             if let Some(pinned) = request.hello.pinned.filter(|pinned| pinned.era() == Era::Modern) {
-                return Err(Error::PeerIncompatible(format!(
-                    "it speaks {}, and this client is to speak {pinned} alone: leave `protocol` out, or name another",
-                    session.version
-                )));
+                let theirs = session.version.to_string();
+                return Err(
+                    PeerIncompatible::NotThePinnedVersion { theirs, pinned: pinned.to_string() }.into()
+                );
             }
             match translate::serve(&self.held, &session, &request).await {
                 Err(Failure::Gone) => {
@@ -217,7 +218,8 @@ impl<L: Link> Inner<L> {
                 served => return plainly(served),
             }
         }
-        Err(Error::unreachable("the server says of every session that there is none", Sent::No))
+        let why = "the server says of every session that there is none";
+        Err(Error::unreachable(Unreachable::SessionEnded(why.to_owned()), Sent::No))
     }
 
     /// Finds out the era, once for all who wait for it. Whoever loses patience does not keep the others from it.
@@ -245,7 +247,7 @@ impl<L: Link> Inner<L> {
             }
             Ok(found)
         });
-        finding.await.unwrap_or_else(|_| Err(Error::unreachable("the search was broken off", Sent::No)))
+        finding.await.unwrap_or_else(|_| Err(Error::closed_by_server("the search was broken off", Sent::No)))
     }
 
     /// The session a request can be made in, begun where there is none.
@@ -271,7 +273,7 @@ impl<L: Link> Inner<L> {
             }
             Ok(session)
         });
-        let broken = |_| Err(Error::unreachable("the handshake was broken off", Sent::No).into());
+        let broken = |_| Err(Error::closed_by_server("the handshake was broken off", Sent::No).into());
         beginning.await.unwrap_or_else(broken)
     }
 
@@ -287,7 +289,11 @@ impl<L: Link> Inner<L> {
 /// Whatever became of the question about the era, the request itself has not been sent.
 fn unsent(error: Error) -> Error {
     match error {
-        Error::Unreachable { message, source, .. } => Error::Unreachable { message, sent: Sent::No, source },
+        Error::Unreachable { why, cause, .. } => Error::Unreachable { why, sent: Sent::No, cause },
+        Error::Refused(mut refusal) => {
+            refusal.sent = Sent::No;
+            Error::Refused(refusal)
+        }
         other => other,
     }
 }
@@ -297,7 +303,7 @@ fn plainly(sent: Result<Incoming, Failure>) -> Result<Incoming, Error> {
     match sent {
         Ok(incoming) => Ok(incoming),
         Err(Failure::Refused(refusal)) => refusal.otherwise,
-        Err(Failure::Gone) => Err(Error::unreachable("the server is gone", Sent::No)),
+        Err(Failure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No)),
         Err(Failure::Error(error)) => Err(error),
     }
 }

@@ -1,11 +1,14 @@
 //! What can be wrong with a server before it starts.
 
 use std::any::TypeId;
+use std::fmt;
+
+use roundtrip_core::error::debug_as_text;
 
 use crate::server::handler::function::Parameters;
 
 /// A mistake in how a server was put together. It always names the tool, prompt or resource it is about.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {problem}")]
 pub struct SetupError {
     what: String,
@@ -18,8 +21,14 @@ impl SetupError {
     }
 }
 
-/// What serving can end in.
-#[derive(Debug, thiserror::Error)]
+impl fmt::Debug for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
+}
+
+/// Error that ends serving.
+#[derive(thiserror::Error)]
 pub enum ServeError {
     /// The server was put together wrongly.
     #[error(transparent)]
@@ -27,6 +36,12 @@ pub enum ServeError {
     /// A stream or the network said no.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+impl fmt::Debug for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
 }
 
 /// What a handler's parameters need from the server, collected from their types when it is registered.
