@@ -3,7 +3,7 @@
 use std::fmt;
 
 use http::header::WWW_AUTHENTICATE;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::Value;
 
 use super::{DECLINED, Sent};
@@ -105,9 +105,10 @@ impl std::error::Error for HttpRefusal {}
 /// Shows the names of headers alone: values may be credentials.
 impl fmt::Debug for HttpRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.keys().map(HeaderName::as_str).collect();
         f.debug_struct("HttpRefusal")
             .field("status", &self.status)
-            .field("headers", &self.headers.keys())
+            .field("headers", &names)
             .field("body", &self.body)
             .field("error", &self.error)
             .field("sent", &self.sent)

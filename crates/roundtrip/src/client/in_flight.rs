@@ -1,4 +1,4 @@
-//! One request under way: what comes back is read, held against the request, and told apart.
+//! One request in flight: its messages are read, checked against the request, and told apart.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -16,7 +16,7 @@ pub(crate) struct InFlight {
     incoming: Incoming,
 }
 
-/// What a server says to a request.
+/// Message that answers a request, or precedes its answer.
 #[derive(Debug)]
 pub(crate) enum Event {
     Notification { method: String, params: Option<Raw> },
@@ -33,7 +33,7 @@ impl InFlight {
         &self.id
     }
 
-    /// The next message. An error is the end: of the request, of the connection, or of our patience with it.
+    /// Polls for the next message. After an error there is none.
     pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, Error>> {
         // A server that always has something to say must not keep timeouts, and other tasks, from their turn.
         let turn = ready!(coop::poll_proceed(cx));
@@ -77,7 +77,7 @@ impl InFlight {
     }
 }
 
-/// An error whose id is null. Plain JSON-RPC has these where the request could not be read, and whoever asked
+/// Decodes an error whose id is null. Plain JSON-RPC has these where the request could not be read, and the caller
 /// still wants to know.
 pub(crate) fn nameless_error(bytes: &[u8]) -> Option<ErrorObject> {
     #[derive(Deserialize)]

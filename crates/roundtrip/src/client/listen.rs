@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: being told of changes.
+//! `subscriptions/listen`: the stream of changes.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -22,7 +22,7 @@ use super::request::{Request, raw};
 use super::send::{Attempts, within};
 use super::transport::BoxFuture;
 
-/// Something changed on the server.
+/// Change on the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
@@ -32,14 +32,14 @@ pub enum Change {
     Prompts,
     /// The list of resources.
     Resources,
-    /// What is in a resource.
+    /// The content of a resource.
     Resource {
-        /// Where it is; it may lie below the URI that was listened for.
+        /// URI of the resource; it may lie below the URI that was listened for.
         uri: String,
     },
 }
 
-/// Says what to be told of; awaiting it opens the stream of [`Changes`].
+/// Builder of a subscription; awaiting it opens the stream of [`Changes`].
 #[derive(Debug)]
 #[must_use = "nothing is listened for until this is awaited"]
 pub struct Listen {
@@ -71,13 +71,13 @@ impl Listen {
         self
     }
 
-    /// Changes of what is in a resource. Say it again for more of them.
+    /// Changes of the content of a resource. Call it again for more of them.
     pub fn resource(mut self, uri: impl Into<String>) -> Self {
         self.filter.resource_subscriptions.push(uri.into());
         self
     }
 
-    /// How long the server may take to acknowledge, in place of the client's setting. The stream itself stays
+    /// Limits the time the server may take to acknowledge, in place of the client's setting. The stream itself stays
     /// open for as long as both sides want it to.
     pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
         self.options.timeout = Some(timeout);
@@ -141,7 +141,7 @@ async fn acknowledged(
     }
 }
 
-/// Every message on a stream names the stream.
+/// Checks that a message on a stream names the stream.
 fn belongs(meta: &NotificationMeta, stream: &RequestId, method: &str) -> Result<(), Error> {
     match &meta.subscription_id {
         Some(id) if id == stream => Ok(()),
@@ -157,7 +157,7 @@ fn misbehaved<T>(how: String) -> Result<T, Error> {
 /// A stream of changes. Dropping it ends the subscription.
 ///
 /// It is a [`Stream`] of results: it ends with `None` when the server ends it in good order, and with an error, then
-/// `None`, when it breaks. Whatever this client keeps of what changed is dropped before the change is handed on.
+/// `None`, when it breaks. Cached results of what changed are dropped before the change is handed on.
 #[must_use = "changes do nothing until they are asked for"]
 pub struct Changes {
     client: Client,
@@ -167,12 +167,12 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What the server agreed to tell of: it may be less than was asked for.
+    /// Returns the changes that the server agreed to tell of: they may be fewer than were asked for.
     pub fn acknowledged(&self) -> &SubscriptionFilter {
         &self.acknowledged
     }
 
-    /// The next change.
+    /// Returns the next change.
     pub async fn next(&mut self) -> Option<Result<Change, Error>> {
         poll_fn(|cx| self.poll_change(cx)).await
     }
@@ -204,7 +204,7 @@ impl Changes {
     }
 }
 
-/// What a message on the stream says.
+/// Content of a message on the stream.
 enum Told {
     Change(Change),
     Nothing,

@@ -1,7 +1,7 @@
-//! The client: calls as builders that are awaited, what it remembers between them, and the seam to transports.
+//! Client: calls as builders that are awaited, the cache between them, and the [`Transport`] trait.
 //!
-//! This room knows nothing of sockets, processes or servers. A [`Transport`] takes one message and gives back the
-//! messages that come of it; everything else (ids, versions, timeouts, pages, caching, rounds) happens here.
+//! This module knows nothing of sockets, processes or servers. A [`Transport`] sends one request and returns the
+//! stream of its messages; everything else (ids, versions, timeouts, pages, caching, rounds) happens here.
 
 mod builder;
 mod by_hand;

@@ -1,5 +1,5 @@
-//! From a request to its result: sent, watched, and sent once more where the server says how, or where the connection
-//! broke and that is safe.
+//! Sends a request until it has its result: again where the server says how, or where the connection broke and that is
+//! safe.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) fn complete<M: Method>(result: &Raw) -> Result<M::Result, Error> {
         .map_err(|error| PeerMisbehaved::MalformedResult(error.to_string()).into())
 }
 
-/// A result, from the cache or from the server.
+/// Returns a result, from the cache or from the server.
 pub(crate) async fn fetch(
     client: &Client,
     request: &Request<'_>,
@@ -50,8 +50,7 @@ pub(crate) async fn fetch(
     Ok(result)
 }
 
-/// Sends a request until it is answered, or until there is nothing left to do about its failing. The caller limits all
-/// of it in time, pauses and mending included.
+/// Sends a request until it is answered, or fails for good. The caller limits all of it in time, pauses included.
 async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> Result<Raw, Error> {
     let mut attempts = Attempts::new();
     loop {
@@ -68,7 +67,7 @@ async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> 
     }
 }
 
-/// One request, one answer. Notifications on the way go to whoever asked for them.
+/// Sends one request and returns its answer. Notifications on the way go to the hooks for them.
 async fn answer(client: &Client, outgoing: Outgoing, options: &mut Options) -> Result<Raw, Error> {
     let mut leg = InFlight::open(client.transport(), outgoing).await?;
     loop {
@@ -81,7 +80,7 @@ async fn answer(client: &Client, outgoing: Outgoing, options: &mut Options) -> R
     }
 }
 
-/// Limits a request in time. What is dropped when time is up is thereby cancelled.
+/// Limits work in time. A request that is dropped when time is up is thereby cancelled.
 pub(crate) async fn within<T>(
     timeout: Duration,
     work: impl Future<Output = Result<T, Error>>,
@@ -89,15 +88,15 @@ pub(crate) async fn within<T>(
     tokio::time::timeout(timeout, work).await.unwrap_or(Err(Error::Timeout(timeout)))
 }
 
-/// How many characters are shown of what a server says it speaks.
+/// Number of characters that are shown of the versions a server names.
 const NAMED: usize = 100;
-/// How often a request is sent again after the connection broke.
+/// Number of times a request is sent again after the connection broke.
 const RESENDS: u32 = 2;
-/// How long to wait before it is; twice as long before the next time.
+/// Pause before that; twice as long before the next time.
 const BACKOFF: Duration = Duration::from_millis(100);
 
-/// What has been tried so far. There are two refusals that say what to do about them, and each is heeded once;
-/// neither has run anything.
+/// Attempts at one request so far. There are two refusals that say how to send the request instead, and each is followed
+/// once; neither has run anything.
 pub(crate) struct Attempts {
     pub(crate) version: ProtocolVersion,
     negotiated: bool,
@@ -110,7 +109,7 @@ impl Attempts {
         Self { version: ProtocolVersion::LATEST, negotiated: false, listed: false, resent: 0 }
     }
 
-    /// Whether a request is to be sent again that broke with the connection (C16).
+    /// Returns whether a request is sent again that failed with its connection (C16).
     fn resend(&mut self, policy: Resend, request: &Request<'_>, error: &Error) -> bool {
         // A request that a server turned away, or that found none, would fail again.
         let (sent, broke) = match error {
@@ -131,7 +130,7 @@ impl Attempts {
         BACKOFF * self.resent
     }
 
-    /// `Ok` where the request is worth sending again; else the error to report.
+    /// Prepares the request to be sent again where a refusal says how; otherwise returns the error to report.
     pub(crate) async fn mend(
         &mut self,
         client: &Client,
@@ -169,7 +168,7 @@ impl Attempts {
     }
 }
 
-/// What a server says it speaks.
+/// Returns the versions that a server names.
 fn supported(refusal: &ErrorObject) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Data {
@@ -178,7 +177,7 @@ fn supported(refusal: &ErrorObject) -> Option<Vec<String>> {
     Data::deserialize(refusal.data.as_ref()?).ok().map(|data| data.supported)
 }
 
-/// The newest revision that both sides speak.
+/// Returns the newest revision that both sides speak.
 fn common(theirs: &[String]) -> Result<ProtocolVersion, Error> {
     let shared = SPOKEN.iter().find(|ours| theirs.iter().any(|version| version == ours.as_str()));
     shared.copied().ok_or_else(|| {
