@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::{Limits, pause};
 use super::params::Params;
-use crate::error::Error;
+use crate::error::{Error, GaveUp, PeerMisbehaved};
 
 /// State of a flow between requests, stored or not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,19 +49,14 @@ impl Flow {
 
     /// Counts a round that asks. The limits are checked here, before the user is asked: an answer that could not be
     /// sent any more must not be asked for (C6), and one round must not ask more questions than the caller allows.
-    pub(super) fn count_round(&mut self, method: &str, questions: usize) -> Result<(), Error> {
-        let most = self.limits.questions;
-        if questions > most {
-            return Err(Error::PeerMisbehaved(format!(
-                "`{method}` asks {questions} questions in one round, and {most} are allowed"
-            )));
+    pub(super) fn count_round(&mut self, method: &'static str, questions: usize) -> Result<(), Error> {
+        let allowed = self.limits.questions;
+        if questions > allowed {
+            return Err(PeerMisbehaved::TooManyQuestions { method, asked: questions, allowed }.into());
         }
-        let most = self.limits.rounds;
-        if self.rounds >= most {
-            return Err(Error::GaveUp(format!(
-                "`{method}` asks again after {} rounds, and {most} are allowed",
-                self.rounds
-            )));
+        let (rounds, allowed) = (self.rounds, self.limits.rounds);
+        if rounds >= allowed {
+            return Err(GaveUp::TooManyRounds { method, rounds, allowed }.into());
         }
         self.rounds += 1;
         self.polls = 0;
@@ -69,14 +64,11 @@ impl Flow {
     }
 
     /// Counts a round that asks nothing, apart from those that ask (C5), and returns the pause after it.
-    pub(super) fn count_poll(&mut self, method: &str, took: Duration) -> Result<Duration, Error> {
+    pub(super) fn count_poll(&mut self, method: &'static str, took: Duration) -> Result<Duration, Error> {
         let pause = pause(self.polls);
         self.polled = self.polled.saturating_add(took).saturating_add(pause);
         if self.polled > self.limits.polling {
-            return Err(Error::GaveUp(format!(
-                "`{method}` has asked nothing and given no result for longer than {:?}, which is the limit",
-                self.limits.polling
-            )));
+            return Err(GaveUp::PolledTooLong { method, allowed: self.limits.polling }.into());
         }
         self.polls = self.polls.saturating_add(1);
         Ok(pause)

@@ -9,7 +9,7 @@ use super::flow::Flow;
 use super::limits::Limits;
 use super::params::Params;
 use super::pending::Pending;
-use crate::error::Error;
+use crate::error::{Error, PeerMisbehaved};
 use crate::wire::{
     CallTool, GetPrompt, InputRequiredResult, MayAsk, Method, ReadResource, Reply, ResultError,
     decode_complete, decode_reply,
@@ -94,7 +94,7 @@ impl<M: Method> Exchange<M> {
             Err(ResultError::MayNotAsk { method }) => asks(method, result),
             Err(other) => Err(other),
         };
-        let asks = asks.map_err(|error| Error::PeerMisbehaved(error.to_string()))?;
+        let asks = asks.map_err(|error| PeerMisbehaved::MalformedResult(error.to_string()))?;
         if asks.input_requests.is_empty() {
             let pause = self.flow.count_poll(M::NAME, took)?;
             Ok(Step::Pause(pause, Pending::new(self.flow, asks)))

@@ -14,7 +14,7 @@ use super::flow::Flow;
 use super::machine::Exchange;
 use super::question::Question;
 use super::state::RequestState;
-use crate::error::Error;
+use crate::error::{ApiMisuse, Error};
 use crate::wire::{
     CallTool, ElicitRequestParams, Implementation, InputRequest, InputRequests, InputRequiredResult,
     InputResponses, Method, Raw,
@@ -96,7 +96,7 @@ impl<M: Method> Pending<M> {
     /// [`Error::ApiMisuse`] for a key that was not asked, and for an answer that does not fit its question.
     pub fn answer(self, key: &str, value: impl Serialize) -> Result<Self, Error> {
         let value = Raw::of(&value).map_err(|error| {
-            Error::ApiMisuse(format!("the answer to `{key}` does not serialise: {error}"))
+            ApiMisuse::Unserializable(format!("the answer to `{key}` does not serialise: {error}"))
         })?;
         self.take(key, |question| answer::read(question, &value))
     }
@@ -142,11 +142,11 @@ impl<M: Method> Pending<M> {
         answer: impl FnOnce(&InputRequest) -> Result<Answer, Misfit>,
     ) -> Result<Self, Error> {
         let Some(question) = self.questions.get(key) else {
-            return Err(Error::ApiMisuse(format!("`{}` did not ask `{key}`", M::NAME)));
+            return Err(ApiMisuse::NotAsked { method: M::NAME, key: key.to_owned() }.into());
         };
         let fitting =
             answer(question).and_then(|answer| answer::fit(question, answer)).map_err(|misfit| {
-                Error::ApiMisuse(format!("the answer to `{key}` does not fit the question: {misfit}"))
+                ApiMisuse::UnfitAnswer(format!("the answer to `{key}` does not fit the question: {misfit}"))
             })?;
         self.answers.insert(key.to_owned(), fitting);
         Ok(self)
@@ -157,13 +157,14 @@ impl<M: Method> Pending<M> {
     /// # Errors
     /// [`Error::ApiMisuse`] that names the questions that have no answer.
     pub fn resume(self) -> Result<Exchange<M>, Error> {
-        let open: Vec<String> = self.open().map(|question| format!("`{}`", question.key())).collect();
-        if !open.is_empty() {
-            return Err(Error::ApiMisuse(format!("these questions have no answer yet: {}", open.join(", "))));
+        let keys: Vec<String> = self.open().map(|question| question.key().to_owned()).collect();
+        if !keys.is_empty() {
+            return Err(ApiMisuse::Unanswered { keys }.into());
         }
         let Self { mut flow, answers, state, .. } = self;
         let raw = |result: Result<Raw, serde_json::Error>| {
-            result.map_err(|error| Error::ApiMisuse(format!("the answers do not serialise: {error}")))
+            result
+                .map_err(|error| ApiMisuse::Unserializable(format!("the answers do not serialise: {error}")))
         };
         let answers = if answers.is_empty() { None } else { Some(raw(Raw::of(&answers))?) };
         let state = state.map(|state| raw(Raw::of(&state))).transpose()?;

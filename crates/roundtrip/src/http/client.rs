@@ -17,7 +17,7 @@ use roundtrip_core::wire::ProtocolVersion;
 
 use self::link::Http;
 use super::{EVENT_STREAM, JSON};
-use crate::client::{BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport};
+use crate::client::{ApiMisuse, BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport, Unreachable};
 use crate::legacy::client::EraClient;
 pub(super) use crate::legacy::client::{Failure, Link, Refusal};
 
@@ -70,7 +70,8 @@ pub struct HttpTransport {
 
 impl HttpTransport {
     fn new(url: &str) -> Result<Self, Error> {
-        let misuse = |why: &dyn fmt::Display| Error::ApiMisuse(format!("`{url}` cannot be called: {why}"));
+        let misuse =
+            |why: &dyn fmt::Display| Error::from(ApiMisuse::Url(format!("`{url}` cannot be called: {why}")));
         let parsed = Url::parse(url).map_err(|error| misuse(&error))?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(misuse(&"the scheme must be http or https"));
@@ -124,6 +125,7 @@ fn shown(url: &Url) -> String {
 /// Builds the error of a broken connection, with every cause the HTTP library names: the outermost alone says next to
 /// nothing.
 fn broken(what: &str, error: reqwest::Error, sent: Sent) -> Error {
+    let connected = !error.is_connect() && !error.is_builder();
     let error = error.without_url();
     let mut message = format!("{what}: {error}");
     let mut cause = std::error::Error::source(&error);
@@ -131,7 +133,8 @@ fn broken(what: &str, error: reqwest::Error, sent: Sent) -> Error {
         message = format!("{message}: {inner}");
         cause = inner.source();
     }
-    Error::Unreachable { message, sent, source: Some(Box::new(error)) }
+    let why = if connected { Unreachable::Broken(message) } else { Unreachable::NoConnection(message) };
+    Error::Unreachable { why, sent, cause: Some(Box::new(error)) }
 }
 
 /// Returns the media type of a response, without parameters.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use roundtrip_core::error::debug_as_text;
 use roundtrip_core::seal::{self, Key, KeyringError, Sealer, Suite};
 
 /// Keys that seal `requestState`. The first one seals, every one opens: so keys are rotated by adding the new one at
@@ -14,7 +15,7 @@ use roundtrip_core::seal::{self, Key, KeyringError, Sealer, Suite};
 pub struct Keyring(seal::Keyring);
 
 /// Reason why keys could not be loaded.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
     /// The environment variable is not set.
@@ -39,6 +40,12 @@ pub enum KeysError {
     /// The operating system has no randomness.
     #[error("the operating system has no randomness: {0}")]
     NoRandomness(getrandom::Error),
+}
+
+impl fmt::Debug for KeysError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
 }
 
 impl Keyring {

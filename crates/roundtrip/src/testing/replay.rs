@@ -6,6 +6,7 @@ use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use roundtrip_core::error::debug_as_text;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -29,7 +30,7 @@ pub struct Replay {
 }
 
 /// Mistake in a handler, or in the script.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
     /// The server's setup has a mistake.
@@ -96,8 +97,14 @@ pub enum ReplayError {
     Endless,
 }
 
-/// Plays a flow with faults: the handler is dropped at every await, every reply is lost once, and every round is
-/// repeated.
+impl fmt::Debug for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
+}
+
+/// Plays a flow while everything goes wrong: the handler is dropped at every await, every reply is lost once, and every
+/// round is repeated.
 pub fn replay(server: Server) -> Replay {
     Replay::new(server, true)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip::client::Kind;
+use roundtrip::client::{ApiMisuse, Kind};
 use roundtrip::wire::{
     ClientCapabilities, GetPrompt, Method, ReadResource, RootsCapability, SamplingCapability,
 };
@@ -73,7 +73,11 @@ async fn misfit(client: &Client) -> Result<String, Failure> {
     let pending = asked(client.call_tool("survey", json!({})).once().await?)?;
     let key = first(&pending)?;
     match pending.answer(&key, json!({ "name": "Ada", "age": 200 })) {
-        Err(Error::ApiMisuse(why)) if why.contains("age") && why.contains("email") => Ok(why),
+        Err(Error::ApiMisuse(ApiMisuse::UnfitAnswer(why)))
+            if why.contains("age") && why.contains("email") =>
+        {
+            Ok(why)
+        }
         other => Err(format!("an age of 200, and no email: {other:?}").into()),
     }
 }
@@ -85,7 +89,7 @@ async fn left_open(client: &Client) -> Result<String, Failure> {
     let pending = pending.answer(&key, everything())?;
     expect(pending.open().count() == 2, || format!("open: {:?}", pending.open().collect::<Vec<_>>()))?;
     match client.resume(pending).await {
-        Err(Error::ApiMisuse(why)) => Ok(why),
+        Err(Error::ApiMisuse(why @ ApiMisuse::Unanswered { .. })) => Ok(why.to_string()),
         other => Err(format!("two questions are open: {other:?}").into()),
     }
 }

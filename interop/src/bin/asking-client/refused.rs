@@ -1,5 +1,6 @@
 //! Calls that end without an answer: the user refuses, the client cannot be asked, or the questions never end.
 
+use roundtrip::client::{GaveUp, PeerMisbehaved};
 use roundtrip::wire::MISSING_REQUIRED_CLIENT_CAPABILITY;
 use roundtrip::{Client, Error, FormAnswer, FormRequest};
 use serde_json::json;
@@ -56,7 +57,9 @@ async fn resource(client: &Client, act: Act) -> Result<String, Failure> {
 fn rejected<T: Text>(result: Result<T, Error>, act: Act) -> Result<String, Failure> {
     let wanted = format!("topic: {}", act.word());
     match result {
-        Err(Error::Rejected(error)) if error.message == wanted => Ok(format!("{}: {wanted}", error.code)),
+        Err(Error::Rejected(rejection)) if rejection.error().message == wanted => {
+            Ok(format!("{}: {wanted}", rejection.error().code))
+        }
         Err(other) => Err(format!("wanted `{wanted}`, got: {other}").into()),
         Ok(answer) => Err(format!("wanted `{wanted}`, got the answer `{}`", answer.text()).into()),
     }
@@ -66,11 +69,11 @@ fn rejected<T: Text>(result: Result<T, Error>, act: Act) -> Result<String, Failu
 /// built by hand; then the client refuses, and says what was asked.
 async fn nobody(client: &Client, tool: &str, handshake: bool) -> Result<String, Failure> {
     match client.call_tool(tool, json!({})).await {
-        Err(Error::Rejected(error)) if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY => {
-            Ok(format!("the server: {}", error.message))
+        Err(Error::Rejected(rejection)) if rejection.error().code == MISSING_REQUIRED_CLIENT_CAPABILITY => {
+            Ok(format!("the server: {}", rejection.error().message))
         }
-        Err(Error::PeerMisbehaved(why)) if why.contains("did not offer") => Ok(format!("the client: {why}")),
-        // In the handshake eras the tool learns during the call that it cannot ask.
+        Err(Error::PeerMisbehaved(PeerMisbehaved::NotOffered(why))) => Ok(format!("the client: {why}")),
+        // Where servers ask in the midst of a call, the tool hears that there is nobody to ask.
         Ok(result) if handshake && result.is_error == Some(true) => {
             Ok(format!("the tool: {}", result.text()))
         }
@@ -91,10 +94,10 @@ async fn handler_fails(client: &Client) -> Result<String, Failure> {
 async fn endless(client: &Client) -> Result<String, Failure> {
     let user = User::default();
     match user.at(client).call_tool("endless", json!({})).max_rounds(3).await {
-        Err(Error::GaveUp(why)) => {
+        Err(Error::GaveUp(why @ GaveUp::TooManyRounds { .. })) => {
             let asked = user.asked();
             expect(asked == ["1 Question 1", "2 Question 2", "3 Question 3"], || format!("asked {asked:?}"))?;
-            Ok(why)
+            Ok(why.to_string())
         }
         other => Err(format!("wanted an end, got {other:?}").into()),
     }

@@ -48,7 +48,7 @@ fn sent(exchange: &Exchange<CallTool>) -> Value {
 
 fn misuse(result: Result<impl std::fmt::Debug, Error>) -> String {
     match result {
-        Err(Error::ApiMisuse(why)) => why,
+        Err(Error::ApiMisuse(why)) => why.to_string(),
         other => panic!("misuse, not {other:?}"),
     }
 }

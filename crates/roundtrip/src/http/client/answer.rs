@@ -6,14 +6,13 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
-use http::StatusCode;
 use reqwest::Response;
 use roundtrip_core::wire::ErrorObject;
 use serde::Deserialize;
 
 use super::sse::{Decoder, Overlong};
 use super::{Failure, Refusal, broken, media_type};
-use crate::client::{Error, Incoming, Sent};
+use crate::client::{Error, HttpRefusal, Incoming, PeerMisbehaved, Sent};
 use crate::http::EVENT_STREAM;
 
 /// Largest JSON response.
@@ -38,13 +37,18 @@ pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
         Some(_) => match collect(&mut response, MAX_BODY).await? {
             (body, true) => Ok(Box::pin(Single(Some(body)))),
             (_, false) => {
-                Err(Error::PeerMisbehaved(format!("the answer is larger than {} MiB", MAX_BODY >> 20)).into())
+                let why = format!("the answer is larger than {} MiB", MAX_BODY >> 20);
+                Err(Error::from(PeerMisbehaved::TooLarge(why)).into())
             }
         },
         None => {
             let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
-            let why = format!("HTTP {status} with neither JSON nor an event stream{}", excerpt(&body));
-            let otherwise = Err(Error::PeerMisbehaved(why));
+            let said = match excerpt(&body) {
+                said if said.is_empty() => " and no body".to_owned(),
+                said => format!(": {said}"),
+            };
+            let why = format!("HTTP {status} with neither JSON nor an event stream{said}");
+            let otherwise = Err(PeerMisbehaved::UnexpectedResponse(why).into());
             Err(Failure::Refused(Refusal { status: status.as_u16(), error: None, otherwise }))
         }
     }
@@ -52,15 +56,20 @@ pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
 
 /// Reads the refusal out of a response whose status is not a success.
 pub(super) async fn refused(mut response: Response) -> Result<Refusal, Error> {
-    let status = response.status();
+    let mut refusal = HttpRefusal::new(response.status(), std::mem::take(response.headers_mut()));
     let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
     // Whatever its `Content-Type`.
     let error = error_in(&body);
-    let otherwise = match &error {
-        Some(_) => Ok(Box::pin(Single(Some(body))) as Incoming),
-        None => Err(turned_away(status, &body)),
+    let status = refusal.status.as_u16();
+    // A challenge is in the headers, so they have to reach the caller even if the body is a JSON-RPC error.
+    let otherwise = if error.is_some() && !refusal.is_challenge() {
+        Ok(Box::pin(Single(Some(body))) as Incoming)
+    } else {
+        refusal.body = excerpt(&body);
+        refusal.error.clone_from(&error);
+        Err(refusal.into())
     };
-    Ok(Refusal { status: status.as_u16(), error, otherwise })
+    Ok(Refusal { status, error, otherwise })
 }
 
 /// Returns whether a response is a stream of events.
@@ -96,32 +105,14 @@ fn error_in(body: &[u8]) -> Option<ErrorObject> {
 }
 
 /// Maps a status without a JSON-RPC error to the client's error.
-fn turned_away(status: StatusCode, body: &[u8]) -> Error {
-    let untouched = status.is_redirection()
-        || matches!(
-            status,
-            StatusCode::UNAUTHORIZED
-                | StatusCode::FORBIDDEN
-                | StatusCode::NOT_FOUND
-                | StatusCode::METHOD_NOT_ALLOWED
-                | StatusCode::TOO_MANY_REQUESTS
-        );
-    let sent = if untouched { Sent::No } else { Sent::Maybe };
-    Error::unreachable(format!("the server answered HTTP {status}{}", excerpt(body)), sent)
-}
-
-/// Returns the beginning of a body, for an error message.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4 * EXCERPT)]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut shown: String = words.chars().filter(|c| !c.is_control()).take(EXCERPT).collect();
-    if shown.is_empty() {
-        return " and no body".to_owned();
-    }
     if shown.len() < words.len() || body.len() > 4 * EXCERPT {
         shown.push('…');
     }
-    format!(": {shown}")
+    shown
 }
 
 /// Stream of one message.
@@ -155,7 +146,8 @@ impl<B: Stream<Item = reqwest::Result<Bytes>>> Stream for Events<B> {
                 None => return Poll::Ready(None),
                 Some(Ok(chunk)) => {
                     if let Err(Overlong) = this.decoder.feed(&chunk, |event| this.ready.push_back(event)) {
-                        return Poll::Ready(Some(Err(Error::PeerMisbehaved(Overlong.to_string()))));
+                        let why = PeerMisbehaved::TooLarge(Overlong.to_string());
+                        return Poll::Ready(Some(Err(why.into())));
                     }
                 }
                 Some(Err(error)) => {

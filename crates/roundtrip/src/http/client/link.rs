@@ -9,7 +9,7 @@ use reqwest::{Response, Url};
 use roundtrip_core::wire::{ProtocolVersion, RequestId, encode_cancelled, encode_header_value};
 
 use super::{Failure, Link, answer, broken, resume, shown};
-use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
+use crate::client::{ApiMisuse, BoxFuture, Error, Incoming, Outgoing, PeerMisbehaved, Sent};
 use crate::http::{EVENT_STREAM, JSON, name};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -38,7 +38,7 @@ impl Http {
     fn headers_for(&self, outgoing: &Outgoing) -> Result<HeaderMap, Error> {
         let value = |text: &str| {
             HeaderValue::from_str(text)
-                .map_err(|error| Error::ApiMisuse(format!("{text:?} cannot be in a header: {error}")))
+                .map_err(|error| ApiMisuse::Header(format!("{text:?} cannot be in a header: {error}")))
         };
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, BOTH);
@@ -50,7 +50,7 @@ impl Http {
         }
         for (name, text) in &outgoing.mirrored {
             let name = HeaderName::try_from(name)
-                .map_err(|error| Error::ApiMisuse(format!("`{name}` cannot name a header: {error}")))?;
+                .map_err(|error| ApiMisuse::Header(format!("`{name}` cannot name a header: {error}")))?;
             headers.insert(name, value(text)?);
         }
         Ok(headers)
@@ -103,8 +103,8 @@ impl Http {
         match (response.status().is_success(), answer::is_stream(&response)) {
             (true, true) => Ok(response),
             (true, false) => {
-                Err(Error::PeerMisbehaved(format!("HTTP {} where a stream was due", response.status()))
-                    .into())
+                let why = format!("HTTP {} where a stream was due", response.status());
+                Err(Error::from(PeerMisbehaved::UnexpectedResponse(why)).into())
             }
             (false, _) => Err(refused(at, response).await),
         }

@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep};
 
 use super::link::{At, Http};
 use super::sse::{Decoder, Overlong};
-use super::{Failure, broken};
-use crate::client::{Error, Incoming, Sent, unfold};
+use super::{Failure, Refusal, broken};
+use crate::client::{Error, Incoming, PeerMisbehaved, Sent, Unreachable, unfold};
 
 /// Most failures in a row to resume a stream.
 const ATTEMPTS: u32 = 5;
@@ -96,7 +96,7 @@ impl Resumed {
                         }
                     });
                     if let Err(Overlong) = fed {
-                        return Some(Err(Error::PeerMisbehaved(Overlong.to_string())));
+                        return Some(Err(PeerMisbehaved::TooLarge(Overlong.to_string()).into()));
                     }
                 }
                 Some(Err(error)) => {
@@ -136,22 +136,31 @@ impl Resumed {
                 Err(Failure::Error(error)) => return Err(error),
                 Err(Failure::Gone) => {
                     let why = "the stream broke off, and the session is gone";
-                    return Err(Error::unreachable(why, Sent::Maybe));
+                    return Err(Error::unreachable(Unreachable::SessionEnded(why.to_owned()), Sent::Maybe));
                 }
                 Err(Failure::Refused(refusal)) if refusal.status >= 500 => {
                     self.failed += 1;
                     tracing::debug!(status = refusal.status, "a stream could not be resumed");
                 }
-                Err(Failure::Refused(refusal)) => {
-                    let status = refusal.status;
-                    return Err(ended.unwrap_or_else(|| {
-                        let why =
-                            format!("the stream broke off, and HTTP {status} keeps it from being resumed");
-                        Error::unreachable(why, Sent::Maybe)
-                    }));
-                }
+                Err(Failure::Refused(refusal)) => return Err(not_taken_up(refusal, ended)),
             }
         }
-        Err(ended.unwrap_or_else(|| Error::unreachable("the stream broke off", Sent::Maybe)))
+        Err(ended.unwrap_or_else(|| Error::closed_by_server("the stream broke off", Sent::Maybe)))
+    }
+}
+
+/// Builds the error of a stream that the server does not let be taken up again. The request itself was sent.
+fn not_taken_up(refusal: Refusal, ended: Option<Error>) -> Error {
+    match refusal.otherwise {
+        // The caller has to see the challenge, however the stream ended.
+        Err(Error::Refused(mut refused)) if refused.is_challenge() => {
+            refused.sent = Sent::Maybe;
+            Error::Refused(refused)
+        }
+        _ => ended.unwrap_or_else(|| {
+            let status = refusal.status;
+            let why = format!("the stream broke off, and HTTP {status} keeps it from being taken up");
+            Error::closed_by_server(why, Sent::Maybe)
+        }),
     }
 }

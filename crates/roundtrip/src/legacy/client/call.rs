@@ -21,7 +21,7 @@ use super::questions::Delivery;
 use super::request::Hello;
 use super::server_request::{ServerRequest, admit, answer_outside_call, small_enough};
 use super::session::{Session, ended, in_background};
-use crate::client::{BoxFuture, Error, Incoming, Sent, nameless_error, unfold};
+use crate::client::{BoxFuture, Error, Incoming, PeerMisbehaved, Sent, nameless_error, unfold};
 use crate::legacy::handshake::PING;
 
 /// Most messages in one batch.
@@ -172,7 +172,7 @@ impl<L: Link> OpenCall<L> {
                 Some(Err(error)) => return Err(error),
                 None => {
                     let why = "the server ended the exchange without an answer";
-                    return Err(Error::unreachable(why, Sent::Maybe));
+                    return Err(Error::closed_by_server(why, Sent::Maybe));
                 }
             };
             match self.read(&message).await? {
@@ -227,7 +227,7 @@ impl<L: Link> OpenCall<L> {
             },
             Err(malformed) => match nameless_error(bytes) {
                 Some(error) => Ok(Read::Answer(Err(error))),
-                None => Err(Error::PeerMisbehaved(malformed.error.message.into_owned())),
+                None => Err(PeerMisbehaved::MalformedMessage(malformed.error.message.into_owned()).into()),
             },
         }
     }
@@ -394,9 +394,9 @@ fn kind(question: &InputRequest) -> &'static str {
 /// Splits a batch into its messages (2025-03-26 alone).
 fn batch(bytes: &[u8]) -> Result<Vec<Bytes>, Error> {
     let messages: Vec<&RawValue> = serde_json::from_slice(bytes)
-        .map_err(|error| Error::PeerMisbehaved(format!("not a batch: {error}")))?;
+        .map_err(|error| PeerMisbehaved::MalformedMessage(format!("not a batch: {error}")))?;
     if messages.len() > BATCH {
-        return Err(Error::PeerMisbehaved(format!("a batch of more than {BATCH} messages")));
+        return Err(PeerMisbehaved::TooLarge(format!("a batch of more than {BATCH} messages")).into());
     }
     // A batch within a batch would be read without end.
     let messages = messages.into_iter().filter(|message| !message.get().starts_with('['));

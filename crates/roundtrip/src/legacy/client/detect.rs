@@ -16,7 +16,9 @@ use tokio::time::timeout;
 use super::link::{Failure, Link, is_modern};
 use super::request::{Hello, encoded};
 use super::session::{Life, Session};
-use crate::client::{Error, Incoming, Outgoing, Sent, nameless_error};
+use crate::client::{
+    Error, Incoming, Outgoing, PeerIncompatible, PeerMisbehaved, Sent, Unreachable, nameless_error,
+};
 use crate::legacy::handshake::{
     INITIALIZE, INITIALIZED, InitializeRequestParams, InitializeResult, NEWEST, revision, within_revision,
 };
@@ -78,7 +80,7 @@ async fn ask<L: Link>(link: &L, discover: Outgoing) -> Result<Probed, Error> {
         Err(Failure::Refused(refusal)) if refusal.is_doubt() => Ok(Probed::Legacy),
         Err(Failure::Refused(refusal)) if refusal.error.as_ref().is_some_and(is_modern) => Ok(Probed::Modern),
         Err(Failure::Refused(refusal)) => Err(refusal.into_error()),
-        Err(Failure::Gone) => Err(Error::unreachable("the server is gone", Sent::No)),
+        Err(Failure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No)),
         Err(Failure::Error(error)) => Err(error),
     }
 }
@@ -120,8 +122,8 @@ async fn probe(incoming: Incoming) -> Probed {
     }
     let id = RequestId::from("discover");
     let is_legacy = |version: &String| revision(version).is_some();
-    match answer(incoming, &id).await {
-        // A server that names legacy revisions alone only knows the method.
+    match answer(incoming, &id, Discover::NAME).await {
+        // A server that names old revisions alone has only learnt the question.
         Ok(Ok(result)) => match result.to::<Discovered>() {
             Ok(found) if found.supported_versions.iter().all(is_legacy) => Probed::Legacy,
             Ok(_) => Probed::Modern,
@@ -174,14 +176,15 @@ async fn handshake<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Arc<
                 offer = version;
                 match greet(link, hello, version).await? {
                     (at, Ok(result)) => (at, result),
-                    (_, Err(error)) => return Err(NoSession::Refused(Error::Rejected(error))),
+                    (_, Err(error)) => return Err(NoSession::Refused(error.into())),
                 }
             }
-            None => return Err(NoSession::Refused(Error::Rejected(error))),
+            None => return Err(NoSession::Refused(error.into())),
         },
     };
     let result: InitializeResult = result.to().map_err(|error| {
-        Error::PeerMisbehaved(format!("`{INITIALIZE}` was answered with a result that does not fit: {error}"))
+        let why = format!("`{INITIALIZE}` was answered with a result that does not fit: {error}");
+        Error::from(PeerMisbehaved::MalformedResult(why))
     })?;
     let version = agreed(&result.protocol_version, pinned)?;
     let mut at = at;
@@ -197,7 +200,10 @@ async fn handshake<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Arc<
     match told {
         Ok(()) => Ok(session),
         Err(Failure::Refused(refusal)) => Err(refusal.into_error().into()),
-        Err(Failure::Gone) => Err(Error::unreachable("the session ended as it began", Sent::No).into()),
+        Err(Failure::Gone) => {
+            let why = Unreachable::SessionEnded("the session ended as it began".to_owned());
+            Err(Error::unreachable(why, Sent::No).into())
+        }
         Err(Failure::Error(error)) => Err(error.into()),
     }
 }
@@ -212,14 +218,14 @@ async fn greet<L: Link>(link: &L, hello: &Hello, version: ProtocolVersion) -> Re
     };
     let message = encoded(encode_request(&FIRST, INITIALIZE, &params))?;
     match link.begin(FIRST, message.into()).await {
-        Ok((at, incoming)) => Ok((at, answer(incoming, &FIRST).await?)),
+        Ok((at, incoming)) => Ok((at, answer(incoming, &FIRST, INITIALIZE).await?)),
         Err(Failure::Refused(refusal))
             if refusal.is_doubt() || refusal.error.as_ref().is_some_and(is_modern) =>
         {
             Err(NoSession::Refused(refusal.into_error()))
         }
         Err(Failure::Refused(refusal)) => Err(refusal.into_error().into()),
-        Err(Failure::Gone) => Err(Error::unreachable("the server is gone", Sent::No).into()),
+        Err(Failure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No).into()),
         Err(Failure::Error(error)) => Err(error.into()),
     }
 }
@@ -246,7 +252,8 @@ fn agreed(theirs: &str, pinned: Option<ProtocolVersion>) -> Result<ProtocolVersi
 
 /// Maps an error that lists the server's revisions, none of which this client may speak.
 pub(super) fn incompatible(error: Error, pinned: Option<ProtocolVersion>) -> Error {
-    let Error::Rejected(refused) = &error else { return error };
+    let Error::Rejected(rejection) = &error else { return error };
+    let refused = rejection.error();
     let supported = refused.data.as_ref().and_then(|data| data.get("supported")).and_then(Value::as_array);
     match supported {
         Some(supported) if refused.code == UNSUPPORTED_PROTOCOL_VERSION => {
@@ -259,23 +266,26 @@ pub(super) fn incompatible(error: Error, pinned: Option<ProtocolVersion>) -> Err
 
 fn apart(theirs: &str, pinned: Option<ProtocolVersion>) -> Error {
     let theirs: String = theirs.chars().filter(|c| !c.is_control()).take(100).collect();
-    Error::PeerIncompatible(match pinned {
-        Some(ours) => format!(
-            "it speaks {theirs}, and this client is to speak {ours} alone: leave `protocol` out, or name another"
-        ),
+    let incompatible = match pinned {
+        Some(pinned) => PeerIncompatible::NotThePinnedVersion { theirs, pinned: pinned.to_string() },
         None => {
             let ours: Vec<&str> = ProtocolVersion::ALL.iter().rev().map(|version| version.as_str()).collect();
-            format!("no protocol version in common: it speaks {theirs}, and this client {}", ours.join(", "))
+            PeerIncompatible::NoCommonVersion { theirs, ours: ours.join(", ") }
         }
-    })
+    };
+    incompatible.into()
 }
 
 /// Reads up to the answer of a request.
-async fn answer(mut incoming: Incoming, id: &RequestId) -> Result<Result<Raw, ErrorObject>, Error> {
+async fn answer(
+    mut incoming: Incoming,
+    id: &RequestId,
+    method: &'static str,
+) -> Result<Result<Raw, ErrorObject>, Error> {
     for _ in 0..MESSAGES {
         let next = poll_fn(|cx| incoming.as_mut().poll_next(cx)).await;
         let bytes: Bytes = next.ok_or_else(|| {
-            Error::unreachable("the server ended the exchange without an answer", Sent::Maybe)
+            Error::closed_by_server("the server ended the exchange without an answer", Sent::Maybe)
         })??;
         match Message::decode(&bytes) {
             Ok(Message::Response(response)) if response.id.as_ref().is_none_or(|found| found == id) => {
@@ -283,11 +293,11 @@ async fn answer(mut incoming: Incoming, id: &RequestId) -> Result<Result<Raw, Er
             }
             Ok(_) => {}
             Err(malformed) => {
-                return nameless_error(&bytes)
-                    .map(Err)
-                    .ok_or_else(|| Error::PeerMisbehaved(malformed.error.message.into_owned()));
+                return nameless_error(&bytes).map(Err).ok_or_else(|| {
+                    PeerMisbehaved::MalformedMessage(malformed.error.message.into_owned()).into()
+                });
             }
         }
     }
-    Err(Error::PeerMisbehaved(format!("it sent {MESSAGES} messages without answering")))
+    Err(PeerMisbehaved::NoAnswer { method, messages: MESSAGES }.into())
 }

@@ -14,7 +14,7 @@ use super::request::{Hello, Request};
 use super::server_request::Answering;
 use super::session::{Life, Session, in_background};
 use super::translate;
-use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
+use crate::client::{BoxFuture, Error, Incoming, Outgoing, PeerIncompatible, Sent, Unreachable};
 
 /// Link to a server of either era. Clones share the detected era; when the last one is dropped, everything under way
 /// ends.
@@ -155,9 +155,10 @@ impl<L: Link> Inner<L> {
         match self.find(&Request::read(&outgoing)?.hello, life).await.map_err(unsent)? {
             Found::Modern => plainly(self.link.modern(&outgoing).await),
             Found::Legacy(_) => self.legacy(outgoing, life).await,
-            Found::Neither(Error::Rejected(error)) => Err(Error::PeerIncompatible(format!(
-                "it answers neither `server/discover` nor `initialize`; to the latter it answers: {error}"
-            ))),
+            Found::Neither(Error::Rejected(error)) => Err(PeerIncompatible::UnknownEra(format!(
+                "it answers neither `server/discover` nor `initialize`; to the latter it says: {error}"
+            ))
+            .into()),
             Found::Neither(error) => Err(error),
         }
     }
@@ -199,10 +200,10 @@ impl<L: Link> Inner<L> {
                 }
             };
             if let Some(pinned) = request.hello.pinned.filter(|pinned| pinned.era() == Era::Modern) {
-                return Err(Error::PeerIncompatible(format!(
-                    "it speaks {}, and this client is to speak {pinned} alone: leave `protocol` out, or name another",
-                    session.version
-                )));
+                let theirs = session.version.to_string();
+                return Err(
+                    PeerIncompatible::NotThePinnedVersion { theirs, pinned: pinned.to_string() }.into()
+                );
             }
             match translate::serve(&self.open_calls, &session, &request).await {
                 Err(Failure::Gone) => {
@@ -216,7 +217,8 @@ impl<L: Link> Inner<L> {
                 served => return plainly(served),
             }
         }
-        Err(Error::unreachable("the server rejects every session it has begun", Sent::No))
+        let why = "the server says of every session that there is none";
+        Err(Error::unreachable(Unreachable::SessionEnded(why.to_owned()), Sent::No))
     }
 
     /// Detects the era, once for all callers that wait for it. A caller that times out does not stop the others.
@@ -244,9 +246,7 @@ impl<L: Link> Inner<L> {
             }
             Ok(found)
         });
-        finding.await.unwrap_or_else(|_| {
-            Err(Error::unreachable("the detection of the server's era was interrupted", Sent::No))
-        })
+        finding.await.unwrap_or_else(|_| Err(Error::closed_by_server("the search was broken off", Sent::No)))
     }
 
     /// Returns the session for a request, and begins one if there is none.
@@ -272,7 +272,7 @@ impl<L: Link> Inner<L> {
             }
             Ok(session)
         });
-        let broken = |_| Err(Error::unreachable("the handshake was interrupted", Sent::No).into());
+        let broken = |_| Err(Error::closed_by_server("the handshake was broken off", Sent::No).into());
         beginning.await.unwrap_or_else(broken)
     }
 
@@ -288,7 +288,11 @@ impl<L: Link> Inner<L> {
 /// Marks an error of the era detection: the request itself has not been sent.
 fn unsent(error: Error) -> Error {
     match error {
-        Error::Unreachable { message, source, .. } => Error::Unreachable { message, sent: Sent::No, source },
+        Error::Unreachable { why, cause, .. } => Error::Unreachable { why, sent: Sent::No, cause },
+        Error::Refused(mut refusal) => {
+            refusal.sent = Sent::No;
+            Error::Refused(refusal)
+        }
         other => other,
     }
 }
@@ -298,7 +302,7 @@ fn plainly(sent: Result<Incoming, Failure>) -> Result<Incoming, Error> {
     match sent {
         Ok(incoming) => Ok(incoming),
         Err(Failure::Refused(refusal)) => refusal.otherwise,
-        Err(Failure::Gone) => Err(Error::unreachable("the server is gone", Sent::No)),
+        Err(Failure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No)),
         Err(Failure::Error(error)) => Err(error),
     }
 }

@@ -8,7 +8,7 @@ use roundtrip_core::wire::{
     UNSUPPORTED_PROTOCOL_VERSION,
 };
 
-use crate::client::{BoxFuture, Error, Incoming, Outgoing};
+use crate::client::{BoxFuture, Error, Incoming, Outgoing, PeerMisbehaved};
 
 /// Link to one server, for both eras.
 pub(crate) trait Link: Clone + Send + Sync + Unpin + 'static {
@@ -101,8 +101,11 @@ impl Refusal {
     pub(crate) fn into_error(self) -> Error {
         match (self.otherwise, self.error) {
             (Err(error), _) => error,
-            (Ok(_), Some(error)) => Error::Rejected(error),
-            (Ok(_), None) => Error::PeerMisbehaved(format!("HTTP {} without a message", self.status)),
+            (Ok(_), Some(error)) => error.into(),
+            (Ok(_), None) => {
+                let why = format!("HTTP {} where no answer was due", self.status);
+                PeerMisbehaved::UnexpectedResponse(why).into()
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ use super::questions::{belongs_to_a_call, responder_outside_calls};
 use super::request::{Request, encoded};
 use super::server_request::{admit, answer_outside_call, is_question, small_enough};
 use super::session::{Session, in_background, named};
-use crate::client::{Error, Incoming, Sent, unfold};
+use crate::client::{Error, Incoming, PeerIncompatible, Sent, Unreachable, unfold};
 use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 
 /// Most changes that may wait for a listener. A listener that falls so far behind ends: a change must not be lost
@@ -258,8 +258,7 @@ pub(super) async fn listen<L: Link>(
         request.params.get("notifications").and_then(|filter| filter.to().ok()).unwrap_or_default();
     let (stream, receiver) = match session.open_shared_stream().await {
         Err(Failure::Refused(refusal)) if refusal.status == 405 => {
-            let why = "it offers no stream of changes: ask for the lists again instead";
-            return Err(Error::PeerIncompatible(why.to_owned()).into());
+            return Err(Error::from(PeerIncompatible::NoChanges).into());
         }
         opened => opened?,
     };
@@ -316,12 +315,10 @@ impl<L: Link> Listener<L> {
                     }
                 }
                 Err(broadcast::error::RecvError::Lagged(_)) => {
-                    let why =
-                        "this stream of changes fell too far behind: listen again, and take changes faster";
-                    return Err(Error::unreachable(why, Sent::Maybe));
+                    return Err(Error::unreachable(Unreachable::FellBehind, Sent::Maybe));
                 }
                 Err(broadcast::error::RecvError::Closed) => {
-                    return Err(Error::unreachable("the stream of changes broke off", Sent::Maybe));
+                    return Err(Error::closed_by_server("the stream of changes broke off", Sent::Maybe));
                 }
             }
         }

@@ -10,7 +10,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::call::OpenCall;
 use super::link::Link;
-use crate::client::Error;
+use crate::client::{ApiMisuse, Error, GaveUp};
 
 /// Longest time that a call waits for answers.
 const EXPIRY: Duration = Duration::from_secs(600);
@@ -46,7 +46,7 @@ impl<L: Link> OpenCalls<L> {
     pub(super) fn keep(&self, call: OpenCall<L>) -> Result<String, Error> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)
-            .map_err(|error| Error::ApiMisuse(format!("the system gives no randomness: {error}")))?;
+            .map_err(|error| ApiMisuse::Other(format!("no randomness to be had: {error}")))?;
         let handle = format!("{PREFIX}{:032x}", u128::from_ne_bytes(random));
         let (wanted, until) = oneshot::channel();
         let watcher = tokio::spawn(watch_until_wanted(call, until, sleep(EXPIRY)));
@@ -55,9 +55,7 @@ impl<L: Link> OpenCalls<L> {
         places.retain(|_, place| !place.watcher.is_finished());
         if places.len() >= CAPACITY {
             // The watcher is dropped with its place, and the call with its watcher.
-            return Err(Error::GaveUp(format!(
-                "{CAPACITY} calls of this client wait for answers already, at a server of an earlier revision"
-            )));
+            return Err(GaveUp::TooManyOpenCalls { allowed: CAPACITY }.into());
         }
         places.insert(handle.clone(), Place { wanted, watcher });
         Ok(handle)
@@ -75,11 +73,12 @@ impl<L: Link> OpenCalls<L> {
             None => None,
         };
         call.ok_or_else(|| {
-            Error::ApiMisuse(
-                "this call was open at a server of an earlier revision, and is no longer: only the client that began \
-                 it can go on with it, once, and for ten minutes; make the call anew"
+            ApiMisuse::CallNotOpen(
+                "this call was open at a server of an earlier revision, and is no longer: it can be gone on with \
+                 by the client that began it alone, once, and for ten minutes; make the call anew"
                     .to_owned(),
             )
+            .into()
         })
     }
 

@@ -8,7 +8,7 @@ use roundtrip_core::wire::{
 };
 use serde_json::json;
 
-use crate::client::{ClientLimits, Error, Outgoing, WeakClient};
+use crate::client::{ApiMisuse, ClientLimits, Error, Outgoing, WeakClient};
 
 /// A modern request, with its protocol fields apart from the other parameters.
 pub(super) struct Request {
@@ -38,9 +38,10 @@ pub(super) struct Hello {
 impl Request {
     pub(super) fn read(outgoing: &Outgoing) -> Result<Self, Error> {
         let Ok(Message::Request(message)) = Message::decode(&outgoing.message) else {
-            return Err(Error::ApiMisuse("this is not a request".to_owned()));
+            return Err(ApiMisuse::Unserializable("this is not a request".to_owned()).into());
         };
-        let misfit = |error: serde_json::Error| Error::ApiMisuse(format!("this is not a request: {error}"));
+        let misfit =
+            |error: serde_json::Error| ApiMisuse::Unserializable(format!("this is not a request: {error}"));
         let params = message.params.map_or("{}", serde_json::value::RawValue::get);
         let mut params: Params = serde_json::from_str(params).map_err(misfit)?;
         let fields = params.get("_meta").cloned().unwrap_or_else(|| json!({}).into());
@@ -96,5 +97,6 @@ fn without_extensions(mut capabilities: ClientCapabilities) -> ClientCapabilitie
 
 /// Maps an error of serialisation, which none of our messages should cause.
 pub(super) fn encoded<T>(result: Result<T, serde_json::Error>) -> Result<T, Error> {
-    result.map_err(|error| Error::ApiMisuse(format!("the message does not serialise: {error}")))
+    result
+        .map_err(|error| ApiMisuse::Unserializable(format!("the message does not serialise: {error}")).into())
 }

@@ -22,7 +22,7 @@ use super::listen::SharedStreamSlot;
 use super::questions::{AskableCalls, Delivery};
 use super::request::{Hello, Request, encoded};
 use super::server_request::Answering;
-use crate::client::{Error, Sent};
+use crate::client::{Error, Sent, Unreachable};
 use crate::legacy::handshake::{InitializeResult, NEWEST, SET_LEVEL, within_revision};
 
 /// Longest time for a request of the session's own.
@@ -172,7 +172,7 @@ impl<L: Link> Session<L> {
             call.send(self.link.request(&self.at, id, message)).await?;
             loop {
                 match call.event().await? {
-                    Event::Answer(answer) => return answer.map_err(|error| Error::Rejected(error).into()),
+                    Event::Answer(answer) => return answer.map_err(|error| Error::from(error).into()),
                     Event::Notification(_) | Event::Asks(_) => {}
                 }
             }
@@ -233,7 +233,8 @@ fn response(id: &RequestId, answer: Result<&Raw, &ErrorObject>) -> Bytes {
 
 /// Builds the error for a session that ended during a call.
 pub(super) fn ended() -> Error {
-    Error::unreachable("the session with the server ended while the call was under way", Sent::Maybe)
+    let why = "the session with the server ended while the call was under way";
+    Error::unreachable(Unreachable::SessionEnded(why.to_owned()), Sent::Maybe)
 }
 
 /// Returns parameters that name one resource.

@@ -1,11 +1,14 @@
 //! Errors of a server's setup, and the needs of its handlers.
 
 use std::any::TypeId;
+use std::fmt;
+
+use roundtrip_core::error::debug_as_text;
 
 use crate::server::handler::function::Parameters;
 
 /// Mistake in a server's setup. It always names the tool, prompt or resource it is about.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {problem}")]
 pub struct SetupError {
     what: String,
@@ -18,8 +21,14 @@ impl SetupError {
     }
 }
 
+impl fmt::Debug for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
+}
+
 /// Error that ends serving.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ServeError {
     /// The server's setup has a mistake.
     #[error(transparent)]
@@ -29,7 +38,13 @@ pub enum ServeError {
     Io(#[from] std::io::Error),
 }
 
-/// Needs of a handler's parameters, collected from their types when it is registered.
+impl fmt::Debug for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
+}
+
+/// What a handler's parameters need from the server, collected from their types when it is registered.
 #[derive(Debug, Default)]
 pub struct Needs {
     pub(crate) arguments: Option<serde_json::Value>,

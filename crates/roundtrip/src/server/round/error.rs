@@ -2,6 +2,7 @@
 
 use roundtrip_core::error::DECLINED;
 use roundtrip_core::wire::ErrorObject;
+use serde_json::json;
 
 /// Reason why a question has no answer. Through `?`, a refusal becomes a tool error that the model can read (A4), and
 /// everything else the JSON-RPC error it is.
@@ -63,6 +64,15 @@ impl AskError {
 /// Prompts and resources have no tool errors: there, a refusal is an error of our own code.
 impl From<AskError> for ErrorObject {
     fn from(error: AskError) -> Self {
-        error.protocol().unwrap_or_else(|| Self::new(DECLINED, error.to_string()))
+        if let Some(error) = error.protocol() {
+            return error;
+        }
+        let declined = Self::new(DECLINED, error.to_string());
+        // The code alone may be anything's "forbidden": clients tell a declined question by the reason.
+        match error {
+            AskError::Declined { .. } => declined.with_data(json!({ "reason": "declined" })),
+            AskError::Cancelled { .. } => declined.with_data(json!({ "reason": "cancelled" })),
+            _ => declined,
+        }
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::inbox::Inbox;
 use super::stderr::LastWords;
-use crate::client::{Error, Sent};
+use crate::client::{Error, PeerMisbehaved, Sent, Unreachable};
 use crate::stdio::MAX_LINE;
 use crate::stdio::lines::{Line, Lines};
 
@@ -52,14 +52,14 @@ impl Launcher {
         let life = self.lives;
         let program = &self.program;
         let mut child = self.command.spawn().map_err(|error| Error::Unreachable {
-            message: format!("cannot start `{program}`: {error}"),
+            why: Unreachable::NoConnection(format!("cannot start `{program}`: {error}")),
             sent: Sent::No,
-            source: Some(Box::new(error)),
+            cause: Some(Box::new(error)),
         })?;
         let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
         let leash = Leash { child, over: false };
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(Error::unreachable(format!("`{program}` was started without its pipes"), Sent::No));
+            return Err(Error::closed_by_server(format!("`{program}` came without its pipes"), Sent::No));
         };
         tracing::debug!(program, "server process started");
         let inbox = Arc::new(Inbox::default());
@@ -179,7 +179,8 @@ impl Output {
                 Line::Whole(line) => inbox.route(line),
                 // The request it belongs to is unknown.
                 Line::TooLong => inbox.fail(|| {
-                    Error::PeerMisbehaved(format!("it wrote a line longer than {} MiB", MAX_LINE >> 20))
+                    let why = format!("it wrote a line longer than {} MiB", MAX_LINE >> 20);
+                    PeerMisbehaved::TooLarge(why).into()
                 }),
             });
         }

@@ -11,7 +11,7 @@ use roundtrip_core::wire::{
 };
 use serde::Deserialize;
 
-use crate::client::{Error, Sent, nameless_error};
+use crate::client::{Error, Sent, Unreachable, nameless_error};
 
 /// Most notifications that may wait in a mailbox. Calls drop those beyond, which are hints; a stream of changes that
 /// falls so far behind ends, because a change must not be lost unnoticed.
@@ -93,10 +93,10 @@ impl Inbox {
         let mut places = self.places();
         places.ended = true;
         for (_, mailbox) in places.open.drain() {
-            mailbox.end(Error::unreachable(message, Sent::Maybe));
+            mailbox.end(Error::closed_by_server(message, Sent::Maybe));
         }
         if let Some(general) = places.general.take() {
-            general.end(Error::unreachable(message, Sent::Maybe));
+            general.end(Error::closed_by_server(message, Sent::Maybe));
         }
     }
 
@@ -235,8 +235,7 @@ impl Mailbox {
                 mail.push(message.clone());
             } else if self.place == Place::Stream && !mail.ended {
                 mail.ended = true;
-                let why = "this stream of changes fell too far behind: listen again, and take changes faster";
-                mail.error = Some(Error::unreachable(why, Sent::Maybe));
+                mail.error = Some(Error::unreachable(Unreachable::FellBehind, Sent::Maybe));
             }
         });
     }

@@ -12,7 +12,7 @@ use roundtrip_core::wire::{Method as _, ProtocolVersion, RequestId, Subscription
 use super::child::{Child, Launcher, Writer};
 use super::inbox::{Inbox, Mailbox, Place};
 use super::{Failure, Link};
-use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
+use crate::client::{ApiMisuse, BoxFuture, Error, Incoming, Outgoing, Sent};
 use crate::stdio::lines::end_line;
 
 /// Link to a server that runs as a child process.
@@ -63,7 +63,7 @@ impl State {
     /// Opens a mailbox for the answer to a request, at a child that runs.
     fn open(&mut self, id: &RequestId, place: Place) -> Result<(At, Answers), Error> {
         if self.closed {
-            return Err(Error::ApiMisuse("this client has been closed".to_owned()));
+            return Err(ApiMisuse::Closed.into());
         }
         let running = self.child.as_ref().map(At::of);
         if let Some((at, answers)) = running.and_then(|at| Some((at.clone(), at.open(id, place)?))) {
@@ -73,7 +73,7 @@ impl State {
         let answers = at.open(id, place);
         answers
             .map(|answers| (at, answers))
-            .ok_or_else(|| Error::unreachable("the server process ended at once", Sent::No))
+            .ok_or_else(|| Error::closed_by_server("the server process ended at once", Sent::No))
     }
 }
 
