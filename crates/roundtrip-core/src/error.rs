@@ -82,7 +82,7 @@ pub enum Error {
     Unreachable {
         /// Kind of failure, with its text.
         why: Unreachable,
-        /// Whether the request may have reached the server.
+        /// Tells whether the request may have reached the server.
         sent: Sent,
         /// Error of the transport. It is not the `source()`: its text is in `why` already.
         cause: Option<Box<dyn StdError + Send + Sync>>,
@@ -105,7 +105,7 @@ pub enum Error {
     Timeout(Duration),
 }
 
-/// Whether a request may have reached the server before the connection broke.
+/// Tells whether a request may have reached the server before the connection broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// It cannot have: sending again is safe.

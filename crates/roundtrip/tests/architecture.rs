@@ -174,3 +174,39 @@ fn rooms_stay_small() {
         }
     }
 }
+
+/// Returns the first lines of the doc comments of a source file.
+fn summaries(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut before = false;
+    for line in text.lines().map(str::trim_start) {
+        let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        if let (Some(doc), false) = (doc, before) {
+            found.push(doc.trim());
+        }
+        before = doc.is_some();
+    }
+    found
+}
+
+/// The first sentence of a doc comment says what the item is: a summary that opens with a wh-clause is a riddle. The share may
+/// fall, and never rise.
+#[test]
+fn summaries_say_what_the_item_is() {
+    let riddles = ["What", "Who", "Whoever", "Whose", "Where", "Which", "When", "Why", "How", "Whether"];
+    let (mut all, mut open_with_one) = (0, Vec::new());
+    for krate in ["roundtrip", "roundtrip-core", "roundtrip-macros", "roundtrip-cli"] {
+        for file in sources(&root().join("crates").join(krate).join("src")) {
+            let text = fs::read_to_string(&file).expect("a source file");
+            for summary in summaries(&text) {
+                all += 1;
+                let first = summary.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+                if riddles.contains(&first) {
+                    open_with_one.push(format!("{}: {summary}", file.display()));
+                }
+            }
+        }
+    }
+    let most = all / 200;
+    assert!(open_with_one.len() <= most, "more than 1 in 200 of {all}:\n{}", open_with_one.join("\n"));
+}

@@ -58,7 +58,7 @@ pub struct HttpRefusal {
     pub body: String,
     /// JSON-RPC error in the body. Without a challenge, such an answer is [`Error::Rejected`](super::Error::Rejected).
     pub error: Option<ErrorObject>,
-    /// Whether the server may have run the request.
+    /// Tells whether the server may have run the request.
     pub sent: Sent,
 }
 

@@ -81,7 +81,7 @@ macro_rules! methods {
             /// Serialises the parameters, for a request that has to outlive the message it was read from.
             ///
             /// # Errors
-            /// When they do not serialise.
+            /// Fails if they do not serialise.
             pub fn to_params(&self) -> serde_json::Result<Box<RawValue>> {
                 match self {
                     $(Self::$marker(params) => to_raw_value(params),)*

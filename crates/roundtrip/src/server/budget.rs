@@ -62,17 +62,17 @@ fn network(address: IpAddr) -> IpAddr {
 #[derive(Debug)]
 pub(crate) struct Budget<O = Owner> {
     total: usize,
-    held: Mutex<ClaimGuard<O>>,
+    held: Mutex<Amounts<O>>,
 }
 
 #[derive(Debug)]
-struct ClaimGuard<O> {
+struct Amounts<O> {
     all: usize,
     /// Only owners that hold something.
     owners: HashMap<O, usize>,
 }
 
-impl<O: Clone + Eq + Hash> ClaimGuard<O> {
+impl<O: Clone + Eq + Hash> Amounts<O> {
     fn of(&self, owner: &O) -> usize {
         self.owners.get(owner).copied().unwrap_or_default()
     }
@@ -98,22 +98,22 @@ impl<O: Clone + Eq + Hash> ClaimGuard<O> {
 
 impl<O: Clone + Eq + Hash> Budget<O> {
     pub(crate) fn new(total: usize) -> Arc<Self> {
-        Arc::new(Self { total, held: Mutex::new(ClaimGuard { all: 0, owners: HashMap::new() }) })
+        Arc::new(Self { total, held: Mutex::new(Amounts { all: 0, owners: HashMap::new() }) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, ClaimGuard<O>> {
+    fn lock(&self) -> MutexGuard<'_, Amounts<O>> {
         // Every change is made in one step.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the most that an owner may hold: half of what the others leave, rounded up so that a budget of one has
     /// one to give.
-    fn share(&self, held: &ClaimGuard<O>, owner: &O) -> usize {
+    fn share(&self, held: &Amounts<O>, owner: &O) -> usize {
         let others = held.all.saturating_sub(held.of(owner));
         self.total.saturating_sub(others).div_ceil(2)
     }
 
-    fn fits(&self, held: &ClaimGuard<O>, owner: &O, amount: usize) -> bool {
+    fn fits(&self, held: &Amounts<O>, owner: &O, amount: usize) -> bool {
         held.of(owner).saturating_add(amount) <= self.share(held, owner)
     }
 

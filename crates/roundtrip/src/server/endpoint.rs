@@ -51,7 +51,7 @@ impl Endpoint {
         &self.0
     }
 
-    /// What the server offers, to be changed while it runs.
+    /// Returns the catalog of the server's offers, which can be changed while it runs.
     pub fn catalog(&self) -> &Catalog {
         &self.0.catalog
     }

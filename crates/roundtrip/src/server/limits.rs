@@ -1,4 +1,4 @@
-//! How much a server has on its hands, and whether it wants less of it.
+//! Limits of a server, and admission control: running calls, their limit, the drain flag.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -65,7 +65,7 @@ pub(crate) struct Admission {
     limits: Limits,
     /// Bytes of the messages of calls that run, where they are large.
     bytes: Arc<Budget>,
-    /// How many rounds hold a claim in the ledger.
+    /// Number of rounds that hold a claim in the ledger.
     claimed: watch::Sender<usize>,
 }
 
@@ -120,7 +120,7 @@ impl Admission {
         Permit { traffic: Arc::clone(self), bytes: None }
     }
 
-    /// Whether there are more calls than may run at once, the one being admitted included (Z3).
+    /// Returns whether more calls run than may, the one being admitted included (Z3).
     pub(crate) fn is_full(&self) -> bool {
         self.running.load(Ordering::Relaxed) > self.limits.concurrent_calls
     }
@@ -134,12 +134,12 @@ impl Admission {
         self.running.load(Ordering::Relaxed) < self.limits.concurrent_calls
     }
 
-    /// How many calls may run at once.
+    /// Returns the most calls that may run at once.
     pub(crate) fn most(&self) -> usize {
         self.limits.concurrent_calls
     }
 
-    /// Whether work that can move to another instance had better do so (A8).
+    /// Returns whether work that can move to another instance is to do so (A8).
     pub(crate) fn is_moving(&self) -> bool {
         self.draining.load(Ordering::Relaxed) || self.running.load(Ordering::Relaxed) > self.limits.shed_above
     }

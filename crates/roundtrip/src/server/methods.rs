@@ -1,4 +1,4 @@
-//! What each method does.
+//! The methods of the specification: each is prepared here until its handler can run.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -234,7 +234,7 @@ impl Endpoint {
         }
     }
 
-    /// What this server can do: what it has handlers for, and what its author declared.
+    /// Returns the server's capabilities: those it has handlers for, and those its author declared.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         let tables = self.catalog().read();
         let mut capabilities = self.inner().declared.clone();
@@ -281,7 +281,7 @@ fn or_refused(prepared: Result<(Runner, Source), ErrorObject>) -> (Runner, Sourc
 }
 
 impl Call<'_> {
-    /// What is left of a call once its handler has its parameters.
+    /// Returns the runner of a call whose handler has its parameters, and the source of its notifications.
     fn run(self, work: Work) -> Result<(Runner, Source), ErrorObject> {
         let recorder = Recorder::of(&self, &work)?;
         let runner = Runner::new(work, self.start.flow);

@@ -44,7 +44,7 @@ impl fmt::Debug for ServeError {
     }
 }
 
-/// What a handler's parameters need from the server, collected from their types when it is registered.
+/// Needs of a handler's parameters, collected from their types when it is registered.
 #[derive(Debug, Default)]
 pub struct Needs {
     pub(crate) arguments: Option<serde_json::Value>,

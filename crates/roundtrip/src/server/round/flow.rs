@@ -1,4 +1,4 @@
-//! What a round comes to: the state it began with, and the state it leaves behind.
+//! Opens `requestState` at the start of a round, and seals it at the end.
 
 use std::fmt;
 use std::pin::{Pin, pin};
@@ -20,17 +20,17 @@ use crate::server::outcome::Outcome;
 use crate::server::outcome::given_up;
 use crate::server::run::runner::Work;
 
-/// How a server's flows are run.
+/// Settings of a server's flows.
 pub(crate) struct FlowConfig {
     pub(crate) sealer: Sealer,
     pub(crate) audience: String,
     /// Its digest.
     pub(crate) known_audience: Digest,
-    /// How long an answer may take, unless its question says otherwise.
+    /// Time for an answer, unless its question says otherwise.
     pub(crate) valid_for: Duration,
-    /// How many rounds of a flow may ask (M21).
+    /// Most rounds of a flow that may ask (M21).
     pub(crate) max_rounds: u32,
-    /// Whether the server drains or sheds load.
+    /// Admission control, which knows whether the server drains or sheds load.
     pub(crate) traffic: Arc<Admission>,
     /// Set by tests that look at how keys are used.
     pub(crate) trace: Option<Arc<Trace>>,
@@ -45,7 +45,7 @@ pub(crate) struct Flow {
     pub(crate) flow: FlowId,
     pub(crate) method: &'static str,
     pub(crate) binding: Binding,
-    /// What the token said that this round began with.
+    /// Claims of the token that this round began with.
     pub(crate) claims: Option<Claims>,
     pub(crate) flows: Arc<FlowConfig>,
     /// Runs while a question waits for a step to end.
@@ -70,7 +70,7 @@ impl FlowConfig {
         }
     }
 
-    /// What a suspended round answers: its questions, and the sealed journal.
+    /// Builds the `InputRequiredResult` of a suspended round: its questions, and the sealed journal.
     pub(crate) async fn conclude(&self, flow: &Flow, suspended: Suspended) -> Outcome {
         let Suspended { mut journal, asked, misuse, stateless } = suspended;
         if let Some(misuse) = misuse {
@@ -123,7 +123,7 @@ impl FlowConfig {
     }
 }
 
-/// What an opened state holds. What is wrong with one is for the log (S6).
+/// Reads the journal out of an opened `requestState`. The reason of a refusal is for the log (S6).
 fn opened(opened: Result<Opened, Rejected>) -> Result<(Claims, Journal), ErrorObject> {
     let Opened { claims, payload } = opened.map_err(|rejected| {
         tracing::warn!(reason = %rejected, "request state refused");
@@ -153,12 +153,12 @@ impl Flow {
         }
     }
 
-    /// What the round comes to where the handler has returned and said itself what to ask.
+    /// Ends a round whose handler has returned with its questions.
     pub(crate) fn returned(&self) -> Option<Suspended> {
         self.table.returned()
     }
 
-    /// What the round answers.
+    /// Concludes the round with its answer.
     pub(crate) fn conclude(self: Box<Self>, suspended: Suspended) -> Work {
         if !self.flows.sealer.seals_now() {
             return Work::Other(Box::pin(async move { self.flows.conclude(&self, suspended).await }));
@@ -172,7 +172,7 @@ impl Flow {
     }
 }
 
-/// Where in a journal something is. State of the author's own has no key.
+/// Names a place in a journal, for an error text. State of the author's own has no key.
 fn place(key: &str) -> String {
     if key.is_empty() { "the round's own state".to_owned() } else { format!("under `{key}`") }
 }

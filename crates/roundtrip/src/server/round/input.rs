@@ -17,7 +17,8 @@ use super::live::Delivery;
 use super::state::RoundState;
 use crate::server::clock::random;
 
-/// What a flow is bound to and what this round of it came with, taken apart only if the handler asks.
+/// Inputs of one round: binding, opened `requestState`, `inputResponses`. Built into round state by the first extractor that
+/// can ask.
 pub(crate) struct RoundInput<'a> {
     pub(crate) flows: &'a Arc<FlowConfig>,
     pub(crate) method: &'static str,
@@ -30,11 +31,11 @@ pub(crate) struct RoundInput<'a> {
     /// The same, taken apart.
     pub(crate) answers: Vec<(Cow<'a, str>, &'a RawValue)>,
     pub(crate) capabilities: &'a ClientCapabilities,
-    /// What becomes of questions.
+    /// Delivery of questions.
     pub(crate) questions: &'a Delivery,
-    /// What the flow is bound to, once that has been worked out.
+    /// Binding of the flow, once it has been computed.
     pub(crate) bound: Option<Binding>,
-    /// What the token held, if there was one.
+    /// Claims and journal of the token, if there was one.
     pub(crate) opened: Option<(Claims, Journal)>,
     /// Made by the first parameter that can ask.
     pub(crate) flow: Option<Box<Flow>>,
@@ -84,7 +85,7 @@ impl RoundInput<'_> {
         Ok(binding)
     }
 
-    /// What the token says that this round began with.
+    /// Returns the claims of the token that this round began with.
     pub(crate) fn claims(&self) -> Option<&Claims> {
         let opened = self.opened.as_ref().map(|(claims, _)| claims);
         opened.or_else(|| self.flow.as_ref().and_then(|flow| flow.claims.as_ref()))

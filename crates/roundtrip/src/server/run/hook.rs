@@ -9,7 +9,7 @@ use roundtrip_core::wire::ClientRequest;
 use crate::server::outcome::{Outcome, OutcomeFuture};
 use crate::server::peer::{Peer, Principal};
 
-/// What a hook gets to know about a call.
+/// Facts about a call, for hooks.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CallInfo {
@@ -19,7 +19,7 @@ pub struct CallInfo {
     pub target: Option<String>,
     /// The authenticated principal, if the transport has one.
     pub principal: Option<Principal>,
-    /// What the HTTP stack in front attached to the request.
+    /// Extensions that the HTTP stack attached to the request.
     pub extensions: http::Extensions,
 }
 

@@ -13,7 +13,7 @@ use super::subscription::Subscription;
 use crate::server::limits::Permit;
 use crate::server::outcome::Outcome;
 
-/// What a call has to say next.
+/// Next event of a call.
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one at a time, and a box would cost every call an allocation"
@@ -23,7 +23,7 @@ pub enum Event {
     /// A notification to send before the result: one whole JSON-RPC message. Where messages are lines, it goes through
     /// [`one_line`](roundtrip_core::wire::one_line) first.
     Notification(Vec<u8>),
-    /// What the call came to. Nothing follows.
+    /// The outcome of the call. Nothing follows.
     Response(Outcome),
 }
 
@@ -39,7 +39,7 @@ pub struct InFlight {
     _permit: Permit,
 }
 
-/// Where notifications before the result come from.
+/// Source of the notifications before the result.
 #[derive(Debug, Default)]
 pub(crate) enum Source {
     #[default]

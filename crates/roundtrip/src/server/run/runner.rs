@@ -19,7 +19,7 @@ pub(crate) struct Runner {
     flow: Option<Box<Flow>>,
 }
 
-/// What there is to poll. Handlers keep their own type here, so that a call costs one box and not two.
+/// Future of a call. Handlers keep their own type here, so that a call costs one box and not two.
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one a call, and a box would cost every call an allocation"
@@ -34,7 +34,7 @@ pub(crate) enum Work {
     Listen(Arc<Subscription>),
 }
 
-/// What a poll came to.
+/// Result of a poll.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 enum Polled {
     Done(Outcome),
@@ -85,7 +85,7 @@ impl Runner {
                     let error = ErrorObject::internal("a handler answered with a reply of another call");
                     return Poll::Ready(self.end(Err(error)));
                 }
-                // Pending, a question on the table, and no step in flight: that is the suspension (A3).
+                // Pending, an unanswered question, and no step in flight: that is the suspension (A3).
                 Ok(Poll::Pending) if self.suspend(|flow| flow.suspend(cx)) => {}
                 Ok(Poll::Pending) => return Poll::Pending,
                 Err(_) => return Poll::Ready(self.end(Err(panicked()))),
