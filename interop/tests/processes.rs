@@ -36,7 +36,7 @@ impl Instance {
     /// The first round of a flow that asks twice.
     async fn ask(&self) -> Pending<CallTool> {
         let call = self.client.call_tool("test_input_required_result_multi_round", json!({}));
-        match call.once().await.expect("a first round") {
+        match call.one_round().await.expect("a first round") {
             Turn::Asked(pending) => pending.answer("step1", json!({ "name": "Ada" })).expect("an answer"),
             other => panic!("{other:?}"),
         }

@@ -20,7 +20,7 @@ async fn book(ask: Ask) -> Result<String, ToolError> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::in_process(Server::new("bookings", "1.0.0").tool(Tool::new("book_table", book)))?;
 
-    let mut turn = client.call_tool("book_table", json!({})).once().await?;
+    let mut turn = client.call_tool("book_table", json!({})).one_round().await?;
     while let Turn::Asked(pending) = turn {
         for question in pending.questions() {
             println!("{}: {}", question.key(), question.message().unwrap_or_default());

@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     ];
     // An instance of one phase asks, an instance of the next phase is answered.
     for ((asks, old), (answers, new)) in phases.iter().zip(&phases[1..]) {
-        let turn = instance(old)?.call_tool("delete", json!({})).once().await?;
+        let turn = instance(old)?.call_tool("delete", json!({})).one_round().await?;
         let Turn::Asked(pending) = turn else { return Err("it should have asked".into()) };
         let turn = instance(new)?.resume(pending.answer("sure", json!({ "confirm": true }))?).await?;
         let Turn::Done(result) = turn else { return Err("it should be done".into()) };

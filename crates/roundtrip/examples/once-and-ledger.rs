@@ -23,7 +23,7 @@ async fn pay(ask: Ask, State(bank): State<Effects>) -> Result<&'static str, Tool
 /// Asks, and sends the same answer twice, as a client does whose connection broke before the reply came.
 async fn pay_twice(server: Server) -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::in_process(server)?;
-    let Turn::Asked(pending) = client.call_tool("pay", json!({})).once().await? else {
+    let Turn::Asked(pending) = client.call_tool("pay", json!({})).one_round().await? else {
         return Err("it should have asked".into());
     };
     let answered = pending.answer("sure", json!({ "confirm": true }))?;

@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
         [step, file] if step == "ask" => {
-            let Turn::Asked(pending) = client()?.call_tool("publish", json!({})).once().await? else {
+            let Turn::Asked(pending) = client()?.call_tool("publish", json!({})).one_round().await? else {
                 return Err("it should have asked".into());
             };
             std::fs::write(file, serde_json::to_vec(&pending)?)?;

@@ -93,7 +93,7 @@ pub mod client;
 pub mod http;
 #[cfg(feature = "client")]
 mod in_process;
-mod legacy;
+pub mod legacy;
 mod schema;
 pub mod server;
 pub mod stdio;
@@ -106,7 +106,7 @@ pub use client::{
 };
 #[cfg(feature = "client")]
 pub use in_process::InProcess;
-pub use legacy::{Connection, Handshake};
+pub use legacy::Handshake;
 pub use roundtrip_core::form::{self, Choice, Form};
 pub use roundtrip_core::round::Question;
 pub use roundtrip_core::{seal, wire};

@@ -43,7 +43,7 @@ impl<M: Method> fmt::Debug for Turn<M> {
 /// One request, to be awaited for its [`Turn`].
 #[derive(Debug)]
 #[must_use = "a turn is not taken until it is awaited"]
-pub struct Once<M: Method> {
+pub struct OneRound<M: Method> {
     client: Client,
     start: Start<M>,
     options: Options,
@@ -57,7 +57,7 @@ enum Start<M: Method> {
     Pending(Box<Pending<M>>),
 }
 
-impl<M: MayAsk> Once<M> {
+impl<M: MayAsk> OneRound<M> {
     pub(super) fn new(
         client: Client,
         request: Request<'static>,
@@ -103,7 +103,7 @@ async fn turn<M: Method>(
     }
 }
 
-impl<M: MayAsk> IntoFuture for Once<M> {
+impl<M: MayAsk> IntoFuture for OneRound<M> {
     type Output = Result<Turn<M>, Error>;
     type IntoFuture = BoxFuture<Self::Output>;
 
@@ -124,8 +124,8 @@ impl Client {
     ///
     /// A question that has no answer yet is [`ApiMisuse::Unanswered`](super::ApiMisuse::Unanswered), and nothing is
     /// sent.
-    pub fn resume<M: MayAsk>(&self, pending: Pending<M>) -> Once<M> {
-        Once {
+    pub fn resume<M: MayAsk>(&self, pending: Pending<M>) -> OneRound<M> {
+        OneRound {
             client: self.clone(),
             start: Start::Pending(Box::new(pending)),
             options: Options::default(),

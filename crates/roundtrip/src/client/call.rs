@@ -6,7 +6,7 @@ use roundtrip_core::error::Error;
 use roundtrip_core::wire::{Complete, Discover, GetPrompt, MayAsk, Method, Raw, ReadResource};
 
 use super::builder::Client;
-use super::by_hand::Once;
+use super::by_hand::OneRound;
 use super::options::{Options, options};
 use super::request::{Request, raw};
 use super::rounds::{self, Rounds};
@@ -97,7 +97,7 @@ impl<M: MayAsk> Call<M> {
     /// use roundtrip::Turn;
     /// use serde_json::json;
     ///
-    /// let mut turn = client.call_tool("book_table", json!({ "restaurant": "Nopa" })).once().await?;
+    /// let mut turn = client.call_tool("book_table", json!({ "restaurant": "Nopa" })).one_round().await?;
     /// while let Turn::Asked(pending) = turn {
     ///     turn = client.resume(pending.answer("party", json!({ "people": 2 }))?).await?;
     /// }
@@ -107,8 +107,8 @@ impl<M: MayAsk> Call<M> {
     ///
     /// A caller who takes questions by hand can put forms and web pages to the user, so these are declared whatever the
     /// handlers. Language models and roots are declared where handlers or [`Client::capabilities`] say so.
-    pub fn once(self) -> Once<M> {
-        Once::new(self.client, self.request, self.options, self.rounds)
+    pub fn one_round(self) -> OneRound<M> {
+        OneRound::new(self.client, self.request, self.options, self.rounds)
     }
 }
 

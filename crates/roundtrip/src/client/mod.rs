@@ -26,7 +26,7 @@ mod unfold;
 mod weak_client;
 
 pub use builder::Client;
-pub use by_hand::{Once, Turn};
+pub use by_hand::{OneRound, Turn};
 pub use call::Call;
 pub use limits::ClientLimits;
 pub use list::{List, Listing, Pages};

@@ -8,4 +8,4 @@ pub(crate) mod client;
 mod handshake;
 pub(crate) mod server;
 
-pub use server::{Connection, Handshake};
+pub use server::{Handshake, ResumableStream};

@@ -23,7 +23,7 @@ pub use builder::{Listed, Server};
 pub use endpoint::Endpoint;
 pub use handler::{
     Answer, Args, Call, Caller, Extension, FromCall, Function, IntoFailure, IntoReply, Json, Log, Parameter,
-    Parameters, Progress, ReadAt, Rejection, Reply, State, Step, ToolError, Uri,
+    Parameters, Progress, ProgressStep, ReadAt, Rejection, Reply, State, ToolError, Uri,
 };
 pub use keyring::{Keyring, KeysError};
 pub use ledger::{Ledger, MemoryLedger};
@@ -33,10 +33,9 @@ pub use offer::{
 };
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
-pub use round::Step as OnceStep;
 pub use round::{
     Answered, Ask, AskError, Asked, Asking, Consent, Content, Delivery, FormOf, LiveEvent, LiveQuestions,
-    May, Message, Optional, Plain, Read, Refusals, Roots, Round, ThreeWay, YesOrNo,
+    May, Message, Optional, Plain, Read, Refusals, Roots, Round, Step, ThreeWay, YesOrNo,
 };
 pub use run::{CallInfo, Event, InFlight, Next};
 

@@ -203,7 +203,7 @@ async fn a_round_of_fifty_thousand_questions_asks_nobody() {
     for (questions, most) in [(50_000, 32), (33, 32), (4, 3)] {
         let (client, _log) = scripted(move |_, _| Answer::Result(asks_often(questions)));
         let (client, asked) = counting(client.limits(limits(|limits| limits.questions = most)));
-        let by_hand = client.call_tool("x", ()).once().await.map(drop);
+        let by_hand = client.call_tool("x", ()).one_round().await.map(drop);
         for error in [client.call_tool("x", ()).await.map(drop), by_hand] {
             let Err(Error::PeerMisbehaved(why)) = &error else { panic!("misbehaved, not {error:?}") };
             let why = why.to_string();

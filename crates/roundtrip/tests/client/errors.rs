@@ -59,7 +59,7 @@ fn bookings() -> Client {
 
 #[tokio::test]
 async fn a_refused_state_is_told_apart() {
-    let turn = bookings().call_tool("book", ()).once().await.expect("a turn");
+    let turn = bookings().call_tool("book", ()).one_round().await.expect("a turn");
     let Turn::Asked(pending) = turn else { panic!("it asks") };
     let answered = pending.decline("party").expect("fits");
     let error = bookings().resume(answered).await.expect_err("sealed with another key");
@@ -163,7 +163,7 @@ async fn a_closed_connection_says_whether_the_request_was_sent() {
 #[tokio::test]
 async fn a_mistake_of_the_caller_is_told_apart() {
     let (client, _log) = replies([asks([("a", party()), ("b", party())], Some("s"))]);
-    let Turn::Asked(pending) = client.call_tool("book", ()).once().await.expect("a turn") else {
+    let Turn::Asked(pending) = client.call_tool("book", ()).one_round().await.expect("a turn") else {
         panic!("it asks")
     };
     let error = pending.clone().decline("c").expect_err("not asked");

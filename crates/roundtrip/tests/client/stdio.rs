@@ -360,7 +360,7 @@ async fn a_call_stored_over_several_lines_is_gone_on_with_in_one() {
         &file.0,
     );
     let arguments = json!({ "list": [1, 2], "object": { "a": 1 } });
-    let turn = client.call_tool("x", &arguments).meta("com.example/m", &arguments).once().await;
+    let turn = client.call_tool("x", &arguments).meta("com.example/m", &arguments).one_round().await;
     let Turn::Asked(pending) = turn.expect("a turn") else { panic!("it is not over") };
     let stored = serde_json::to_value(&pending).expect("serialises");
     let stored = serde_json::to_string_pretty(&stored).expect("serialises");

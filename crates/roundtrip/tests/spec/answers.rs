@@ -307,7 +307,7 @@ async fn an_answer_of_the_wrong_kind_is_asked_for_again() {
 #[tokio::test]
 async fn refusals_are_answers_also_with_content() {
     async fn three_way(ask: Ask) -> Result<String, ToolError> {
-        let said = match ask.form::<Party>("party", "?").reply().await? {
+        let said = match ask.form::<Party>("party", "?").answered().await? {
             Answered::Accepted(party) => format!("accepted {}", party.people),
             Answered::Declined => "declined".into(),
             Answered::Cancelled => "cancelled".into(),
@@ -316,7 +316,7 @@ async fn refusals_are_answers_also_with_content() {
         Ok(said)
     }
     async fn by_hand(round: Round) -> Result<Reply, ToolError> {
-        Ok(match round.reply::<Party>("party")? {
+        Ok(match round.answered::<Party>("party")? {
             None => round.ask([Question::form::<Party>("party", "?")]),
             Some(Answered::Accepted(_)) => Reply::text("accepted"),
             Some(Answered::Declined) => Reply::text("declined"),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use roundtrip::server::{Endpoint, OnceStep};
+use roundtrip::server::{Endpoint, Step};
 use roundtrip::wire::{CallToolResult, CreateMessageRequestParams, ElicitSchema};
 use roundtrip::{
     Answered, Ask, AskError, Form, Prompt, Question, Resource, ResourceTemplate, Round, Server, State, Tool,
@@ -135,7 +135,7 @@ async fn together_in_one_round_one_after_another_in_several() {
     assert_eq!(turn.text(), "10 in round 4");
 }
 
-/// A4: a refusal through `?` is a tool error that the model can read, `.reply()` gives the three-way answer, and
+/// A4: a refusal through `?` is a tool error that the model can read, `.answered()` gives the three-way answer, and
 /// `.optional()` an `Option`.
 #[tokio::test]
 async fn refusals_as_error_as_option_and_as_themselves() {
@@ -150,7 +150,7 @@ async fn refusals_as_error_as_option_and_as_themselves() {
             .map_or("none".into(), |party| party.people.to_string()))
     }
     async fn reply(ask: Ask) -> Result<String, ToolError> {
-        Ok(match ask.form::<Party>("party", "?").reply().await? {
+        Ok(match ask.form::<Party>("party", "?").answered().await? {
             Answered::Accepted(party) => party.people.to_string(),
             Answered::Declined => "declined".into(),
             Answered::Cancelled => "cancelled".into(),
@@ -251,7 +251,7 @@ async fn a_failed_step_may_be_tried_again() {
 async fn idempotency_keys_are_stable_in_a_flow_and_distinct_across() {
     type Keys = Arc<Mutex<Vec<String>>>;
     async fn paying(State(keys): State<Keys>, ask: Ask) -> Result<String, ToolError> {
-        let fail = async |step: OnceStep| {
+        let fail = async |step: Step| {
             keys.lock().expect("a lock").push(step.idempotency_key().to_owned());
             Err::<(), _>(ToolError::new("no connection"))
         };

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use roundtrip::server::{Endpoint, Limits, OnceStep};
+use roundtrip::server::{Endpoint, Limits, Step};
 use roundtrip::{Answered, Ask, Form, Server, State, Tool, ToolError};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -30,7 +30,7 @@ async fn a_step_begun_by_two_tasks_at_once_runs_once() {
             let (ask, effects, start) = (ask.clone(), Arc::clone(&effects), Arc::clone(&start));
             tokio::spawn(async move {
                 start.wait().await;
-                let charge = async |_: OnceStep| Ok::<_, ToolError>(effects.fetch_add(1, Ordering::SeqCst));
+                let charge = async |_: Step| Ok::<_, ToolError>(effects.fetch_add(1, Ordering::SeqCst));
                 ask.once("charge", charge).await.is_ok()
             })
         };
@@ -55,7 +55,7 @@ async fn a_step_that_races_with_the_end_of_its_round_is_not_repeated() {
         let spawned = {
             let (ask, effects) = (ask.clone(), Arc::clone(&effects));
             tokio::spawn(async move {
-                let charge = async |_: OnceStep| Ok::<_, ToolError>(effects.fetch_add(1, Ordering::SeqCst));
+                let charge = async |_: Step| Ok::<_, ToolError>(effects.fetch_add(1, Ordering::SeqCst));
                 ask.once("charge", charge).await.map(drop)
             })
         };
@@ -98,7 +98,7 @@ impl Bank {
 
 /// A form that may be declined, a charge that may fail, and a question after it.
 async fn pay(ask: Ask, State(bank): State<Bank>) -> Result<String, ToolError> {
-    let amount = ask.form::<Amount>("amount", "How much?").reply().await?;
+    let amount = ask.form::<Amount>("amount", "How much?").answered().await?;
     let charged = ask.once("charge", async |step| bank.charge(step.idempotency_key())).await;
     ask.confirm("receipt", "A receipt?").await?;
     if charged.is_err() && matches!(amount, Answered::Accepted(Amount { amount: 1.. })) {

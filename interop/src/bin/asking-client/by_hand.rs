@@ -38,7 +38,7 @@ pub(crate) async fn check(report: &mut Report, client: &Client, handshake: bool)
 }
 
 async fn tool(client: &Client, asking: &Asking) -> Result<String, Failure> {
-    let mut turn = client.call_tool(asking.tool, (asking.arguments)()).once().await?;
+    let mut turn = client.call_tool(asking.tool, (asking.arguments)()).one_round().await?;
     for requests in 1..ENOUGH {
         match turn {
             Turn::Asked(pending) => turn = client.resume(answer(stored(&pending)?)?).await?,
@@ -53,7 +53,7 @@ async fn tool(client: &Client, asking: &Asking) -> Result<String, Failure> {
 }
 
 async fn prompt(client: &Client) -> Result<String, Failure> {
-    let turn = client.get_prompt("topic").argument("kind", "poem").once().await?;
+    let turn = client.get_prompt("topic").argument("kind", "poem").one_round().await?;
     let pending: Pending<GetPrompt> = asked(turn)?;
     match client.resume(answer(stored(&pending)?)?).await? {
         Turn::Done(result) if result.text() == "Write a poem about tides" => Ok(result.text()),
@@ -62,7 +62,7 @@ async fn prompt(client: &Client) -> Result<String, Failure> {
 }
 
 async fn resource(client: &Client) -> Result<String, Failure> {
-    let pending: Pending<ReadResource> = asked(client.read_resource("note://7").once().await?)?;
+    let pending: Pending<ReadResource> = asked(client.read_resource("note://7").one_round().await?)?;
     match client.resume(answer(stored(&pending)?)?).await? {
         Turn::Done(result) if result.text() == "Note 7 about tides" => Ok(result.text()),
         other => Err(format!("got {other:?}").into()),
@@ -70,7 +70,7 @@ async fn resource(client: &Client) -> Result<String, Failure> {
 }
 
 async fn misfit(client: &Client) -> Result<String, Failure> {
-    let pending = asked(client.call_tool("survey", json!({})).once().await?)?;
+    let pending = asked(client.call_tool("survey", json!({})).one_round().await?)?;
     let key = first(&pending)?;
     match pending.answer(&key, json!({ "name": "Ada", "age": 200 })) {
         Err(Error::ApiMisuse(ApiMisuse::UnfitAnswer(why)))
@@ -83,7 +83,7 @@ async fn misfit(client: &Client) -> Result<String, Failure> {
 }
 
 async fn left_open(client: &Client) -> Result<String, Failure> {
-    let pending = asked(client.call_tool("together", json!({})).once().await?)?;
+    let pending = asked(client.call_tool("together", json!({})).one_round().await?)?;
     let form = pending.questions().find(|question| question.kind() == Kind::Form);
     let key = form.ok_or("no form among the questions")?.key().to_owned();
     let pending = pending.answer(&key, everything())?;
@@ -95,7 +95,7 @@ async fn left_open(client: &Client) -> Result<String, Failure> {
 }
 
 async fn decline(client: &Client) -> Result<String, Failure> {
-    let pending = asked(client.call_tool("survey", json!({})).once().await?)?;
+    let pending = asked(client.call_tool("survey", json!({})).one_round().await?)?;
     let key = first(&pending)?;
     match client.resume(pending.decline(&key)?).await? {
         Turn::Done(result) if result.is_error == Some(true) => Ok(result.text()),
@@ -105,7 +105,7 @@ async fn decline(client: &Client) -> Result<String, Failure> {
 
 /// Checks that a server that only wants to be called again is not called at once.
 async fn pauses(client: &Client) -> Result<String, Failure> {
-    let mut pending = asked(client.call_tool("wait", json!({})).once().await?)?;
+    let mut pending = asked(client.call_tool("wait", json!({})).one_round().await?)?;
     let mut pauses: Vec<Duration> = Vec::new();
     loop {
         expect(pending.questions().next().is_none(), || format!("asked {pending:?}"))?;

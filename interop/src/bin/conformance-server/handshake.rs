@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use roundtrip::legacy::ResumableStream;
 use roundtrip::server::Answered;
 use roundtrip::wire::{CreateMessageRequestParams, ElicitSchema, JsonObject};
-use roundtrip::{Args, Ask, Connection, Form, Log, Server, Tool, ToolError};
+use roundtrip::{Args, Ask, Form, Log, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -64,7 +65,7 @@ struct Person {
 }
 
 async fn elicitation(Args(Ask4User { message }): Args<Ask4User>, ask: Ask) -> Result<String, ToolError> {
-    Ok(match ask.form::<Person>("user", message).reply().await? {
+    Ok(match ask.form::<Person>("user", message).answered().await? {
         Answered::Accepted(Person { username, email }) => {
             format!(
                 "User response: action=accept, content={}",
@@ -92,7 +93,7 @@ async fn defaults(ask: Ask) -> Result<String, ToolError> {
         "required": [],
     }))?;
     let answered = ask.form_of("defaults", "Please review and update the form fields with defaults", schema);
-    Ok(told(answered.reply().await?))
+    Ok(told(answered.answered().await?))
 }
 
 async fn choices(ask: Ask) -> Result<String, ToolError> {
@@ -114,7 +115,7 @@ async fn choices(ask: Ask) -> Result<String, ToolError> {
         "required": [],
     }))?;
     let answered = ask.form_of("choices", "Please select options from the enum fields", schema);
-    Ok(told(answered.reply().await?))
+    Ok(told(answered.answered().await?))
 }
 
 fn schema(schema: Value) -> Result<ElicitSchema, ToolError> {
@@ -131,7 +132,7 @@ fn told(answered: Answered<JsonObject>) -> String {
     }
 }
 
-async fn reconnection(connection: Connection) -> &'static str {
+async fn reconnection(connection: ResumableStream) -> &'static str {
     connection.let_go();
     // Long enough for the client to have to come back for the answer.
     tokio::time::sleep(Duration::from_millis(100)).await;

@@ -10,7 +10,7 @@ mod settings;
 mod stdio_session;
 mod translate;
 
-pub use http::Connection;
+pub use http::ResumableStream;
 pub(crate) use http::{Arrival, LegacyHttp, Reply, SESSION};
 pub(crate) use session::{Handled, Sink, Weight};
 pub use settings::Handshake;

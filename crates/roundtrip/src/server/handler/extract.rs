@@ -216,9 +216,9 @@ impl Progress {
     /// Reports progress: `0.5`, `(50, 100)` or `(50, 100, "half way")`.
     ///
     /// Progress only ever increases (N2): a report that does not go beyond the last one is left out.
-    pub fn report(&self, step: impl Into<Step>) {
+    pub fn report(&self, step: impl Into<ProgressStep>) {
         let Some((outbox, token)) = &self.0 else { return };
-        let Step { progress, total, message } = step.into();
+        let ProgressStep { progress, total, message } = step.into();
         outbox.progress(&ProgressNotificationParams {
             progress_token: token.clone(),
             progress,
@@ -231,7 +231,7 @@ impl Progress {
 
 /// Progress of some work, with its total and a message if they are known.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct ProgressStep {
     progress: f64,
     total: Option<f64>,
     message: Option<String>,
@@ -239,7 +239,7 @@ pub struct Step {
 
 macro_rules! plain_step {
     ($($number:ty,)*) => {
-        $(impl From<$number> for Step {
+        $(impl From<$number> for ProgressStep {
             fn from(progress: $number) -> Self {
                 Self { progress: progress.into(), total: None, message: None }
             }
@@ -249,13 +249,13 @@ macro_rules! plain_step {
 
 plain_step! { f64, f32, u32, i32, }
 
-impl<P: Into<f64>, T: Into<f64>> From<(P, T)> for Step {
+impl<P: Into<f64>, T: Into<f64>> From<(P, T)> for ProgressStep {
     fn from((progress, total): (P, T)) -> Self {
         Self { progress: progress.into(), total: Some(total.into()), message: None }
     }
 }
 
-impl<P: Into<f64>, T: Into<f64>, M: Into<String>> From<(P, T, M)> for Step {
+impl<P: Into<f64>, T: Into<f64>, M: Into<String>> From<(P, T, M)> for ProgressStep {
     fn from((progress, total, message): (P, T, M)) -> Self {
         Self { progress: progress.into(), total: Some(total.into()), message: Some(message.into()) }
     }

@@ -7,6 +7,6 @@ pub(crate) mod reply;
 mod strings;
 
 pub use call::{Call, Rejection};
-pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, State, Step, Uri};
+pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, ProgressStep, State, Uri};
 pub use function::{Function, Parameter, Parameters};
 pub use reply::{Answer, IntoFailure, IntoReply, Json, ReadAt, Reply, ToolError};

@@ -14,7 +14,7 @@
 //! - Duplicates that arrive while the first one runs wait for its reply, and share it.
 //! - Recorded are results, questions, tool errors, and errors such as a refusal by the user. Not recorded, so that the
 //!   client can try again: panics and internal errors, a missing client capability and a busy server. The effects
-//!   of such a run may be repeated: that is what [`Step::idempotency_key`](super::OnceStep::idempotency_key) is for.
+//!   of such a run may be repeated: that is what [`Step::idempotency_key`](super::Step::idempotency_key) is for.
 //! - A client that hangs up cancels its round as long as the handler has begun no step of [`once`](super::Ask::once).
 //!   From the first step on, and while the reply is being recorded, the round goes on without the client and is recorded
 //!   ([`Limits::finish_within`](super::Limits::finish_within) bounds it).

@@ -56,7 +56,7 @@ impl<T: AskedForm> Parameter for Asked<T> {
             template => Cow::Owned(fill_message(template, &arguments(call))),
         };
         let ask = Ask(call.table()?);
-        Ok(Wanted(ask.form(T::Form::KEY, message).reply()))
+        Ok(Wanted(ask.form(T::Form::KEY, message).answered()))
     }
 
     fn ready(_: Self::Taken) -> Option<Self> {

@@ -152,7 +152,7 @@ impl<R: Read, F: Refusals> Asking<R, F> {
     }
 
     /// Gives the three-way answer: accepted, declined or cancelled.
-    pub fn reply(self) -> Asking<R, ThreeWay> {
+    pub fn answered(self) -> Asking<R, ThreeWay> {
         self.seen()
     }
 

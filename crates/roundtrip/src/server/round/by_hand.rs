@@ -51,14 +51,14 @@ impl Round {
     /// # Errors
     /// [`AskError::Declined`] or [`AskError::Cancelled`].
     pub fn answer<T: Form>(&self, key: &str) -> Result<Option<T>, AskError> {
-        self.reply(key)?.map(|answered| Plain::output(answered, key)).transpose()
+        self.answered(key)?.map(|answered| Plain::output(answered, key)).transpose()
     }
 
     /// Returns the three-way answer to a form, if there is one that fits.
     ///
     /// # Errors
     /// Fails if the round is over.
-    pub fn reply<T: Form>(&self, key: &str) -> Result<Option<Answered<T>>, AskError> {
+    pub fn answered<T: Form>(&self, key: &str) -> Result<Option<Answered<T>>, AskError> {
         let question = by_kind(Question::form::<T>(key.to_owned(), ""));
         self.0.look_up(&question, |answer| match answer {
             Settled::Declined => Ok(Answered::Declined),

@@ -40,7 +40,7 @@ fn asked<M: roundtrip::wire::Method>(turn: Turn<M>) -> Pending<M> {
 #[tokio::test]
 async fn a_call_is_taken_turn_by_turn() {
     let (client, old) = Old::start(greets).await;
-    let pending = asked(client.call_tool("greet", ()).once().await.expect("a question"));
+    let pending = asked(client.call_tool("greet", ()).one_round().await.expect("a question"));
     let question = pending.open().next().expect("a question");
     assert_eq!((question.key(), question.message()), ("elicitation-1", Some("Who?")));
     let stored = serde_json::to_string(&pending).expect("it can be stored");
@@ -50,7 +50,7 @@ async fn a_call_is_taken_turn_by_turn() {
         Turn::Done(result) => assert_eq!(text(&result), "Ada"),
         other => panic!("a result, not {other:?}"),
     }
-    let pending: Pending<GetPrompt> = asked(client.get_prompt("p").once().await.expect("a question"));
+    let pending: Pending<GetPrompt> = asked(client.get_prompt("p").one_round().await.expect("a question"));
     let turn = client.resume(pending.decline("elicitation-1").expect("it fits")).await.expect("an answer");
     assert!(matches!(turn, Turn::Done(result) if result.messages.len() == 1));
     let greeted = old.wait(|seen| seen.method() == "initialize").await;
@@ -63,7 +63,7 @@ async fn a_session_is_widened_for_whoever_can_do_more() {
     let (client, old) = Old::start(greets).await;
     let client = client.roots(["file:///x"]);
     client.list_tools().await.expect("tools");
-    asked(client.call_tool("greet", ()).once().await.expect("a question"));
+    asked(client.call_tool("greet", ()).one_round().await.expect("a question"));
     client.list_tools().await.expect("tools");
     let seen = old.seen();
     let greetings: Vec<_> = seen.iter().filter(|seen| seen.method() == "initialize").collect();
@@ -79,7 +79,7 @@ async fn a_session_is_widened_for_whoever_can_do_more() {
 async fn an_open_call_is_gone_on_with_here_and_once() {
     let (client, _old) = Old::start(greets).await;
     let (elsewhere, _other) = Old::start(greets).await;
-    let pending = asked(client.call_tool("greet", ()).once().await.expect("a question"));
+    let pending = asked(client.call_tool("greet", ()).one_round().await.expect("a question"));
     let pending = pending.answer("elicitation-1", json!({ "name": "Ada" })).expect("it fits");
     let error = elsewhere.resume(pending.clone()).await.expect_err("another client");
     assert!(
@@ -96,7 +96,7 @@ async fn an_open_call_is_gone_on_with_here_and_once() {
 #[tokio::test]
 async fn a_call_nobody_goes_on_with_is_given_up() {
     let (client, old) = Old::start(greets).await;
-    let pending = asked(client.call_tool("greet", ()).once().await.expect("a question"));
+    let pending = asked(client.call_tool("greet", ()).one_round().await.expect("a question"));
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(601)).await;
     tokio::time::resume();
@@ -109,7 +109,8 @@ async fn a_call_nobody_goes_on_with_is_given_up() {
 #[tokio::test]
 async fn a_round_that_is_refused_is_cancelled() {
     let (client, old) = Old::start(greets).await;
-    let call = client.call_tool("greet", ()).once().on_round(|_| Err(std::io::Error::other("not today")));
+    let call =
+        client.call_tool("greet", ()).one_round().on_round(|_| Err(std::io::Error::other("not today")));
     let error = call.await.expect_err("refused");
     assert!(matches!(error, Error::Handler(_)), "{error}");
     old.wait(|seen| seen.method() == "notifications/cancelled").await;

@@ -160,7 +160,7 @@ async fn experimental_abilities_are_declared_at_every_revision() {
 async fn by_hand_a_revision_is_told_what_it_has() -> Result<(), Error> {
     let (client, old) = Old::speaking("2025-06-18", tool(asks_everything)).await;
     let client = client.protocol(ProtocolVersion::V2025_06_18);
-    let Turn::Asked(pending) = client.call_tool("ask", ()).once().await? else { panic!("it asks") };
+    let Turn::Asked(pending) = client.call_tool("ask", ()).one_round().await? else { panic!("it asks") };
     assert_eq!(pending.questions().count(), 1);
     assert_eq!(told(&old).await, json!({ "elicitation": {} }));
     let pending = pending.answer("elicitation-1", json!({ "name": "Ada" }))?;

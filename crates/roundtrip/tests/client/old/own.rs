@@ -50,7 +50,7 @@ async fn our_client_and_our_server_share_every_revision() {
         let result = client.call_tool("greet", ()).await.expect("a result");
         assert_eq!(text(&result), "Who? (small), And after Who??", "{version}");
         assert_eq!(text(&client.call_tool("both", ()).await.expect("a result")), "One? Two?", "{version}");
-        let mut turn = plain.call_tool("greet", ()).once().await.expect("a turn");
+        let mut turn = plain.call_tool("greet", ()).one_round().await.expect("a turn");
         let mut rounds = 0;
         while let Turn::Asked(pending) = turn {
             rounds += 1;

@@ -176,7 +176,7 @@ async fn dropping_the_client_ends_an_old_child() {
 async fn a_child_asks_in_the_midst_of_a_call() {
     let client = ada(child("plain"));
     assert_eq!(text(&client.call_tool("ask", ()).await.expect("a result")), "\"Ada\"");
-    let Turn::Asked(pending) = client.call_tool("ask", ()).once().await.expect("a turn") else {
+    let Turn::Asked(pending) = client.call_tool("ask", ()).one_round().await.expect("a turn") else {
         panic!("asked")
     };
     let pending = pending.answer("elicitation-1", json!({ "name": "Bob" })).expect("it fits");
@@ -189,7 +189,7 @@ async fn a_child_asks_in_the_midst_of_a_call() {
 #[tokio::test]
 async fn a_question_is_for_the_call_that_waits_for_the_server() {
     let client = ada(child("plain"));
-    let left = client.call_tool("leave", ()).once().await.expect("a turn");
+    let left = client.call_tool("leave", ()).one_round().await.expect("a turn");
     assert!(matches!(left, Turn::Asked(_)));
     let rounds = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&rounds);

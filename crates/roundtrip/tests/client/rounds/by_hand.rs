@@ -22,7 +22,7 @@ fn asked<M: roundtrip::wire::MayAsk>(turn: Turn<M>) -> Pending<M> {
 async fn a_call_is_gone_on_with_in_another_process() {
     let (client, log) = replies([asks([("a", party()), ("b", page())], Some("st\"ate"))]);
     let call = client.call_tool("book", json!({ "at": "Nopa" })).meta("com.example/tenant", 7);
-    let stored = serde_json::to_string(&asked(call.once().await.expect("a turn"))).expect("serialises");
+    let stored = serde_json::to_string(&asked(call.one_round().await.expect("a turn"))).expect("serialises");
 
     let pending: Pending = serde_json::from_str(&stored).expect("what was stored");
     let seen: Vec<_> = pending.questions().map(|question| (question.key(), question.kind())).collect();
@@ -60,7 +60,7 @@ async fn a_call_is_gone_on_with_in_another_process() {
 #[tokio::test]
 async fn open_questions_are_named() {
     let (client, log) = replies([asks([("a", party()), ("b", party())], None)]);
-    let pending = asked(client.call_tool("book", ()).once().await.expect("a turn"));
+    let pending = asked(client.call_tool("book", ()).one_round().await.expect("a turn"));
     let error = client.resume(pending.decline("a").expect("fits")).await.expect_err("`b` is open");
     assert!(
         matches!(&error, Error::ApiMisuse(ApiMisuse::Unanswered { keys }) if keys == &["b"]),
@@ -74,7 +74,7 @@ async fn open_questions_are_named() {
 async fn a_round_that_asks_nothing_is_just_gone_on_with() {
     let (client, log) = replies([again("1"), again("2"), done()]);
     let begun = Instant::now();
-    let mut turn = client.read_resource("app://x").once().await.expect("a turn");
+    let mut turn = client.read_resource("app://x").one_round().await.expect("a turn");
     let mut turns = 0;
     while let Turn::Asked(pending) = turn {
         assert_eq!(pending.questions().count(), 0);
@@ -94,7 +94,7 @@ async fn a_round_that_asks_nothing_is_just_gone_on_with() {
 async fn taking_questions_by_hand_needs_no_handlers() {
     let (client, log) = replies([asks([("a", party())], None), done()]);
     let client = client.on_form(async |_: FormRequest| -> roundtrip::FormAnswer { panic!("by hand") });
-    let pending = asked(client.call_tool("book", ()).once().await.expect("a turn"));
+    let pending = asked(client.call_tool("book", ()).one_round().await.expect("a turn"));
     let _ = client.resume(pending.cancel("a").expect("fits")).await.expect("a turn");
     for number in 0..2 {
         assert_eq!(log.declared(number), json!({ "elicitation": { "form": {}, "url": {} } }));
@@ -106,7 +106,7 @@ async fn taking_questions_by_hand_needs_no_handlers() {
 async fn rounds_are_counted_across_turns() {
     let first = asks([("a", party())], None);
     let (client, _log) = replies([first.clone(), first]);
-    let pending = asked(client.call_tool("book", ()).max_rounds(1).once().await.expect("a turn"));
+    let pending = asked(client.call_tool("book", ()).max_rounds(1).one_round().await.expect("a turn"));
     let stored = serde_json::to_string(&pending.decline("a").expect("fits")).expect("serialises");
     let pending: Pending = serde_json::from_str(&stored).expect("what was stored");
     let error = client.resume(pending).await.expect_err("one round was allowed");
@@ -118,7 +118,7 @@ async fn rounds_are_counted_across_turns() {
 async fn every_method_that_may_ask_can_be_taken_by_hand() {
     let (client, log) = replies([asks([("a", party())], None), json!({ "messages": [] })]);
     let call = client.get_prompt("review").argument("lang", "rust");
-    let pending = asked(call.once().await.expect("a turn"));
+    let pending = asked(call.one_round().await.expect("a turn"));
     let stored = serde_json::to_string(&pending).expect("serialises");
     assert!(serde_json::from_str::<Pending<ReadResource>>(&stored).is_err());
     let pending: Pending<GetPrompt> = serde_json::from_str(&stored).expect("what was stored");

@@ -146,7 +146,7 @@ async fn giving_up_a_turn_cancels_it() {
         _ => Answer::Silence,
     };
     let (client, log) = scripted(respond);
-    let Turn::Asked(pending) = client.call_tool("book", ()).once().await.expect("a turn") else {
+    let Turn::Asked(pending) = client.call_tool("book", ()).one_round().await.expect("a turn") else {
         panic!("it asks")
     };
     let turn = client.resume(pending.decline("a").expect("fits")).deadline(Duration::from_secs(1));

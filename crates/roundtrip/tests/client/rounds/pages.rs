@@ -42,7 +42,7 @@ async fn a_url_that_is_not_of_http_reaches_no_handler() {
         let client = client.on_url(async |page: UrlRequest| -> roundtrip::client::UrlAnswer {
             panic!("sent to {}", page.url)
         });
-        let by_hand = client.call_tool("book", ()).once().await.map(drop);
+        let by_hand = client.call_tool("book", ()).one_round().await.map(drop);
         for error in [client.call_tool("book", ()).await.map(drop), by_hand] {
             let Err(Error::PeerMisbehaved(said)) = &error else { panic!("misbehaved, not {error:?}") };
             let said = said.to_string();

@@ -94,7 +94,7 @@ async fn an_idempotency_key_names_every_request() {
 #[tokio::test(start_paused = true)]
 async fn a_key_goes_on_with_the_call() {
     let (client, log) = breaking(&[1], Sent::Maybe);
-    let turn = client.call_tool("book", json!({})).idempotency_key("k").once().await.expect("a turn");
+    let turn = client.call_tool("book", json!({})).idempotency_key("k").one_round().await.expect("a turn");
     let Turn::Asked(pending) = turn else { panic!("it asks") };
     let _ = client.resume(pending.decline("party").expect("fits")).await.expect("a turn");
     assert_eq!(keys(&log), ["k.1", "k.2", "k.2"]);

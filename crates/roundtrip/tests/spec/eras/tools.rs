@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use roundtrip::legacy::ResumableStream;
 use roundtrip::wire::{CreateMessageRequestParams, ResourceLink};
 use roundtrip::{
-    Args, Ask, AskError, Choice, Connection, Form, Json, Log, Prompt, Question, Reply, Resource,
-    ResourceTemplate, Round, Server, State, Tool, ToolError,
+    Args, Ask, AskError, Choice, Form, Json, Log, Prompt, Question, Reply, Resource, ResourceTemplate, Round,
+    Server, State, Tool, ToolError,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -160,7 +161,7 @@ async fn chatty(log: Log) -> &'static str {
     "said"
 }
 
-async fn slow(connection: Connection, ask: Ask) -> Result<String, ToolError> {
+async fn slow(connection: ResumableStream, ask: Ask) -> Result<String, ToolError> {
     connection.let_go();
     let Day { day } = ask.form("day", "Which day?").await?;
     Ok(day)

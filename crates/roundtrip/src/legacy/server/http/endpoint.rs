@@ -12,12 +12,12 @@ use roundtrip_core::wire::{
     ProtocolVersion, Request, RequestId, UNSUPPORTED_PROTOCOL_VERSION, decode_params, peek_version,
 };
 
-use super::connection::Resumable;
 use super::event_body::{Abort, EventBody, Owner};
 use super::head::{
     Arrival, LAST_EVENT, SESSION, UNSAID, VERSION, is_modern, place_of, session_id, stated_version,
 };
 use super::reply::{Refusal, Reply, events, failed, needs_session, no_session, not_allowed, refuse};
+use super::resumable_stream::Resumable;
 use super::sessions::{HttpSession, Present, Sessions};
 use super::stream::{Finish, First, Stream};
 use crate::legacy::handshake::{INITIALIZE, refusal, revision};

@@ -2,15 +2,15 @@
 //! any call.
 
 mod batch;
-mod connection;
 mod endpoint;
 mod event_body;
 mod head;
 mod reply;
+mod resumable_stream;
 mod sessions;
 mod stream;
 
-pub use connection::Connection;
 pub(crate) use endpoint::LegacyHttp;
 pub(crate) use head::{Arrival, SESSION};
 pub(crate) use reply::Reply;
+pub use resumable_stream::ResumableStream;

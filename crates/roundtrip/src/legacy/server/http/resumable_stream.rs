@@ -11,13 +11,13 @@ use crate::server::{Call, FromCall, Rejection};
 /// to the Server"), so that a call of an hour needs no connection of an hour. For every other client it does nothing.
 /// A call of 2026-07-28 ends its round instead: see [`Ask::checkpoint`](crate::Ask::checkpoint).
 #[derive(Debug, Clone)]
-pub struct Connection(Option<Arc<Stream>>);
+pub struct ResumableStream(Option<Arc<Stream>>);
 
-/// Request extension that [`Connection`] reads.
+/// Request extension that [`ResumableStream`] reads.
 #[derive(Debug, Clone)]
 pub(super) struct Resumable(pub(super) Arc<Stream>);
 
-impl Connection {
+impl ResumableStream {
     /// Closes the connection once everything sent so far has been delivered. The call goes on, and the client comes
     /// back for its answer.
     pub fn let_go(&self) {
@@ -27,7 +27,7 @@ impl Connection {
     }
 }
 
-impl FromCall for Connection {
+impl FromCall for ResumableStream {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         let stream = call.peer().extensions.get::<Resumable>();
         Ok(Self(stream.map(|resumable| Arc::clone(&resumable.0))))
