@@ -210,3 +210,19 @@ fn summaries_say_what_the_item_is() {
     let most = all / 200;
     assert!(open_with_one.len() <= most, "more than 1 in 200 of {all}:\n{}", open_with_one.join("\n"));
 }
+
+/// Every file that docs/ARCHITECTURE.md leads a reader through is there.
+#[test]
+fn the_walks_of_the_architecture_name_files_that_exist() {
+    let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).expect("the document");
+    let mut named = 0;
+    for file in text.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs")) {
+        let path = match file.strip_prefix("core/") {
+            Some(file) => root().join("crates/roundtrip-core/src").join(file),
+            None => root().join("crates/roundtrip/src").join(file),
+        };
+        assert!(path.is_file(), "{file} is not there");
+        named += 1;
+    }
+    assert!(named > 40, "the walks are gone: {named} files");
+}
