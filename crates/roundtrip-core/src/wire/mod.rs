@@ -5,6 +5,7 @@
 
 mod cancel;
 mod capability;
+mod clip;
 mod completion;
 mod content;
 mod cow;
@@ -45,6 +46,7 @@ pub(crate) use cow::Str as BorrowedStr;
 
 pub use cancel::*;
 pub use capability::*;
+pub use clip::{clip, clip_to};
 pub use completion::*;
 pub use content::*;
 pub use discover::*;

@@ -1,0 +1,35 @@
+//! Quotations of what a peer sent.
+
+use std::borrow::Cow;
+
+/// The longest quotation in an error text, in characters.
+const QUOTED: usize = 200;
+
+/// Shortens what a peer sent to what an error text can quote of it.
+///
+/// A name, a URI or a key may be as long as a message. Whoever reads of it in an error or in a log needs its beginning,
+/// and a refusal should not be as large as what is refused.
+pub fn clip(text: &str) -> Cow<'_, str> {
+    clip_to(text, QUOTED)
+}
+
+/// Shortens a text to a number of characters, and marks where it was cut.
+pub fn clip_to(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quotation_is_cut_between_characters() {
+        assert_eq!(clip_to("größer", 6), "größer");
+        assert_eq!(clip_to("größer", 3), "grö…");
+        assert_eq!(clip_to("", 0), "");
+        assert_eq!(clip(&"é".repeat(1 << 20)).chars().count(), QUOTED + 1);
+    }
+}
