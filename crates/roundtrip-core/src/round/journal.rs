@@ -5,6 +5,7 @@
 //! there are. So a round costs what its journal weighs, and no more.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -144,6 +145,9 @@ impl fmt::Debug for Journal {
             .finish_non_exhaustive()
     }
 }
+
+/// The number of `inputResponses` up to which going through them is quicker than a map.
+const FEW_RESPONSES: usize = 16;
 
 /// Room for what one round adds, more often than not.
 const ROOM: usize = 192;
@@ -393,6 +397,11 @@ impl Journal {
 
     /// The same for answers that [`read_responses`] has read.
     pub fn take_in(&mut self, responses: &[(Cow<'_, str>, &RawValue)]) {
+        // A client may send as many as fit into a message: then they are looked up, and not gone through for each question.
+        let by_key = (responses.len() > FEW_RESPONSES).then(|| {
+            // The first of two counts, so the last to be entered.
+            responses.iter().rev().map(|(key, answer)| (&**key, *answer)).collect::<HashMap<_, _>>()
+        });
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
             if slot.kind != Kind::Open || slot.dead {
@@ -400,7 +409,11 @@ impl Journal {
             }
             slot.dead = true;
             let (key, pin) = (self.text(&self.slots[index].key), self.slots[index].pin);
-            if let Some((key, answer)) = responses.iter().find(|(name, _)| name == key) {
+            let given = match &by_key {
+                Some(by_key) => by_key.get_key_value(key).map(|(key, answer)| (*key, *answer)),
+                None => responses.iter().find(|(name, _)| name == key).map(|(key, answer)| (&**key, *answer)),
+            };
+            if let Some((key, answer)) = given {
                 self.give(key, pin, answer.get());
             }
         }
