@@ -5,11 +5,11 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, Message, Method,
-    ProtocolVersion, Request, RequestId, decode_header_value, peek_version,
+    ProtocolVersion, Request, RequestId, decode_batch, decode_header_value, peek_version,
 };
 use serde_json::Value;
-use serde_json::value::RawValue;
 
+use super::legacy::LONGEST_BATCH;
 use super::{EVENT_STREAM, JSON, name};
 use crate::server::{Endpoint, SUPPORTED};
 
@@ -105,7 +105,8 @@ pub(crate) fn agree_where_present(
         return Ok(());
     }
     if bytes.trim_ascii_start().starts_with(b"[") {
-        let messages: Vec<&RawValue> = serde_json::from_slice(bytes).unwrap_or_default();
+        // A longer one is refused where batches are read.
+        let messages = decode_batch(bytes, LONGEST_BATCH).unwrap_or_default();
         return messages.iter().try_for_each(|message| agrees(headers, message.get().as_bytes()));
     }
     agrees(headers, bytes)

@@ -9,9 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_core::wire::{
     ElicitRequestParams, ErrorObject, InputRequest, InputRequests, InputResponses, Message,
-    NotificationMethod as _, ProgressNotification, ProtocolVersion, Raw, Request, RequestId,
+    NotificationMethod as _, ProgressNotification, ProtocolVersion, Raw, Request, RequestId, decode_batch,
 };
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
@@ -391,11 +390,9 @@ fn kind(question: &InputRequest) -> &'static str {
 
 /// The messages of a batch, which one revision has.
 fn batch(bytes: &[u8]) -> Result<Vec<Bytes>, Error> {
-    let messages: Vec<&RawValue> = serde_json::from_slice(bytes)
-        .map_err(|error| Error::PeerMisbehaved(format!("not a batch: {error}")))?;
-    if messages.len() > BATCH {
-        return Err(Error::PeerMisbehaved(format!("a batch of more than {BATCH} messages")));
-    }
+    let messages = decode_batch(bytes, BATCH).map_err(|error| {
+        Error::PeerMisbehaved(format!("not a batch of at most {BATCH} messages: {error}"))
+    })?;
     // A batch in a batch would be read again and again.
     let messages = messages.into_iter().filter(|message| !message.get().starts_with('['));
     Ok(messages.map(|message| Bytes::copy_from_slice(message.get().as_bytes())).collect())

@@ -13,7 +13,7 @@ mod translate;
 
 pub use http::Connection;
 pub(crate) use http::{Arrival, LegacyHttp, Reply, SESSION};
-pub(crate) use session::Handled;
+pub(crate) use session::{Handled, LONGEST_BATCH};
 pub use settings::Handshake;
 pub(crate) use sink::{Sink, Weight};
 pub(crate) use stdio_session::StdioSession;

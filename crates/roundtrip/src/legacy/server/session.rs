@@ -26,7 +26,7 @@ use crate::server::{Endpoint, Owner, Peer, Subscription, random};
 pub(super) type Reply = Result<Raw, ErrorObject>;
 
 /// The most messages in one batch.
-pub(super) const BATCH: usize = 100;
+pub(crate) const LONGEST_BATCH: usize = 100;
 
 /// How long the URI of a resource may be that is to be watched: a session keeps it.
 const LONGEST_URI: usize = 8 * 1024;
