@@ -1,8 +1,12 @@
 //! Requests of the server's own that belong to no call, or to one that cannot be asked: the client's handlers answer
 //! them where they come.
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 
 use roundtrip_core::wire::{ErrorObject, InputRequest, Raw, RequestId};
 use serde_json::json;
@@ -10,7 +14,7 @@ use serde_json::json;
 use super::admit::Asked;
 use super::link::{Failure, Link};
 use super::session::Session;
-use crate::client::Responder;
+use crate::client::{Error, Responder};
 
 /// Counts the questions outside of any call that are with the handlers, over all sessions of a client.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +71,8 @@ async fn put<L: Link>(
     place: Place,
 ) {
     let answering = async {
-        let answer = responder.answer(question, Some(Arc::clone(&session.name))).await.map_err(|error| {
+        let answering = caught(responder.answer(question, Some(Arc::clone(&session.name))));
+        let answer = answering.await.map_err(|error| {
             // What went wrong in here is not the server's business.
             tracing::warn!(%error, "a question of the server was left without an answer");
             ErrorObject::internal("the client could not answer this")
@@ -77,4 +82,14 @@ async fn put<L: Link>(
     // Where it cannot be told, there is nobody left to tell.
     let _ = session.closed.unless(answering).await;
     drop(place);
+}
+
+/// Turns a panic of a handler into an error: no caller is there to see it, and the server waits for an answer.
+async fn caught<T>(answering: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let mut answering = pin!(answering);
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(Error::ApiMisuse("a handler panicked".to_owned()))))
+    })
+    .await
 }
