@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::wire::ErrorObject;
+use crate::wire::{ErrorObject, clip, clip_error};
 
 /// Reads a request's answers, without more of a look at what is in them than any result stands.
 ///
@@ -14,10 +14,11 @@ use crate::wire::ErrorObject;
 pub fn read_responses(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, ErrorObject> {
     let wrong =
         |why: &dyn std::fmt::Display| ErrorObject::invalid_params(format!("params.inputResponses: {why}"));
-    let map: indexed::Members<'_> = serde_json::from_str(raw.get()).map_err(|error| wrong(&error))?;
+    let map: indexed::Members<'_> =
+        serde_json::from_str(raw.get()).map_err(|error| wrong(&clip_error(&error)))?;
     for (key, value) in &map.0 {
         if !value.get().starts_with('{') {
-            return Err(wrong(&format!("`{key}` must be a result, which is an object")));
+            return Err(wrong(&format!("`{}` must be a result, which is an object", clip(key))));
         }
         check_action(key, value)?;
     }
@@ -36,12 +37,15 @@ fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
         #[serde(borrow, default)]
         action: Option<&'a RawValue>,
     }
-    let peek: Peek<'_> = serde_json::from_str(answer.get())
-        .map_err(|error| ErrorObject::invalid_params(format!("params.inputResponses.{key}: {error}")))?;
+    let peek: Peek<'_> = serde_json::from_str(answer.get()).map_err(|error| {
+        ErrorObject::invalid_params(format!("params.inputResponses.{}: {}", clip(key), clip_error(&error)))
+    })?;
     match peek.action.map(RawValue::get) {
         None | Some(r#""accept""# | r#""decline""# | r#""cancel""#) => Ok(()),
         Some(other) => Err(ErrorObject::invalid_params(format!(
-            "params.inputResponses.{key}.action: {other} is not accept, decline or cancel"
+            "params.inputResponses.{}.action: {} is not accept, decline or cancel",
+            clip(key),
+            clip(other)
         ))),
     }
 }

@@ -1,9 +1,12 @@
 //! Quotations of what a peer sent.
 
 use std::borrow::Cow;
+use std::fmt;
 
 /// The longest quotation in an error text, in characters.
 const QUOTED: usize = 200;
+/// The longest text of an error that quotes, in characters: it has reasons to give as well.
+const TOLD: usize = 500;
 
 /// Shortens what a peer sent to what an error text can quote of it.
 ///
@@ -11,6 +14,11 @@ const QUOTED: usize = 200;
 /// and a refusal should not be as large as what is refused.
 pub fn clip(text: &str) -> Cow<'_, str> {
     clip_to(text, QUOTED)
+}
+
+/// Writes an error that may quote what a peer sent, shortened like it.
+pub fn clip_error(error: &dyn fmt::Display) -> String {
+    clip_to(&error.to_string(), TOLD).into_owned()
 }
 
 /// Shortens a text to a number of characters, and marks where it was cut.

@@ -46,7 +46,7 @@ pub(crate) use cow::Str as BorrowedStr;
 
 pub use cancel::*;
 pub use capability::*;
-pub use clip::{clip, clip_to};
+pub use clip::{clip, clip_error, clip_to};
 pub use completion::*;
 pub use content::*;
 pub use discover::*;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::literal::literals;
-use super::{InputRequiredResult, MayAsk, Method, cow, fit};
+use super::{InputRequiredResult, MayAsk, Method, clip, cow, fit};
 
 const COMPLETE: &str = "complete";
 const INPUT_REQUIRED: &str = "input_required";
@@ -107,5 +107,5 @@ fn decode<'a, M: Method, T: Deserialize<'a>>(result: &'a RawValue) -> Result<T, 
 }
 
 fn unknown<M: Method>(result_type: &str) -> ResultError {
-    ResultError::UnknownType { method: M::NAME, result_type: result_type.to_owned() }
+    ResultError::UnknownType { method: M::NAME, result_type: clip(result_type).into_owned() }
 }

@@ -8,7 +8,7 @@ use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{ErrorObject, Method, cow};
+use super::{ErrorObject, Method, clip_error, cow};
 
 /// The only JSON-RPC version there is.
 pub const JSONRPC_VERSION: &str = "2.0";
@@ -287,7 +287,7 @@ fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
         .ok()
         .and_then(|found| found.id)
         .and_then(|raw| serde_json::from_str(raw.get()).ok());
-    Malformed::request(id, format!("not a JSON-RPC message: {error}"))
+    Malformed::request(id, format!("not a JSON-RPC message: {}", clip_error(error)))
 }
 
 impl Serialize for Request<'_> {

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
 use roundtrip_core::error::{Error, Sent};
-use roundtrip_core::wire::{ErrorObject, Message, Raw, RequestId};
+use roundtrip_core::wire::{ErrorObject, Message, Raw, RequestId, clip};
 use serde::Deserialize;
 use tokio::task::coop;
 
@@ -66,7 +66,7 @@ impl InFlight {
             },
             Ok(Message::Request(request)) => misbehaved(format!(
                 "it sent a request (`{}`), which a server of this revision never does",
-                request.method
+                clip(&request.method)
             )),
             Err(malformed) => match nameless_error(bytes) {
                 Some(error) => Err(Error::Rejected(error)),

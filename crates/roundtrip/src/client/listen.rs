@@ -12,7 +12,7 @@ use roundtrip_core::wire::{
     NotificationParams, PromptListChangedNotification, Raw, RequestId, ResourceListChangedNotification,
     ResourceUpdatedNotification, ResourceUpdatedNotificationParams, SubscriptionFilter,
     SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams, SubscriptionsListen,
-    ToolListChangedNotification,
+    ToolListChangedNotification, clip,
 };
 
 use super::builder::Client;
@@ -133,7 +133,8 @@ async fn acknowledged(
             Ok((leg, params.notifications))
         }
         Event::Notification { method, .. } => Err(Error::PeerMisbehaved(format!(
-            "it sent `{method}` on a stream of changes that it had not acknowledged"
+            "it sent `{}` on a stream of changes that it had not acknowledged",
+            clip(&method)
         ))),
         Event::Answer(_) => {
             Err(Error::PeerMisbehaved("it ended a stream of changes that it had not acknowledged".to_owned()))
@@ -226,7 +227,7 @@ fn read(stream: &RequestId, method: &str, params: Option<&Raw>) -> Result<Told, 
             return Ok(if params.request_id == *stream { Told::End } else { Told::Nothing });
         }
         other => {
-            tracing::debug!(method = other, "a notification that is no change");
+            tracing::debug!(method = &*clip(other), "a notification that is no change");
             return Ok(Told::Nothing);
         }
     };

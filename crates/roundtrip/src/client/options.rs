@@ -7,7 +7,7 @@ use roundtrip_core::error::Error;
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod,
-    ProgressNotification, ProgressNotificationParams, Raw, RequestId, decode_params, meta,
+    ProgressNotification, ProgressNotificationParams, Raw, RequestId, clip, decode_params, meta,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -129,7 +129,7 @@ impl Options {
                     _ => {}
                 }
             }
-            other => tracing::debug!(method = other, "a notification that nobody waits for"),
+            other => tracing::debug!(method = &*clip(other), "a notification that nobody waits for"),
         }
         Ok(())
     }

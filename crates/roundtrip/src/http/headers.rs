@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, Message, Method,
-    ProtocolVersion, Request, RequestId, decode_batch, decode_header_value, peek_version,
+    ProtocolVersion, Request, RequestId, clip, decode_batch, decode_header_value, peek_version,
 };
 use serde_json::Value;
 
@@ -151,7 +151,8 @@ fn check_params(
             (None, None) => {}
             (None, Some(sent)) => {
                 return Err(ErrorObject::header_mismatch(format!(
-                    "header mismatch: {name} is '{sent}' but the arguments have no value for it"
+                    "header mismatch: {name} is '{}' but the arguments have no value for it",
+                    clip(sent)
                 )));
             }
             (Some(_), None) => return Err(missing(name)),
@@ -197,7 +198,9 @@ fn invalid(header: &str, why: &dyn std::fmt::Display) -> ErrorObject {
 
 fn differs(header: &str, sent: &str, body: &str) -> ErrorObject {
     ErrorObject::header_mismatch(format!(
-        "header mismatch: {header} header value '{sent}' does not match body value '{body}'"
+        "header mismatch: {header} header value '{}' does not match body value '{}'",
+        clip(sent),
+        clip(body)
     ))
 }
 

@@ -2,6 +2,7 @@
 
 use roundtrip_core::wire::{
     ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, InputRequest, Request,
+    clip_error,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -59,7 +60,7 @@ fn read(request: &Request<'_>) -> Result<InputRequest, ErrorObject> {
     let shape = Shape { method: &request.method, params: request.params };
     serde_json::to_string(&shape)
         .and_then(|text| serde_json::from_str(&text))
-        .map_err(|error| ErrorObject::invalid_params(format!("{}: {error}", request.method)))
+        .map_err(|error| ErrorObject::invalid_params(format!("{}: {}", request.method, clip_error(&error))))
 }
 
 /// A mode that was not declared is -32602 (elicitation, "Error Handling"); a capability that was not, -32601 (roots,

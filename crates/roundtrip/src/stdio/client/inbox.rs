@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use roundtrip_core::wire::{
     CancelledNotification, LoggingMessageNotification, Message, Notification, NotificationMeta,
-    NotificationMethod, PARSE_ERROR, ProgressNotification, RequestId,
+    NotificationMethod, PARSE_ERROR, ProgressNotification, RequestId, clip,
 };
 use serde::Deserialize;
 
@@ -181,7 +181,10 @@ impl Inbox {
             None => match &places.general {
                 Some(general) => general.notify(&message),
                 None => {
-                    tracing::debug!(method = &*notification.method, "a notification that belongs nowhere");
+                    tracing::debug!(
+                        method = &*clip(&notification.method),
+                        "a notification that belongs nowhere"
+                    );
                 }
             },
         }
