@@ -12,6 +12,7 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 
 use super::answer::{Settled, Unusable};
+use super::notes::{Reader, note};
 use super::pin::{Pin, PinKey};
 use super::question::Question;
 use super::responses::read_responses;
@@ -51,7 +52,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const fn from_tag(tag: u8) -> Option<Self> {
+    pub(super) const fn from_tag(tag: u8) -> Option<Self> {
         Some(match tag {
             1 => Self::Open,
             2 => Self::Given,
@@ -67,8 +68,13 @@ impl Kind {
         })
     }
 
+    /// Whether it is looked up by its key.
+    const fn is_keyed(self) -> bool {
+        !matches!(self, Self::Open | Self::State)
+    }
+
     /// Whether it is about a question, and pinned to it.
-    const fn is_pinned(self) -> bool {
+    pub(super) const fn is_pinned(self) -> bool {
         matches!(self, Self::Open | Self::Given | Self::Settled | Self::Declined | Self::Cancelled)
     }
 }
@@ -128,6 +134,10 @@ pub struct Journal {
     slots: Vec<Slot>,
     /// Where the next look-up is likely to hit: a replay comes by its entries in the order they were made.
     next: usize,
+    /// The number of entries up to the last one that is about a question: no answer lies beyond.
+    answers: usize,
+    /// Where each key was entered last, once there are many.
+    index: Option<HashMap<Box<str>, usize>>,
     /// How many rounds have asked.
     rounds: u8,
     /// The secret of its pins.
@@ -149,6 +159,10 @@ impl fmt::Debug for Journal {
 /// The number of `inputResponses` up to which going through them is quicker than a map.
 const FEW_RESPONSES: usize = 16;
 
+/// The number of entries up to which going through them is quicker than an index. A handler may take a step for every
+/// entry of a list that a client sent.
+const MANY_ENTRIES: usize = 64;
+
 /// Room for what one round adds, more often than not.
 const ROOM: usize = 192;
 
@@ -158,16 +172,13 @@ const USUAL_ENTRY: usize = 32;
 /// What the note of an entry takes, unless its value is large.
 const USUAL_NOTE: usize = 1 + Pin::LEN + 3;
 
-/// What the note of a short entry takes: one whose key and value are so short that a byte says how long they are.
-const SHORT: usize = 1 + Pin::LEN + 2;
-
 /// The pin of what needs none.
 const UNPINNED: Pin = Pin::from_bytes([0; Pin::LEN]);
 
 impl Journal {
     /// The journal of a flow that begins.
     pub const fn new(pins: PinKey) -> Self {
-        Self { text: String::new(), slots: Vec::new(), next: 0, rounds: 0, pins }
+        Self { text: String::new(), slots: Vec::new(), next: 0, answers: 0, index: None, rounds: 0, pins }
     }
 
     /// Reads a journal from a state that was opened.
@@ -182,7 +193,7 @@ impl Journal {
         let rounds = reader.byte()?;
         let pins = PinKey::new(reader.chunk()?);
         let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
-        let mut at: usize = 0;
+        let (mut at, mut answers): (usize, usize) = (0, 0);
         loop {
             let (kind, pin, key, value) = match reader.short() {
                 Some(short) => short,
@@ -199,6 +210,9 @@ impl Journal {
             let middle = at.checked_add(key).ok_or(MalformedJournal)?;
             let end = middle.checked_add(value).ok_or(MalformedJournal)?;
             slots.push(Slot { kind, key: at..middle, pin, value: middle..end, dead: false, used: false });
+            if kind.is_pinned() {
+                answers = slots.len();
+            }
             at = end;
         }
         let read = std::str::from_utf8(reader.0).map_err(|_| MalformedJournal)?;
@@ -210,7 +224,7 @@ impl Journal {
         // What the client answers now goes to the end.
         let mut text = String::with_capacity(read.len() + ROOM);
         text.push_str(read);
-        Ok(Self { text, slots, next: 0, rounds, pins })
+        Ok(Self { text, slots, next: 0, answers, index: None, rounds, pins })
     }
 
     /// The journal as it is to be sealed, with the questions that are open now.
@@ -251,11 +265,15 @@ impl Journal {
 
     fn is_at(&self, index: usize, key: &str) -> bool {
         let slot = &self.slots[index];
-        let keyed = !matches!(slot.kind, Kind::Open | Kind::State);
-        !slot.dead && keyed && self.text.as_bytes().get(slot.key.clone()) == Some(key.as_bytes())
+        !slot.dead
+            && slot.kind.is_keyed()
+            && self.text.as_bytes().get(slot.key.clone()) == Some(key.as_bytes())
     }
 
     fn position(&self, key: &str) -> Option<usize> {
+        if let Some(index) = &self.index {
+            return index.get(key).copied().filter(|index| self.is_at(*index, key));
+        }
         (self.next..self.slots.len()).chain(0..self.next).find(|index| self.is_at(*index, key))
     }
 
@@ -292,7 +310,7 @@ impl Journal {
         let settled = |slot: &&Slot| {
             !slot.dead && matches!(slot.kind, Kind::Settled | Kind::Declined | Kind::Cancelled)
         };
-        self.slots
+        self.slots[..self.answers]
             .iter()
             .filter(settled)
             .map(|slot| (self.text(&slot.key), slot.kind, self.text(&slot.value)))
@@ -358,6 +376,25 @@ impl Journal {
         let end = self.text.len();
         let pin = pin.unwrap_or(UNPINNED);
         self.slots.push(Slot { kind, key: start..middle, pin, value: middle..end, dead: false, used });
+        if kind.is_pinned() {
+            self.answers = self.slots.len();
+        }
+        if self.slots.len() > MANY_ENTRIES {
+            self.index_last();
+        }
+    }
+
+    /// Notes where the last entry is, and where all others are if that was not needed before.
+    fn index_last(&mut self) {
+        let mut index = self.index.take();
+        let first = if index.is_some() { self.slots.len() - 1 } else { 0 };
+        let entries = index.get_or_insert_default();
+        for (at, slot) in self.slots.iter().enumerate().skip(first).filter(|(_, slot)| !slot.dead) {
+            if slot.kind.is_keyed() {
+                entries.insert(self.text(&slot.key).into(), at);
+            }
+        }
+        self.index = index;
     }
 
     /// Takes an answer to the question with this pin, for the handler to look at.
@@ -417,66 +454,5 @@ impl Journal {
                 self.give(key, pin, answer.get());
             }
         }
-    }
-}
-
-/// Notes an entry: its text follows elsewhere.
-fn note(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
-    // Nearly every entry is short, and is noted in one go; the bytes are the same.
-    if let (true, [key @ ..0x80, value @ ..0x80]) = (kind.is_pinned(), sizes) {
-        let [a, b, c, d, e, f, g, h] = *pin.as_bytes();
-        let short: [u8; SHORT] = [kind as u8, a, b, c, d, e, f, g, h, key as u8, value as u8];
-        return out.extend_from_slice(&short);
-    }
-    out.push(kind as u8);
-    if kind.is_pinned() {
-        out.extend_from_slice(pin.as_bytes());
-    }
-    for mut size in sizes {
-        while size >= 0x80 {
-            out.push((size & 0x7f) as u8 | 0x80);
-            size >>= 7;
-        }
-        out.push(size as u8);
-    }
-}
-
-/// Reads what is noted of entries, never past its end.
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], MalformedJournal> {
-        let (chunk, rest) = self.0.split_first_chunk().ok_or(MalformedJournal)?;
-        self.0 = rest;
-        Ok(*chunk)
-    }
-
-    fn byte(&mut self) -> Result<u8, MalformedJournal> {
-        self.chunk().map(|[byte]| byte)
-    }
-
-    /// What is noted of a short entry, in one look: its kind, its pin, and how long its key and its value are. None where
-    /// what comes next is none, and is to be read step by step.
-    fn short(&mut self) -> Option<(Kind, Pin, usize, usize)> {
-        let ([tag, a, b, c, d, e, f, g, h, key, value], rest) = self.0.split_first_chunk::<SHORT>()?;
-        let kind = Kind::from_tag(*tag).filter(|kind| kind.is_pinned())?;
-        if (key | value) & 0x80 != 0 {
-            return None;
-        }
-        self.0 = rest;
-        let pin = Pin::from_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
-        Some((kind, pin, usize::from(*key), usize::from(*value)))
-    }
-
-    fn size(&mut self) -> Result<usize, MalformedJournal> {
-        let mut size = 0;
-        for shift in [0, 7, 14, 21] {
-            let byte = self.byte()?;
-            size |= usize::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(size);
-            }
-        }
-        Err(MalformedJournal)
     }
 }

@@ -8,6 +8,7 @@
 mod answer;
 mod asked;
 mod journal;
+mod notes;
 mod pin;
 mod question;
 mod responses;

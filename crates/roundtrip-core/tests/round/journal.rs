@@ -105,6 +105,28 @@ fn many_answers_to_many_questions_are_taken_in_without_a_search_for_each() {
     assert!(journal.peek("5000000").is_none());
 }
 
+/// A handler that takes a step for every entry of a client's list costs as much as the list is long.
+#[test]
+fn a_step_for_each_of_many_entries_is_found_without_a_search() {
+    let mut journal = begin();
+    let keys: Vec<String> = (0..50_000).map(|number| format!("{number:07}")).collect();
+    let begun = Instant::now();
+    for key in &keys {
+        assert!(journal.find(key).is_none());
+        journal.remember(Kind::Begun, key, None, "k");
+        journal.forget(key);
+        journal.remember(Kind::Step, key, None, key);
+    }
+    let mut journal = next_round(&journal, &[]);
+    journal.remember(Kind::Step, "new", None, "1");
+    for key in keys.iter().rev() {
+        let found = journal.find(key).expect("remembered");
+        assert_eq!((found.kind, found.value, found.used), (Kind::Step, key.as_str(), false));
+    }
+    assert!(journal.find("other").is_none());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
 /// M24: state of the author's own is replaced as a whole, and is apart from anything that has a key, also an empty
 /// one.
 #[test]
