@@ -1,7 +1,5 @@
 //! SECURITY.md names a test for every threat. The names are checked here.
 
-#![expect(clippy::expect_used, reason = "a test says what it expects")]
-
 use std::fs;
 use std::path::Path;
 

@@ -122,6 +122,10 @@ impl fmt::Debug for Found<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place(usize);
 
+/// Entries by key. In a box, as few journals have one.
+#[derive(Clone, Default)]
+struct Index(HashMap<Box<str>, usize>);
+
 /// Bytes that are not a journal of this format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a journal that this release reads")]
@@ -137,7 +141,7 @@ pub struct Journal {
     /// The number of entries up to the last one that is about a question: no answer lies beyond.
     answers: usize,
     /// Where each key was entered last, once there are many.
-    index: Option<HashMap<Box<str>, usize>>,
+    index: Option<Box<Index>>,
     /// How many rounds have asked.
     rounds: u8,
     /// The secret of its pins.
@@ -272,7 +276,7 @@ impl Journal {
 
     fn position(&self, key: &str) -> Option<usize> {
         if let Some(index) = &self.index {
-            return index.get(key).copied().filter(|index| self.is_at(*index, key));
+            return index.0.get(key).copied().filter(|index| self.is_at(*index, key));
         }
         (self.next..self.slots.len()).chain(0..self.next).find(|index| self.is_at(*index, key))
     }
@@ -391,7 +395,7 @@ impl Journal {
         let entries = index.get_or_insert_default();
         for (at, slot) in self.slots.iter().enumerate().skip(first).filter(|(_, slot)| !slot.dead) {
             if slot.kind.is_keyed() {
-                entries.insert(self.text(&slot.key).into(), at);
+                entries.0.insert(self.text(&slot.key).into(), at);
             }
         }
         self.index = index;
