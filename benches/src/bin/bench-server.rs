@@ -1,4 +1,4 @@
-//! The server that is measured: `bench-server http PORT [--tools N]` or `bench-server stdio`.
+//! Server under measurement: `bench-server http PORT [--tools N]` or `bench-server stdio`.
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
@@ -37,7 +37,7 @@ struct Confirm {
     reason: String,
 }
 
-/// Asks as often as it is told to, one question a round.
+/// Asks as many questions as its arguments say, one per round.
 async fn deploy(Args(Deploy { service, env, rounds }): Args<Deploy>, ask: Ask) -> Result<String, ToolError> {
     let mut last_reason = String::new();
     // The same in every round, as everything before a question should be that a replay comes by again.
@@ -66,7 +66,7 @@ fn server(fillers: usize) -> Server {
     })
 }
 
-/// One thread, because what is measured is the cost of a call.
+/// Runs on one thread, because the cost of a call is measured.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,4 +1,4 @@
-//! `roundtrip demo`: one call, three instances, and nothing shared between them but a key.
+//! `roundtrip demo`: one call over three instances that share nothing but a key.
 
 use std::error::Error;
 use std::io::IsTerminal;
@@ -15,7 +15,7 @@ use crate::terminal;
 
 #[derive(Deserialize, JsonSchema)]
 struct Booking {
-    /// Where to eat
+    /// Name of the restaurant
     restaurant: String,
 }
 
@@ -33,7 +33,7 @@ struct When {
     date: String,
 }
 
-/// The name of an instance, so that the demo can show which one does what.
+/// Name of an instance, to show which one answers a round.
 #[derive(Clone, Copy)]
 struct Instance(&'static str);
 

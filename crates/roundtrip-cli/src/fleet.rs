@@ -1,4 +1,5 @@
-//! A transport over several instances: every request goes to the next one, as behind a load balancer without memory.
+//! Transport over several instances: every request goes to the next one, as behind a load balancer without sticky
+//! sessions.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use crate::printable::printable;
 
-/// Instances by name.
+/// Instances by name, used in turn.
 #[derive(Debug)]
 pub(crate) struct Fleet<T> {
     instances: Vec<(&'static str, T)>,
@@ -37,7 +38,7 @@ impl<T: Transport> Transport for Fleet<T> {
     }
 }
 
-/// What an instance says, shown as it comes.
+/// Messages of an instance, printed as they arrive.
 struct Shown {
     name: &'static str,
     answers: Incoming,

@@ -31,7 +31,7 @@ async fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // It may quote a server.
+            // The text may quote a server.
             anstream::eprintln!("roundtrip: {}", printable::printable(&error.to_string()));
             ExitCode::FAILURE
         }

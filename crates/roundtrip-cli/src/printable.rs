@@ -1,7 +1,7 @@
-//! Text of a server, made safe to print.
+//! Makes text of a server safe to print.
 
-/// Text without anything that a terminal obeys instead of showing: control characters (newlines too, with which a server
-/// could write lines of ours) and characters that turn the direction of text are written as their escapes.
+/// Escapes everything that a terminal obeys instead of showing: control characters (newlines too, with which a server
+/// could imitate our own lines) and characters that change the direction of text.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -14,7 +14,8 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// C0, DEL and C1; then marks, embeddings, overrides and isolates of direction, and separators of lines and paragraphs.
+/// Returns whether a character is C0, DEL or C1, a mark, embedding, override or isolate of direction, or a separator
+/// of lines or paragraphs.
 fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,4 @@
-//! Forms in a terminal: one prompt a field, with its choices, default and range in sight.
+//! Forms in a terminal: one prompt per field, with its choices, default and range.
 
 use std::error::Error;
 
@@ -37,7 +37,7 @@ fn fill(form: &FormRequest) -> Result<Map<String, Value>, InquireError> {
     Ok(content)
 }
 
-/// One field; `None` if it was left out.
+/// Asks one field; `None` if it was left out.
 fn ask(
     schema: &ElicitSchema,
     name: &str,
@@ -73,7 +73,7 @@ fn ask(
     Ok(Some(value))
 }
 
-/// Text, checked against the field as it is typed in.
+/// Asks for text, checked against the field as it is typed.
 fn typed(
     schema: &ElicitSchema,
     name: &str,
@@ -100,7 +100,7 @@ fn typed(
     Text::new(label).with_validator(validator).prompt()
 }
 
-/// What was typed, as the field wants it; what is not a number stays text, for the check to refuse.
+/// Parses typed text as the field's type. Text that is not a number stays text, for the check to refuse.
 fn parse(field: &Field, text: &str) -> Value {
     match field {
         Field::Number(_) | Field::Integer(_) => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
@@ -129,12 +129,12 @@ fn label(name: &str, field: &Field) -> String {
     })
 }
 
-/// Choices: what is sent, and what is shown.
+/// Returns the choices of a field: the value sent, and the text shown.
 fn options(field: &Field) -> Vec<(String, String)> {
     choices(field).into_iter().map(|(value, title)| (value, printable(&title))).collect()
 }
 
-/// Choices: what is sent, and what they are called.
+/// Returns the choices of a field: the value sent, and its title.
 fn choices(field: &Field) -> Vec<(String, String)> {
     let plain = |values: &[String]| values.iter().map(|value| (value.clone(), value.clone())).collect();
     match field {

@@ -1,31 +1,41 @@
-//! Errors by who must act, and the one mapping from a JSON-RPC error to an HTTP status.
+//! Client errors sorted by who must act, and the one mapping from a JSON-RPC error to an HTTP status.
+
+mod blame;
+mod refusal;
+mod text;
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::time::Duration;
+
+pub use blame::{ApiMisuse, GaveUp, PeerIncompatible, PeerMisbehaved, Unreachable};
+pub use refusal::{HttpRefusal, Rejection};
+pub use text::debug_as_text;
 
 use crate::wire::{
     ErrorObject, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
     MISSING_REQUIRED_CLIENT_CAPABILITY, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION,
 };
 
-/// Our own code for "too many at once, try again later". It lies outside the range JSON-RPC reserves.
+/// JSON-RPC error code of our own for "too many at once, try again later". It lies outside the range JSON-RPC reserves.
 pub const BUSY: i64 = 503;
 
-/// Our own code for a prompt or resource whose question the user refused. Tools tell the model instead.
+/// JSON-RPC error code of our own for a prompt or resource whose question the user refused. Tools tell the model
+/// instead.
 pub const DECLINED: i64 = 403;
 
-/// When an error arose.
+/// Stage of a request at which an error arose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// While the request was read: it is not one we can serve.
+    /// Reading the request: it is not one the server can serve.
     Request,
-    /// While the call ran: the request was fine.
+    /// Running the call: the request was fine.
     Call,
 }
 
-/// The HTTP status of an error answer.
+/// Returns the HTTP status of an error answer.
 ///
-/// What is wrong with a *request* has the status the specification gives it. A call that ran and failed is still
+/// A mistake in the *request* has the status the specification gives it. A call that ran and failed is still
 /// a successful exchange of messages: clients that find a 4xx may take the server for one of another era.
 pub fn http_status(error: &ErrorObject, stage: Stage) -> u16 {
     match error.code {
@@ -41,47 +51,52 @@ pub fn http_status(error: &ErrorObject, stage: Stage) -> u16 {
     }
 }
 
-/// Why a call came to nothing, sorted by who has to do something about it.
-#[derive(Debug, thiserror::Error)]
+/// Error of a client's call, sorted by who has to do something about it. An enum inside says what it is.
+///
+/// `Debug` prints the text, as `main` and `unwrap` show `Debug`.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Your code asked for something that cannot be done.
     #[error("{0}")]
-    ApiMisuse(String),
+    ApiMisuse(ApiMisuse),
 
     /// The peer cannot do this: another version, a capability it lacks.
     #[error("the peer cannot do this: {0}")]
-    PeerIncompatible(String),
+    PeerIncompatible(PeerIncompatible),
 
     /// The peer sent something that breaks the protocol.
     #[error("the peer broke the protocol: {0}")]
-    PeerMisbehaved(String),
+    PeerMisbehaved(PeerMisbehaved),
 
-    /// The peer answered with an error.
+    /// The peer answered with a JSON-RPC error.
     #[error("the server answered: {0}")]
-    Rejected(#[source] ErrorObject),
+    Rejected(Rejection),
 
-    /// The peer could not be reached, or the connection broke.
-    #[error("{message}")]
+    /// The server refused the request by its HTTP status: for lack of credentials, for one.
+    #[error("{0}")]
+    Refused(Box<HttpRefusal>),
+
+    /// The peer could not be reached, or the connection ended before the answer.
+    #[error("{why}")]
     Unreachable {
-        /// What happened.
-        message: String,
+        /// Kind of failure, with its text.
+        why: Unreachable,
         /// Whether the request may have reached the server.
         sent: Sent,
-        /// What the transport said.
-        #[source]
-        source: Option<Box<dyn StdError + Send + Sync>>,
+        /// Error of the transport. It is not the `source()`: its text is in `why` already.
+        cause: Option<Box<dyn StdError + Send + Sync>>,
     },
 
-    /// The call could have gone on, but not within the bounds it was given: too many rounds, or too long a wait.
+    /// The call could have gone on, but not within the bounds it was given.
     #[error("gave up: {0}")]
-    GaveUp(String),
+    GaveUp(GaveUp),
 
-    /// A handler of yours failed, or refused: this is what it said.
-    #[error("{0}")]
-    Handler(#[source] Box<dyn StdError + Send + Sync>),
+    /// A handler of yours failed, or refused, with this error.
+    #[error(transparent)]
+    Handler(Box<dyn StdError + Send + Sync>),
 
-    /// The client was closed, or dropped, while the call was under way.
+    /// The client was closed, or dropped, while the call was under way. The request may have reached the server.
     #[error("the client was closed while the call was under way")]
     Closed,
 
@@ -100,13 +115,55 @@ pub enum Sent {
 }
 
 impl Error {
-    /// A connection that broke.
-    pub fn unreachable(message: impl Into<String>, sent: Sent) -> Self {
-        Self::Unreachable { message: message.into(), sent, source: None }
+    /// Builds the error of a connection that failed without a cause to name.
+    pub fn unreachable(why: Unreachable, sent: Sent) -> Self {
+        Self::Unreachable { why, sent, cause: None }
     }
 
-    /// What a handler failed with. One of our own errors stays what it is.
+    /// Builds the error of a connection that the server closed, or that ended with it.
+    pub fn closed_by_server(message: impl Into<String>, sent: Sent) -> Self {
+        Self::unreachable(Unreachable::Closed(message.into()), sent)
+    }
+
+    /// Builds the error of a handler. One of our own errors stays as it is.
     pub fn handler(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         error.into().downcast::<Self>().map_or_else(Self::Handler, |own| *own)
     }
 }
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
+}
+
+/// Implements `From` for the enums inside, so that call sites need not name the blame twice.
+macro_rules! from_inside {
+    ($($blame:ident),*) => {
+        $(
+            impl From<$blame> for Error {
+                fn from(inside: $blame) -> Self {
+                    Self::$blame(inside)
+                }
+            }
+        )*
+    };
+}
+
+from_inside!(ApiMisuse, PeerIncompatible, PeerMisbehaved, GaveUp);
+
+/// Sorts a JSON-RPC error by its code and data.
+impl From<ErrorObject> for Error {
+    fn from(error: ErrorObject) -> Self {
+        Self::Rejected(error.into())
+    }
+}
+
+impl From<HttpRefusal> for Error {
+    fn from(refusal: HttpRefusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,8 @@ use syn::Error;
 use crate::kind::Integer;
 use crate::setting::{Literal, Number, Settings};
 
-/// Whole numbers up to here are exact in a double, which is what JSON's numbers are for many a client.
+/// The greatest whole number up to which all are exact in a double, which is what JSON's numbers are for many
+/// clients.
 pub(crate) const EXACT: i128 = 9_007_199_254_740_992;
 
 /// The bounds of a number and its default.
@@ -17,7 +18,7 @@ pub(crate) struct Range<T> {
 }
 
 impl<T: PartialOrd> Range<T> {
-    /// `wanted` says what the default has to be, where it is no number at all.
+    /// Takes the bounds and the default from the settings. `wanted` is the error for a default that is not a number.
     pub(crate) fn take(
         settings: &mut Settings,
         default: Option<Literal>,
@@ -46,7 +47,7 @@ impl<T: PartialOrd> Range<T> {
     }
 }
 
-/// Bounds on how many there may be.
+/// Bounds on a length or count.
 pub(crate) struct Counts {
     pub(crate) least: Option<u64>,
     pub(crate) most: Option<u64>,
@@ -61,7 +62,7 @@ impl Counts {
         Ok(Self { least, most, names })
     }
 
-    /// Whether a default has as many as it must.
+    /// Checks that the size of a default is within the bounds.
     pub(crate) fn check(&self, count: usize, of: &str, span: Span) -> Result<(), Error> {
         let [min, max] = self.names;
         let count = count as u64;
@@ -89,11 +90,13 @@ fn ordered<T: PartialOrd>(
     }
 }
 
-/// A whole number that its type can be.
+/// Reads a whole number and checks the range of its type.
 pub(crate) fn within(number: &Number, Integer { name, least, most }: Integer) -> Result<i128, Error> {
     let whole = number.whole()?;
     if whole < least || most < whole {
-        return Err(number.error(format!("a `{name}` is never {whole}: it goes from {least} to {most}")));
+        return Err(
+            number.error(format!("{whole} does not fit a `{name}`, which goes from {least} to {most}"))
+        );
     }
     if whole.abs() > EXACT {
         return Err(number.error(format!("in JSON, whole numbers are exact up to {EXACT} only")));

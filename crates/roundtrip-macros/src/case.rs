@@ -2,7 +2,7 @@
 
 use syn::{Error, LitStr};
 
-/// How a name is written.
+/// Spelling of a name.
 #[derive(Clone, Copy)]
 pub(crate) enum Case {
     Lower,
@@ -54,7 +54,7 @@ impl Case {
     }
 }
 
-/// The words of a name, in lower case: `first_name`, `FirstName`, and `HTTPPort` as `http`, `port`.
+/// Splits a name into words in lower case: `first_name`, `FirstName`, and `HTTPPort` as `http`, `port`.
 fn words(name: &str) -> Vec<String> {
     let letters: Vec<char> = name.chars().collect();
     let mut words = vec![String::new()];

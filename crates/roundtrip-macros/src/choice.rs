@@ -7,42 +7,27 @@ use syn::spanned::Spanned as _;
 use syn::{Data, DeriveInput, Error, Fields, Ident, Path, Variant};
 
 use crate::case::Case;
+use crate::derive::Derive;
 use crate::doc;
 use crate::errors::Errors;
 use crate::setting::Settings;
 
-pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
-    let room = Settings::parse(&input.attrs, "choice").and_then(|mut settings| settings.room());
-    let room = match room {
-        Ok(room) => room,
-        Err(error) => return error.into_compile_error(),
-    };
-    choice(input, &room).unwrap_or_else(|error| {
-        let error = error.into_compile_error();
-        let stub = stub(input, &room);
-        quote!(#error #stub)
-    })
-}
+pub(crate) const DERIVE: Derive = Derive { attribute: "choice", implement: choice, stub };
 
-/// An implementation that keeps the compiler from complaining, too, that there is none.
-fn stub(input: &DeriveInput, room: &Path) -> Option<TokenStream> {
-    if !input.generics.params.is_empty() {
-        return None;
-    }
-    let ident = &input.ident;
-    Some(quote! {
+fn stub(ident: &Ident, module: &Path) -> TokenStream {
+    quote! {
         #[automatically_derived]
-        impl #room::Choice for #ident {
-            const ALTERNATIVES: &'static [#room::Alternative] = &[];
+        impl #module::Choice for #ident {
+            const ALTERNATIVES: &'static [#module::Alternative] = &[];
             fn value(&self) -> &'static ::core::primitive::str { ::core::unreachable!() }
             fn from_value(_: &::core::primitive::str) -> ::core::option::Option<Self> {
                 ::core::option::Option::None
             }
         }
-    })
+    }
 }
 
-/// One variant.
+/// One variant of the enum.
 struct Alternative {
     ident: Ident,
     value: String,
@@ -63,7 +48,7 @@ impl Alternative {
         };
         let title = settings.name("title")?.map(|title| title.value()).or_else(|| {
             let first = doc::paragraphs(&variant.attrs).into_iter().next()?;
-            // A title is no sentence.
+            // A title is not a sentence.
             Some(first.strip_suffix('.').map(str::to_owned).unwrap_or(first))
         });
         settings.finish(|name| {
@@ -73,7 +58,7 @@ impl Alternative {
     }
 }
 
-fn choice(input: &DeriveInput, room: &Path) -> Result<TokenStream, Error> {
+fn choice(input: &DeriveInput, mut settings: Settings, module: &Path) -> Result<TokenStream, Error> {
     let mut errors = Errors::default();
     if !input.generics.params.is_empty() {
         errors.add(Error::new(input.generics.span(), "an enum of choices cannot be generic"));
@@ -84,10 +69,7 @@ fn choice(input: &DeriveInput, room: &Path) -> Result<TokenStream, Error> {
     if data.variants.is_empty() {
         errors.add(Error::new(input.ident.span(), "there is nothing to choose from"));
     }
-    let mut settings = Settings::parse(&input.attrs, "choice")?;
-    errors.keep(settings.room());
-    let case =
-        errors.keep(settings.text("rename_all").and_then(|text| text.as_ref().map(Case::parse).transpose()));
+    let case = errors.keep(settings.rename_all());
     let case = case.flatten().unwrap_or(Case::Snake);
     errors.keep(settings.finish(|name| {
         format!("there is no setting `{name}` for an enum of choices; there is `rename_all`")
@@ -103,10 +85,10 @@ fn choice(input: &DeriveInput, room: &Path) -> Result<TokenStream, Error> {
         known.push(alternative);
     }
     errors.finish()?;
-    Ok(implementation(&input.ident, &known, room))
+    Ok(implementation(&input.ident, &known, module))
 }
 
-fn implementation(ident: &Ident, alternatives: &[Alternative], room: &Path) -> TokenStream {
+fn implementation(ident: &Ident, alternatives: &[Alternative], module: &Path) -> TokenStream {
     let idents: Vec<&Ident> = alternatives.iter().map(|alternative| &alternative.ident).collect();
     let values: Vec<&String> = alternatives.iter().map(|alternative| &alternative.value).collect();
     let titles = alternatives.iter().map(|alternative| match &alternative.title {
@@ -115,9 +97,9 @@ fn implementation(ident: &Ident, alternatives: &[Alternative], room: &Path) -> T
     });
     quote! {
         #[automatically_derived]
-        impl #room::Choice for #ident {
-            const ALTERNATIVES: &'static [#room::Alternative] =
-                &[#(#room::Alternative { value: #values, title: #titles }),*];
+        impl #module::Choice for #ident {
+            const ALTERNATIVES: &'static [#module::Alternative] =
+                &[#(#module::Alternative { value: #values, title: #titles }),*];
 
             fn value(&self) -> &'static ::core::primitive::str {
                 match self {

@@ -2,7 +2,7 @@
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// The paragraphs of a doc comment, each on one line.
+/// Returns the paragraphs of a doc comment, each on one line.
 pub(crate) fn paragraphs(attributes: &[Attribute]) -> Vec<String> {
     let mut paragraphs = vec![String::new()];
     for line in attributes.iter().filter_map(comment).flat_map(|text| lines(&text)) {

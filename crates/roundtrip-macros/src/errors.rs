@@ -1,8 +1,8 @@
-//! Telling everything that is wrong at once.
+//! Collection of errors, so that all are reported at once.
 
 use syn::Error;
 
-/// What is wrong so far.
+/// The errors so far.
 #[derive(Default)]
 pub(crate) struct Errors(Option<Error>);
 
@@ -14,7 +14,7 @@ impl Errors {
         }
     }
 
-    /// The value; nothing, where it went wrong.
+    /// Returns the value; keeps the error and returns `None` otherwise.
     pub(crate) fn keep<T>(&mut self, result: Result<T, Error>) -> Option<T> {
         result.map_err(|error| self.add(error)).ok()
     }

@@ -1,4 +1,4 @@
-//! One field of a form: what its type and its settings come to.
+//! One field of a form: the code generated from its type and its settings.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -14,30 +14,30 @@ use crate::setting::{Literal, Number, Settings};
 
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
 
-/// What code is generated from.
+/// A field, ready for code generation.
 pub(crate) struct Field {
     pub(crate) ident: Ident,
     pub(crate) name: String,
     pub(crate) name_span: Span,
-    /// Whether the answer must have it.
+    /// True if the answer must have it.
     pub(crate) required: bool,
-    /// Whether it is an `Option`.
+    /// True if it is an `Option`.
     pub(crate) optional: bool,
     pub(crate) code: Code,
 }
 
-/// The expressions for one field, and what is checked while they compile.
+/// The generated expressions for one field, and the assertions checked while they compile.
 pub(crate) struct Code {
     pub(crate) schema: TokenStream,
     pub(crate) read: TokenStream,
     pub(crate) assertions: TokenStream,
 }
 
-/// What every kind of field needs.
+/// Inputs of code generation that every kind of field needs.
 struct Context<'a> {
-    /// Where the traits are.
-    room: &'a Path,
-    /// Where the functions for generated code are.
+    /// The path of the `form` module.
+    module: &'a Path,
+    /// The path of the functions for generated code.
     support: &'a TokenStream,
     settings: &'a mut Settings,
     label: TokenStream,
@@ -49,7 +49,7 @@ impl Field {
         field: &syn::Field,
         ident: &Ident,
         case: Option<Case>,
-        room: &Path,
+        module: &Path,
     ) -> Result<Self, Error> {
         let mut settings = Settings::parse(&field.attrs, "form")?;
         let (kind, optional) = kind::of(&field.ty)?;
@@ -70,9 +70,9 @@ impl Field {
         }
         let required = !optional && default.is_none();
         let label = quote!(title: #title, description: #description,);
-        let support = quote!(#room::derive);
+        let support = quote!(#module::derive);
         let code =
-            Context { room, support: &support, settings: &mut settings, label, default }.code(&kind)?;
+            Context { module, support: &support, settings: &mut settings, label, default }.code(&kind)?;
         settings.finish(|name| explain(name, &kind))?;
         Ok(Self { ident: ident.clone(), name, name_span, required, optional, code })
     }
@@ -157,7 +157,7 @@ impl Context<'_> {
         let what = format!("the default of a `{}` is a whole number", integer.name);
         let Range { least, most, default } =
             Range::take(settings, default.take(), |number| within(number, integer), &what)?;
-        // The bounds of the largest types cannot be said in doubles; reading checks them.
+        // The bounds of the largest types are not doubles; reading checks them.
         let sayable = |bound: i128| (bound.abs() <= EXACT).then_some(bound);
         let double = |number: Option<i128>| {
             let number = number.map(|number| number as f64);
@@ -197,7 +197,7 @@ impl Context<'_> {
     }
 
     fn choice(&mut self, ty: &Type) -> Result<Code, Error> {
-        let Self { room, support, label, default, .. } = self;
+        let Self { module, support, label, default, .. } = self;
         let default = match default.take() {
             None => None,
             Some(Literal::Text(text)) => Some(text),
@@ -205,7 +205,7 @@ impl Context<'_> {
                 return Err(other.error("the default of a choice is one of its values, as text"));
             }
         };
-        let Picked { alternatives, from_value } = Picked::new(room, ty);
+        let Picked { alternatives, from_value } = Picked::new(module, ty);
         let assertions = default.iter().map(|default| offered(support, &alternatives, default)).collect();
         let default = option(default.map(owned));
         let schema = quote!(#support::single(#alternatives, #support::Single { #label default: #default }));
@@ -213,7 +213,7 @@ impl Context<'_> {
     }
 
     fn choices(&mut self, ty: &Type) -> Result<Code, Error> {
-        let Self { room, support, settings, label, default } = self;
+        let Self { module, support, settings, label, default } = self;
         let counts = Counts::take(settings, ["min_items", "max_items"])?;
         let default = match default.take() {
             None => None,
@@ -226,7 +226,7 @@ impl Context<'_> {
                 return Err(other.error(message));
             }
         };
-        let Picked { alternatives, from_value } = Picked::new(room, ty);
+        let Picked { alternatives, from_value } = Picked::new(module, ty);
         let defaults = default.iter().flatten();
         let assertions = defaults.map(|default| offered(support, &alternatives, default)).collect();
         let (least, most) = (count(counts.least), count(counts.most));
@@ -243,18 +243,18 @@ impl Context<'_> {
     }
 }
 
-/// What a choice's type knows, said at the place of the type, so that the compiler complains there, and once,
-/// when it is no choice.
+/// Expressions for the items of a choice's type, with the span of the type, so that the compiler reports there, and
+/// once, that it is not a choice.
 struct Picked {
     alternatives: TokenStream,
     from_value: TokenStream,
 }
 
 impl Picked {
-    fn new(room: &Path, ty: &Type) -> Self {
+    fn new(module: &Path, ty: &Type) -> Self {
         Self {
-            alternatives: quote_spanned!(ty.span()=> <#ty as #room::Choice>::ALTERNATIVES),
-            from_value: quote_spanned!(ty.span()=> <#ty as #room::Choice>::from_value),
+            alternatives: quote_spanned!(ty.span()=> <#ty as #module::Choice>::ALTERNATIVES),
+            from_value: quote_spanned!(ty.span()=> <#ty as #module::Choice>::from_value),
         }
     }
 }
@@ -265,7 +265,7 @@ fn offered(support: &TokenStream, alternatives: &TokenStream, default: &LitStr) 
     assertion(default.span(), &quote!(#support::offers(#alternatives, #default)), &message)
 }
 
-/// Something only the compiler can know.
+/// Generates an assertion that only the compiler can check.
 fn assertion(span: Span, condition: &TokenStream, message: &str) -> TokenStream {
     quote_spanned!(span=> const _: () = ::core::assert!(#condition, "{}", #message);)
 }

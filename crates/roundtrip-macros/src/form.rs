@@ -5,53 +5,34 @@ use quote::quote;
 use syn::spanned::Spanned as _;
 use syn::{Data, DeriveInput, Error, Fields, FieldsNamed, Ident, Path};
 
-use crate::case::Case;
+use crate::derive::Derive;
 use crate::errors::Errors;
 use crate::field::Field;
 use crate::setting::Settings;
 use crate::template;
 
-pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
-    let room = Settings::parse(&input.attrs, "form").and_then(|mut settings| settings.room());
-    let room = match room {
-        Ok(room) => room,
-        Err(error) => return error.into_compile_error(),
-    };
-    form(input, &room).unwrap_or_else(|error| {
-        let error = error.into_compile_error();
-        let stub = stub(input, &room);
-        quote!(#error #stub)
-    })
-}
+pub(crate) const DERIVE: Derive = Derive { attribute: "form", implement: form, stub };
 
-/// An implementation that keeps the compiler from complaining, too, that there is none.
-fn stub(input: &DeriveInput, room: &Path) -> Option<TokenStream> {
-    if !input.generics.params.is_empty() {
-        return None;
-    }
-    let ident = &input.ident;
-    Some(quote! {
+fn stub(ident: &Ident, module: &Path) -> TokenStream {
+    quote! {
         #[automatically_derived]
-        impl #room::Form for #ident {
-            fn definition() -> &'static #room::Definition { ::core::unreachable!() }
-            fn from_content(_: &#room::derive::JsonObject) -> ::core::result::Result<Self, #room::Problems> {
+        impl #module::Form for #ident {
+            fn definition() -> &'static #module::Definition { ::core::unreachable!() }
+            fn from_content(_: &#module::derive::JsonObject) -> ::core::result::Result<Self, #module::Problems> {
                 ::core::unreachable!()
             }
         }
-    })
+    }
 }
 
-fn form(input: &DeriveInput, room: &Path) -> Result<TokenStream, Error> {
+fn form(input: &DeriveInput, mut settings: Settings, module: &Path) -> Result<TokenStream, Error> {
     let mut errors = Errors::default();
     if !input.generics.params.is_empty() {
         errors.add(Error::new(input.generics.span(), "a form cannot be generic: each form is one question"));
     }
     let fields = named_fields(input)?;
-    let mut settings = Settings::parse(&input.attrs, "form")?;
-    errors.keep(settings.room());
-    let asks = errors.keep(asks(&mut settings, &input.ident, room));
-    let case =
-        errors.keep(settings.text("rename_all").and_then(|text| text.as_ref().map(Case::parse).transpose()));
+    let asks = errors.keep(asks(&mut settings, &input.ident, module));
+    let case = errors.keep(settings.rename_all());
     let leftover = settings.finish(|name| {
         format!("there is no setting `{name}` for a form; there are `key`, `message` and `rename_all`")
     });
@@ -59,7 +40,7 @@ fn form(input: &DeriveInput, room: &Path) -> Result<TokenStream, Error> {
     let mut known: Vec<Field> = Vec::new();
     for field in &fields.named {
         let Some(ident) = &field.ident else { continue };
-        let Some(field) = errors.keep(Field::new(field, ident, case.flatten(), room)) else { continue };
+        let Some(field) = errors.keep(Field::new(field, ident, case.flatten(), module)) else { continue };
         if let Some(other) = known.iter().find(|other| other.name == field.name) {
             let message =
                 format!("`{}` and `{}` are both named \"{}\"", other.ident, field.ident, field.name);
@@ -68,7 +49,7 @@ fn form(input: &DeriveInput, room: &Path) -> Result<TokenStream, Error> {
         known.push(field);
     }
     errors.finish()?;
-    let implementation = implementation(&input.ident, &known, room);
+    let implementation = implementation(&input.ident, &known, module);
     let asks = asks.flatten();
     Ok(quote!(#implementation #asks))
 }
@@ -92,8 +73,8 @@ fn named_fields(input: &DeriveInput) -> Result<&FieldsNamed, Error> {
     Err(Error::new(input.ident.span(), message))
 }
 
-/// The form as a question, when it says how it is asked for.
-fn asks(settings: &mut Settings, ident: &Ident, room: &Path) -> Result<Option<TokenStream>, Error> {
+/// Generates the implementation of `Asks`, if the form has a key and a message.
+fn asks(settings: &mut Settings, ident: &Ident, module: &Path) -> Result<Option<TokenStream>, Error> {
     let (key, message) = (settings.name("key"), settings.name("message"));
     let (key, message) = match (key?, message?) {
         (Some(key), Some(message)) => (key, message),
@@ -110,14 +91,14 @@ fn asks(settings: &mut Settings, ident: &Ident, room: &Path) -> Result<Option<To
     }
     Ok(Some(quote! {
         #[automatically_derived]
-        impl #room::Asks for #ident {
+        impl #module::Asks for #ident {
             const KEY: &'static ::core::primitive::str = #key;
             const MESSAGE: &'static ::core::primitive::str = #message;
         }
     }))
 }
 
-fn implementation(ident: &Ident, fields: &[Field], room: &Path) -> TokenStream {
+fn implementation(ident: &Ident, fields: &[Field], module: &Path) -> TokenStream {
     let schemas = fields.iter().map(|field| {
         let Field { name, required, code, .. } = field;
         let schema = &code.schema;
@@ -135,29 +116,29 @@ fn implementation(ident: &Ident, fields: &[Field], room: &Path) -> TokenStream {
     let assertions = fields.iter().map(|field| &field.code.assertions);
     // A form without fields reads nothing.
     let answer = if fields.is_empty() { quote!(_) } else { quote!(answer) };
-    let result = quote!(::core::result::Result<Self, #room::Problems>);
+    let result = quote!(::core::result::Result<Self, #module::Problems>);
     quote! {
         #[automatically_derived]
-        impl #room::Form for #ident {
-            fn definition() -> &'static #room::Definition {
+        impl #module::Form for #ident {
+            fn definition() -> &'static #module::Definition {
                 #(#assertions)*
-                static DEFINITION: ::std::sync::LazyLock<#room::Definition> =
-                    ::std::sync::LazyLock::new(|| #room::derive::define(::std::vec![#(#schemas),*]));
+                static DEFINITION: ::std::sync::LazyLock<#module::Definition> =
+                    ::std::sync::LazyLock::new(|| #module::derive::define(::std::vec![#(#schemas),*]));
                 &DEFINITION
             }
 
-            fn from_content(content: &#room::derive::JsonObject) -> #result {
-                #room::derive::from_content(content)
+            fn from_content(content: &#module::derive::JsonObject) -> #result {
+                #module::derive::from_content(content)
             }
 
             fn recall(packed: &::core::primitive::str) -> #result {
-                #room::derive::recall(packed)
+                #module::derive::recall(packed)
             }
         }
 
         #[automatically_derived]
-        impl #room::derive::Fields for #ident {
-            fn read(#answer: &mut #room::derive::Answer<'_>) -> #result {
+        impl #module::derive::Fields for #ident {
+            fn read(#answer: &mut #module::derive::Answer<'_>) -> #result {
                 ::core::result::Result::Ok(Self { #(#reads),* })
             }
         }

@@ -1,8 +1,8 @@
-//! What a field's type says it is.
+//! Kinds of fields, by type.
 
 use syn::{Error, GenericArgument, PathArguments, Type};
 
-/// What a form can ask for.
+/// Kind of a field.
 pub(crate) enum Kind<'a> {
     Text,
     Boolean,
@@ -13,7 +13,7 @@ pub(crate) enum Kind<'a> {
 }
 
 impl Kind<'_> {
-    /// For sentences: `min` does not go with ...
+    /// Names the kind in an error message.
     pub(crate) fn describe(&self) -> &'static str {
         match self {
             Self::Text => "a `String`",
@@ -41,7 +41,7 @@ macro_rules! integers {
 
 const INTEGERS: &[Integer] = integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-/// Types that are often meant to be another.
+/// Types that are often written by mistake, with a hint.
 const MISTAKEN: &[(&str, &str)] = &[
     ("usize", "write `u64` instead"),
     ("isize", "write `i64` instead"),
@@ -53,7 +53,7 @@ const MISTAKEN: &[(&str, &str)] = &[
     ("Box", "write what is in the `Box`, without it"),
 ];
 
-/// The kind of a field, and whether it may be left out.
+/// Returns the kind of a field, and whether it may be left out.
 pub(crate) fn of(ty: &Type) -> Result<(Kind<'_>, bool), Error> {
     match argument(ty, "Option") {
         Some(inner) if argument(inner, "Option").is_some() => {
@@ -93,7 +93,7 @@ fn present(ty: &Type) -> Result<Kind<'_>, Error> {
         "f64" => Kind::Number { short: false },
         name => match INTEGERS.iter().find(|integer| integer.name == name) {
             Some(integer) => Kind::Integer(*integer),
-            // The compiler knows whether it is one; the trait says so where it is not.
+            // Only the compiler knows whether it is one; the trait bound reports it if not.
             None => Kind::Choice(ty),
         },
     })
@@ -108,7 +108,7 @@ fn refuse(ty: &Type, hint: &str) -> Error {
     Error::new_spanned(ty, message)
 }
 
-/// The `T` of `Wrapper<T>`.
+/// Returns the `T` of `Wrapper<T>`.
 fn argument<'a>(ty: &'a Type, wrapper: &str) -> Option<&'a Type> {
     let Type::Path(path) = bare(ty) else { return None };
     let segment = path.path.segments.last().filter(|segment| segment.ident == wrapper)?;
@@ -119,7 +119,7 @@ fn argument<'a>(ty: &'a Type, wrapper: &str) -> Option<&'a Type> {
     }
 }
 
-/// Without the parentheses that macros leave behind.
+/// Removes the parentheses that macros leave around a type.
 fn bare(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => bare(&group.elem),

@@ -1,15 +1,17 @@
 //! The derive macros of Roundtrip. Use them through the `roundtrip` crate, which re-exports them beside the traits
 //! they implement.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
-//! | `form`, `field`, `kind`, `bounds` | `#[derive(Form)]`: the struct, one field, what its type says and what it may hold |
+//! | `form`, `field`, `kind`, `bounds` | `#[derive(Form)]`: the struct, a field, the kind of its type, its bounds |
 //! | `choice` | `#[derive(Choice)]` |
+//! | `derive`, `errors` | the preamble of both macros, the errors they collect |
 //! | `setting`, `doc`, `case`, `template` | reading attributes, doc comments, names, messages |
 
 mod bounds;
 mod case;
 mod choice;
+mod derive;
 mod doc;
 mod errors;
 mod field;
@@ -54,23 +56,23 @@ use syn::{DeriveInput, parse_macro_input};
 /// | setting | goes with | meaning |
 /// |---|---|---|
 /// | `title = ".."` | all | the label users see |
-/// | `rename = ".."` | all | the name on the wire; the field's own, otherwise |
-/// | `default = ..` | all but `Option` | what stands there to begin with, and when the field is left out; a choice's is the value as text, a list's is `[".."]` |
-/// | `min = ..`, `max = ..` | numbers | the bounds; those of its type, otherwise |
-/// | `min_length = ..`, `max_length = ..` | `String` | how many characters |
+/// | `rename = ".."` | all | the name on the wire; the field's own by default |
+/// | `default = ..` | all but `Option` | the value to begin with, and if the field is left out; a choice's is the value as text, a list's is `[".."]` |
+/// | `min = ..`, `max = ..` | numbers | the bounds; those of its type by default |
+/// | `min_length = ..`, `max_length = ..` | `String` | the number of characters |
 /// | `format = ".."` | `String` | `"email"`, `"uri"`, `"date"` or `"date-time"` |
-/// | `min_items = ..`, `max_items = ..` | `Vec` | how many choices |
+/// | `min_items = ..`, `max_items = ..` | `Vec` | the number of choices |
 ///
 /// # Settings of the form
 ///
 /// | setting | meaning |
 /// |---|---|
 /// | `rename_all = ".."` | the spelling of all names: `"camelCase"`, `"kebab-case"` and so on |
-/// | `key = ".."`, `message = ".."` | how the form is asked for, so that a handler can take it as a parameter; `{name}` in the message stands for an argument of the call, `{{` and `}}` for braces |
+/// | `key = ".."`, `message = ".."` | the key and message of the question, so that a handler can take the form as a parameter; `{name}` in the message stands for an argument of the call, `{{` and `}}` for braces |
 /// | `crate = ".."` | the path of the `form` module, where it is not `::roundtrip::form` |
 #[proc_macro_derive(Form, attributes(form))]
 pub fn derive_form(input: TokenStream) -> TokenStream {
-    form::expand(&parse_macro_input!(input as DeriveInput)).into()
+    form::DERIVE.expand(&parse_macro_input!(input as DeriveInput)).into()
 }
 
 /// Makes an enum without fields a choice: a field of a form that takes one of several values, or, as a `Vec`,
@@ -100,5 +102,5 @@ pub fn derive_form(input: TokenStream) -> TokenStream {
 /// path of the `form` module, where it is not `::roundtrip::form`.
 #[proc_macro_derive(Choice, attributes(choice))]
 pub fn derive_choice(input: TokenStream) -> TokenStream {
-    choice::expand(&parse_macro_input!(input as DeriveInput)).into()
+    choice::DERIVE.expand(&parse_macro_input!(input as DeriveInput)).into()
 }

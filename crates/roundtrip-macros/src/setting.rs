@@ -9,6 +9,9 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Ident, Lit, LitBool, LitStr, Path, Token, bracketed, token};
 
+use crate::case::Case;
+use crate::errors::Errors;
+
 /// A number as it is written.
 pub(crate) struct Number {
     digits: String,
@@ -30,7 +33,7 @@ impl Number {
     }
 }
 
-/// What a setting can be set to.
+/// Value of a setting.
 pub(crate) enum Literal {
     Text(LitStr),
     Bool(LitBool),
@@ -89,11 +92,11 @@ impl Parse for Setting {
     }
 }
 
-/// The settings of one item, taken out one by one; what is left over has no business there.
+/// The settings of one item. Each is taken out by name; those left over are errors.
 pub(crate) struct Settings(Vec<Setting>);
 
 impl Settings {
-    /// All `#[attribute(..)]` of an item.
+    /// Parses all `#[attribute(..)]` of an item.
     pub(crate) fn parse(attributes: &[Attribute], attribute: &str) -> Result<Self, Error> {
         let mut settings: Vec<Setting> = Vec::new();
         for attribute in attributes.iter().filter(|candidate| candidate.path().is_ident(attribute)) {
@@ -122,7 +125,7 @@ impl Settings {
         }
     }
 
-    /// Text that becomes a name somewhere.
+    /// Takes a text that becomes a name, and so must not be empty.
     pub(crate) fn name(&mut self, name: &str) -> Result<Option<LitStr>, Error> {
         match self.text(name)? {
             Some(text) if text.value().is_empty() => {
@@ -140,7 +143,7 @@ impl Settings {
         }
     }
 
-    /// A bound on how many there may be, and where it is set.
+    /// Takes a bound on a length or count, with its literal.
     pub(crate) fn count(&mut self, name: &str) -> Result<Option<(u64, Number)>, Error> {
         let Some(number) = self.number(name)? else { return Ok(None) };
         let count = number.whole().ok().and_then(|count| u64::try_from(count).ok());
@@ -148,17 +151,22 @@ impl Settings {
         Ok(Some((count, number)))
     }
 
-    /// Where generated code finds the traits.
-    pub(crate) fn room(&mut self) -> Result<Path, Error> {
+    /// Takes the spelling of all names.
+    pub(crate) fn rename_all(&mut self) -> Result<Option<Case>, Error> {
+        self.text("rename_all")?.as_ref().map(Case::parse).transpose()
+    }
+
+    /// Takes the path of the `form` module, which has the traits to implement.
+    pub(crate) fn module(&mut self) -> Result<Path, Error> {
         match self.text("crate")? {
             Some(text) => text.parse_with(Path::parse_mod_style),
             None => Ok(syn::parse_quote!(::roundtrip::form)),
         }
     }
 
-    /// An error for each setting nobody took.
+    /// Returns an error for each setting left over.
     pub(crate) fn finish(self, explain: impl Fn(&str) -> String) -> Result<(), Error> {
-        let mut errors = crate::errors::Errors::default();
+        let mut errors = Errors::default();
         for Setting { name, .. } in self.0 {
             errors.add(Error::new(name.span(), explain(&name.to_string())));
         }

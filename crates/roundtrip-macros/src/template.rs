@@ -1,6 +1,6 @@
 //! The syntax of a message with placeholders.
 
-/// What is wrong with a message, if anything.
+/// Returns the error in a message, if there is one.
 pub(crate) fn mistake(message: &str) -> Option<String> {
     let mut rest = message;
     while let Some(at) = rest.find(['{', '}']) {

@@ -1,4 +1,4 @@
-//! A client and a server in one process: the client's messages go straight to the server's handlers.
+//! In-process transport: the client's messages go straight to the server's handlers.
 //!
 //! Messages are the same bytes as on any wire, but nothing is copied through a socket and no task is spawned: the
 //! handler runs while its answer is awaited, and is dropped with it.
@@ -16,23 +16,23 @@ use super::client::{BoxFuture, Client, Error, Incoming, Outgoing, Transport};
 use super::server::{Endpoint, Event, InFlight, Peer, Server, SetupError};
 
 impl Client {
-    /// A client of a server in this very process: for tests, and for hosts that bring their own tools.
+    /// Connects a client to a server in the same process: for tests, and for hosts that bring their own tools.
     ///
     /// # Errors
-    /// The first mistake in how the server was put together.
+    /// Returns the first mistake in the server's setup.
     pub fn in_process(server: Server) -> Result<Self, SetupError> {
         Ok(Self::new(InProcess::new(server.build()?)))
     }
 }
 
-/// A transport to a server in this very process. [`Client::in_process`] is the short way; with an [`Endpoint`] in
-/// hand, or to put a transport of your own around it, this is the long one.
+/// Transport to a server in the same process. [`Client::in_process`] is the short way; use this with an [`Endpoint`],
+/// or to wrap it in a transport of your own.
 pub struct InProcess {
     endpoint: Endpoint,
 }
 
 impl InProcess {
-    /// A transport to a started server. Any number of them, and of any other transport, can share one.
+    /// Creates a transport to a started server. Any number of them, and of any other transport, can share one.
     pub fn new(endpoint: Endpoint) -> Self {
         Self { endpoint }
     }
@@ -43,7 +43,7 @@ impl Transport for InProcess {
         Box::pin(ready(Ok(Box::pin(self.begin(&outgoing)) as Incoming)))
     }
 
-    /// Ends the open streams of changes. Calls go on: they end with whoever awaits them.
+    /// Ends the open subscriptions. Calls go on until they are answered or dropped.
     fn close(&self) -> BoxFuture<()> {
         self.endpoint.close_subscriptions();
         Box::pin(ready(()))
@@ -72,12 +72,12 @@ impl InProcess {
     }
 }
 
-/// What a call has to say. Dropping it drops the handler, which is how calls are cancelled here.
+/// Stream of one call's messages. Dropping it drops the handler, which cancels the call.
 struct Answers {
     endpoint: Endpoint,
-    /// None once it has answered, or where it never began.
+    /// `None` once it has answered, or if the request was refused.
     call: Option<InFlight>,
-    /// What there is to say where it never began.
+    /// The error response of a refused request.
     refusal: Option<Bytes>,
 }
 

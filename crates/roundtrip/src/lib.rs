@@ -1,6 +1,5 @@
-//! A Model Context Protocol SDK in which a tool may stop and ask, and whichever server instance receives the answer
-//! carries on: servers and clients for revision 2026-07-28 and, with the same handlers, for the handshake revisions
-//! before it.
+//! A Model Context Protocol SDK in which a tool may stop and ask, and any server instance carries on with the answer:
+//! servers and clients for revision 2026-07-28 and, with the same handlers, for the handshake revisions before it.
 //!
 //! # A server
 //!
@@ -33,8 +32,8 @@
 //!
 //! # A tool that asks
 //!
-//! A handler that takes an [`Ask`] may stop where it stands. The reply carries its question and its sealed state, and
-//! whichever instance receives the answer runs it again, with the answer at hand.
+//! A handler that takes an [`Ask`] can await an answer anywhere. The reply carries its questions (`inputRequests`) and
+//! its sealed state (`requestState`); the instance that receives the answers (`inputResponses`) runs it again with them.
 //!
 //! ```
 //! use roundtrip::{Ask, Form, Server, Tool, ToolError};
@@ -76,16 +75,18 @@
 //! # fn main() {}
 //! ```
 //!
-//! # Rooms
+//! # Modules
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`server`] | what a server offers, handlers and their parameters |
+//! | [`server`] | tools, prompts and resources, handlers and their parameters |
 //! | `client` | calls as builders, and the `Transport` trait (feature `client`, on by default) |
 //! | [`http`], [`stdio`] | the edges: bytes to messages and back |
-//! | [`testing`] | scripted answers, and a replay that finds what would go wrong in earnest |
-//! | [`form`], [`seal`] | what forms are made of; what seals the state of flows |
+//! | [`testing`] | scripted answers, and a replay that injects faults |
+//! | [`form`], [`seal`] | forms and their fields; the sealing of `requestState` |
 //! | [`wire`] | the specification's nouns in the specification's spelling |
+
+// Ids in comments, such as (N5), name rules: SPEC.md lists them with the tests that show each.
 
 #[cfg(feature = "client")]
 pub mod client;
@@ -116,7 +117,7 @@ pub use server::{
     ToolError, Uri,
 };
 
-/// Everything a reader can copy out of the README and the manual compiles and, where it can, runs.
+/// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.
 #[cfg(all(doctest, feature = "client"))]
 mod copied {
     #[doc = include_str!("../../../README.md")]

@@ -18,19 +18,19 @@ use explain::{Probes, explain};
 use meter::{Meter, MeteredJson};
 use unfold::Document;
 
-/// How deep a schema may nest, how many values it may hold, and how long the paths to them may be together (N5).
+/// Limits of a schema: its depth, its values, and the total length of the paths to them (N5).
 const MAX_DEPTH: usize = 64;
 const MAX_VALUES: usize = 20_000;
 const MAX_PATH_BYTES: usize = 8 * 1024 * 1024;
-/// Size of a compiled pattern in bytes.
+/// Most bytes of a compiled pattern.
 const MAX_PATTERN: usize = 64 * 1024;
 
-/// How values are held against a schema.
+/// Method of checking values against a schema.
 pub(crate) enum Check {
     /// The schema was derived from the type the values are parsed into, and says nothing that parsing does not
     /// enforce already.
     ByType,
-    /// There must be no arguments at all.
+    /// No arguments are allowed.
     Nothing,
     /// A compiled schema.
     Compiled(Box<Schema>),
@@ -47,25 +47,25 @@ impl fmt::Debug for Check {
 }
 
 impl Check {
-    /// For a schema derived from the type itself.
+    /// Creates the check for a schema derived from the type itself.
     pub(crate) fn derived(schema: &Value) -> Result<Self, String> {
         bounded(schema)?;
         if enforced_by_type(schema) { Ok(Self::ByType) } else { Self::written(schema) }
     }
 
-    /// For a schema written by hand.
+    /// Creates the check for a schema written by hand.
     pub(crate) fn written(schema: &Value) -> Result<Self, String> {
         Schema::compile(schema).map(|schema| Self::Compiled(Box::new(schema)))
     }
 
-    /// What is wrong with a value, for somebody who can mend it.
+    /// Describes what is wrong with a value, so that the sender can correct it.
     pub(crate) fn problems(&self, value: &Value) -> Option<String> {
         let Self::Compiled(schema) = self else { return None };
         schema.check(value).err().map(|misfit| misfit.to_string())
     }
 }
 
-/// A compiled schema. Checking a value takes a bounded amount of work, whatever the schema and the value are.
+/// A compiled schema. Checking a value takes a bounded amount of work, for any schema and any value.
 pub(crate) struct Schema {
     validator: Validator<MeteredJson>,
     document: Document,
@@ -73,12 +73,12 @@ pub(crate) struct Schema {
     probes: OnceLock<Option<Probes>>,
 }
 
-/// Reason why a value is not taken.
+/// Reason why a value is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Misfit {
-    /// It does not fit the schema: paths and reasons.
+    /// The value does not fit the schema: paths and reasons.
     Problems(String),
-    /// Finding out takes more work than is allowed.
+    /// Checking the value takes more work than is allowed.
     TooMuchWork,
 }
 
@@ -104,7 +104,7 @@ impl Schema {
         Ok(Self { validator, document, probes: OnceLock::new() })
     }
 
-    /// Holds a value against the schema.
+    /// Checks a value against the schema.
     pub(crate) fn check(&self, value: &Value) -> Result<(), Misfit> {
         let meter = Meter::new(value, &self.document.unfolded);
         let fits = self.validator.is_valid(meter.root(value));
@@ -135,7 +135,7 @@ fn options<'i, F: Json>() -> ValidationOptions<'i, Arc<dyn Retrieve>, F> {
         .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN))
 }
 
-/// What to do about a schema that does not compile, where it is not obvious.
+/// Returns advice on a schema that does not compile, where the error alone is not clear.
 fn advice(error: &jsonschema::ValidationError<'_>) -> &'static str {
     if error.schema_path().as_str().ends_with("/format") || error.to_string().contains("regex") {
         " (patterns must do without look-around and back-references, which cannot be matched in linear time)"
@@ -144,7 +144,7 @@ fn advice(error: &jsonschema::ValidationError<'_>) -> &'static str {
     }
 }
 
-/// Refuses schemas that are cheap to send and dear to compile.
+/// Refuses schemas that are cheap to send and expensive to compile.
 fn bounded(schema: &Value) -> Result<(), String> {
     bounded_at(schema, 0, 0, &mut { MAX_VALUES }, &mut { MAX_PATH_BYTES })
 }
@@ -172,8 +172,8 @@ fn bounded_at(
     }
 }
 
-/// Whether serde, parsing into the type this schema was derived from, accepts nothing the schema refuses.
-/// When in doubt the answer is no, which costs a validation and never a wrong acceptance.
+/// Returns whether serde, parsing into the type this schema was derived from, accepts nothing the schema refuses.
+/// In doubt it returns false, which costs a validation and never a wrong acceptance.
 fn enforced_by_type(schema: &Value) -> bool {
     let Value::Object(schema) = schema else { return schema == &Value::Bool(true) };
     schema.iter().all(|(keyword, value)| match keyword.as_str() {
@@ -191,7 +191,7 @@ fn enforced_by_type(schema: &Value) -> bool {
     })
 }
 
-/// Whether a bound is the one the integer type has anyway.
+/// Returns whether a bound is the natural bound of the integer type.
 fn natural_bound(format: Option<&Value>, keyword: &str, value: &Value) -> bool {
     let natural = match (format.and_then(Value::as_str), keyword) {
         (Some("uint8" | "uint16" | "uint32" | "uint64" | "uint" | "uint128"), "minimum") => 0,

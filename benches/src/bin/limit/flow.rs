@@ -1,7 +1,7 @@
-//! The tool that asks, and the state that carries its flow through the client's hands.
+//! The tool that asks, and the sealed `requestState` of its flow.
 //!
-//! What the specification asks of such a server and no more: the state is sealed, good for a while, and bound to
-//! the tool and its arguments. There is no principal to bind it to, for nobody signs in here.
+//! It does what the specification requires of such a server and no more: the state is sealed, expires, and is bound
+//! to the tool and its arguments. There is no principal to bind it to, because clients do not sign in here.
 
 use std::{
     collections::BTreeMap,
@@ -34,7 +34,7 @@ const TAG: usize = 16;
 
 const BAD_STATE: Refusal = Refusal::new(200, -32602, "invalid or expired requestState");
 
-/// What seals and opens the states of this process.
+/// Seals and opens the states of this process.
 pub(crate) struct Flows {
     cipher: Xaes256Gcm,
 }
@@ -75,7 +75,7 @@ impl Flows {
         Ok(Self { cipher: Xaes256Gcm::new(&key.into()) })
     }
 
-    /// Asks one question a round, as often as the arguments say, and then says what was answered last.
+    /// Asks one question per round, as often as the arguments say, and then returns the last answer.
     pub(crate) fn deploy(&self, out: &mut Vec<u8>, params: &Params<'_>) -> Result<(), Refusal> {
         let arguments =
             params.arguments.and_then(|raw| serde_json::from_str::<Arguments<'_>>(raw.get()).ok());
@@ -164,7 +164,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Opens a token, and believes it only if it has not expired and belongs to this very call.
+    /// Opens a token, and accepts it only if it has not expired and belongs to this call.
     fn open(&self, token: &str, digest: [u8; DIGEST], now: u64) -> Result<Vec<u8>, Refusal> {
         let mut state = BASE64_URL_SAFE_NO_PAD.decode(token).map_err(|_| BAD_STATE)?;
         let (nonce, rest) = state.split_first_chunk_mut::<NONCE>().ok_or(BAD_STATE)?;
@@ -182,7 +182,7 @@ impl Flows {
 }
 
 impl Arguments<'_> {
-    /// Half a SHA-256 of the tool and of what it was called with, however that was spelled.
+    /// Returns half a SHA-256 of the tool and its arguments, independent of their spelling.
     fn digest(&self) -> [u8; DIGEST] {
         let mut hash = Sha256::new();
         for part in ["deploy", &self.service.0, &self.env.0] {
@@ -196,7 +196,7 @@ impl Arguments<'_> {
     }
 }
 
-/// The state of a flow that has not asked yet; the seal fills in the rest.
+/// Returns the state of a flow that has not asked yet; the seal fills in the rest.
 fn begin(digest: [u8; DIGEST]) -> Vec<u8> {
     let mut state = Vec::with_capacity(ANSWERS + TAG);
     state.resize(NONCE + EXPIRY, 0);
@@ -204,7 +204,7 @@ fn begin(digest: [u8; DIGEST]) -> Vec<u8> {
     state
 }
 
-/// How many answers a state holds.
+/// Returns how many answers a state holds.
 fn count(mut answers: &[u8]) -> u32 {
     let mut count = 0;
     while let Some((length, rest)) = answers.split_first_chunk() {
@@ -218,7 +218,7 @@ fn key(round: u32) -> String {
     if round == 1 { "confirm".to_owned() } else { format!("confirm-{round}") }
 }
 
-/// The answer under this key; others are nobody's business.
+/// Returns the answer under this key, and ignores others.
 fn find<'a>(responses: &'a RawValue, key: &str) -> Result<Option<Answer<'a>>, Refusal> {
     let invalid = |_| Refusal::new(200, -32602, "inputResponses does not fit the question");
     let responses: BTreeMap<Text<'_>, &RawValue> = serde_json::from_str(responses.get()).map_err(invalid)?;
@@ -226,7 +226,7 @@ fn find<'a>(responses: &'a RawValue, key: &str) -> Result<Option<Answer<'a>>, Re
     answer.map(|raw| serde_json::from_str(raw.get())).transpose().map_err(invalid)
 }
 
-/// Whether the client can show a form. Declaring neither mode means forms.
+/// Returns whether the client can show a form. Declaring neither mode means forms.
 fn may_ask(params: &Params<'_>) -> bool {
     #[derive(Deserialize)]
     struct Capabilities {

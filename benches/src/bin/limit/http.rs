@@ -1,4 +1,4 @@
-//! Serving on HTTP/1.1: one POST a request, one JSON body an answer.
+//! Serves HTTP/1.1: one POST per request, one JSON body per answer.
 
 use std::{borrow::Cow, convert::Infallible, io, net::Ipv4Addr, rc::Rc};
 
@@ -120,7 +120,7 @@ fn mirrors(headers: &HeaderMap, header: &'static str, expected: &str) -> Result<
     if *value == *expected.as_bytes() { Ok(()) } else { Err(MISMATCH) }
 }
 
-/// Reads the body; without a copy where it comes in one piece. `None` if it is too large or breaks off.
+/// Reads the body, without a copy if it comes in one piece. `None` if it is too large or breaks off.
 async fn read(mut body: Incoming) -> Option<Bytes> {
     let first = body.frame().await?.ok()?.into_data().ok()?;
     if body.is_end_stream() {

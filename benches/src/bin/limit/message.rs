@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// The one revision this server speaks.
+/// Revision this server speaks.
 pub(crate) const REVISION: &str = "2026-07-28";
 
 /// A request or notification, borrowed from the bytes it came in.
@@ -38,7 +38,7 @@ pub(crate) struct Params<'a> {
     pub(crate) meta: Option<Meta<'a>>,
 }
 
-/// What every request must say about its sender.
+/// `_meta` fields that every request must have.
 #[derive(Deserialize)]
 pub(crate) struct Meta<'a> {
     #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
@@ -56,7 +56,7 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>,
     <&RawValue>::deserialize(value).map(Some)
 }
 
-/// Why a message was refused, and under which HTTP status.
+/// Reason for which a message was refused, and its HTTP status.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -70,7 +70,7 @@ impl Refusal {
         Self { status, code, message, data: None }
     }
 
-    /// The client must have declared what it lacks, given as JSON, to be asked this.
+    /// Builds the error for a client that did not declare the capability, given as JSON.
     pub(crate) fn lacks(capabilities: &str) -> Self {
         let data = format!(r#"{{"requiredCapabilities":{capabilities}}}"#);
         Self { data: Some(data), ..Self::new(400, -32021, "the client lacks a capability") }
@@ -102,12 +102,12 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The id as it was spelled, to be echoed byte for byte.
+    /// Returns the id as it was spelled, to be echoed byte for byte.
     pub(crate) fn id(&self) -> Option<&'a str> {
         self.id.map(RawValue::get)
     }
 
-    /// The version the request declares, once everything it must declare is there.
+    /// Returns the version the request declares, once everything it must declare is present.
     pub(crate) fn declared_version(&self) -> Result<&str, Refusal> {
         let meta = self.params.as_ref().and_then(|params| params.meta.as_ref());
         let version = meta.and_then(|meta| meta.protocol_version.as_ref());
@@ -124,7 +124,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Writes the error response; a message whose id could not be read is answered with none.
+/// Writes the error response, without an id if the message had no readable one.
 pub(crate) fn write_refusal(out: &mut Vec<u8>, id: Option<&str>, refusal: &Refusal) {
     out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
     if let Some(id) = id {

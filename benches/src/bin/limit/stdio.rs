@@ -1,4 +1,4 @@
-//! Serving on standard input and output: one message a line.
+//! Serves standard input and output: one message a line.
 
 use std::io::{self, Read, Write};
 
@@ -11,7 +11,7 @@ use crate::{
 
 const CHUNK: usize = 64 * 1024;
 
-/// Longer than any line this benchmark sends; a peer that never ends its line is refused, not buffered.
+/// Longer than any line this benchmark sends; a longer line is refused, not buffered.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
 
 /// Answers every line until the input ends. All lines that arrived together are answered in one write.

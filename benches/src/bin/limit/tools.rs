@@ -22,7 +22,7 @@ pub(crate) const SERVER_INFO: &str = concat!(
     r#""}}"#
 );
 
-/// The registered tools, and their list as it goes over the wire.
+/// Registered tools, and their list as it goes over the wire.
 pub(crate) struct Tools {
     by_name: HashMap<String, Tool>,
     listed: String,
@@ -30,7 +30,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// `echo`, `deploy` and as many tools that nobody calls.
+    /// Registers `echo`, `deploy` and this many unused tools.
     pub(crate) fn new(fillers: usize) -> Result<Self, Box<dyn Error>> {
         let text = json!({
             "type": "object",
@@ -99,7 +99,7 @@ fn write_head(out: &mut Vec<u8>, id: &str) {
     out.extend_from_slice(id.as_bytes());
 }
 
-/// Writes the result of a call that is over.
+/// Writes the final result of a call.
 pub(crate) fn write_text(out: &mut Vec<u8>, text: &str, is_error: bool) {
     out.extend_from_slice(br#","result":{"resultType":"complete","content":[{"type":"text","text":"#);
     write_string(out, text);

@@ -14,7 +14,7 @@ use crate::{
     request::{Ask, Request, TEXT, check, digits},
 };
 
-/// A connection that asks one thing over and over.
+/// A connection that sends one kind of request over and over.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
@@ -23,7 +23,7 @@ pub(crate) struct Connection {
     retries: Retries,
     received: Vec<u8>,
     body: Vec<u8>,
-    /// The length of the answer that was checked in full.
+    /// Length of the response that was checked in full.
     length: Option<usize>,
 }
 
@@ -42,7 +42,7 @@ impl Connection {
         Ok(Self { stream, ask, request, retries, received: Vec::new(), body: Vec::new(), length: None })
     }
 
-    /// Asks once, however many rounds that takes, and checks every answer.
+    /// Makes one call with all its rounds, and checks every answer.
     pub(crate) async fn call(&mut self, number: usize) -> Result<(), Fail> {
         self.stream.write_all(self.request.number(number)).await?;
         match self.ask {
@@ -63,7 +63,7 @@ impl Connection {
         if right { Ok(()) } else { Err(self.wrong()) }
     }
 
-    /// Goes through the rounds of a flow that has begun, up to its end if it is to be answered.
+    /// Sends the rounds of a flow that has begun, up to its end if it is to be answered.
     async fn flow(&mut self, number: usize, rounds: usize, answered: bool) -> Result<(), Fail> {
         for round in 0..=rounds {
             let events = self.receive().await?.events;
@@ -92,7 +92,7 @@ impl Connection {
         format!("a wrong answer: {}", String::from_utf8_lossy(&self.body)).into()
     }
 
-    /// Receives one answer, its body put together in `self.body`.
+    /// Receives one response, and collects its body in `self.body`.
     async fn receive(&mut self) -> Result<Head, Fail> {
         self.received.clear();
         self.body.clear();
@@ -128,7 +128,7 @@ impl Connection {
         }
     }
 
-    /// Receives until there are at least so many bytes.
+    /// Receives until there are at least this many bytes.
     async fn fill(&mut self, bytes: usize) -> Result<(), Fail> {
         while self.received.len() < bytes {
             self.received.reserve((bytes - self.received.len()).max(1024));
@@ -166,7 +166,7 @@ impl Head {
     }
 }
 
-/// Whether the text that was sent under this number is there, as a whole string.
+/// Returns whether the text sent under this number is present, as a whole string.
 fn contains_text(answer: &[u8], number: usize) -> bool {
     let digits = digits(number);
     memmem::find_iter(answer, TEXT).any(|place| {
@@ -175,7 +175,7 @@ fn contains_text(answer: &[u8], number: usize) -> bool {
     })
 }
 
-/// The data of the last event that has any; events that only keep the stream alive have none.
+/// Returns the data of the last event that has any; keep-alive events have none.
 fn last_event(body: &[u8]) -> &[u8] {
     let data = body.split(|&byte| byte == b'\n').filter_map(|line| line.strip_prefix(b"data:"));
     data.map(<[u8]>::trim_ascii).rfind(|data| !data.is_empty()).unwrap_or_default()

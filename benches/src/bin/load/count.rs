@@ -1,4 +1,4 @@
-//! Counting instructions and allocations: `perf` where the processor lets it, valgrind elsewhere.
+//! Counts instructions and allocations: with `perf` if the processor allows it, else with valgrind.
 
 use std::{env, fs, path::PathBuf, process, time::Duration};
 
@@ -15,15 +15,15 @@ use crate::{
     setting::succeeds,
 };
 
-/// The two numbers of calls whose difference is counted under valgrind. The smaller one is more than enough for
-/// buffers and tables to have grown to their size.
+/// Two numbers of calls whose difference is counted under valgrind. The smaller one is large enough for buffers and
+/// tables to reach their final size.
 const FEW: usize = 500;
 const MANY: usize = 2_500;
 
-/// Valgrind slows a server down some fifty times.
+/// Longest time for a round under valgrind, which slows a server down some fifty times.
 const WINDOW: Duration = Duration::from_secs(300);
 
-/// User-mode instructions per call or flow.
+/// Counts user-mode instructions per call or flow.
 pub(crate) async fn instructions(contender: &Contender, ask: Ask) -> Result<f64, Fail> {
     progress(&format!("counting instructions of {}", contender.name));
     if by_processor() {
@@ -33,7 +33,7 @@ pub(crate) async fn instructions(contender: &Contender, ask: Ask) -> Result<f64,
     difference(contender, ask, &tool, |line| line.split_once("Collected :").map(|(_, count)| count)).await
 }
 
-/// Heap allocations per call or flow.
+/// Counts heap allocations per call or flow.
 pub(crate) async fn allocations(contender: &Contender, ask: Ask) -> Result<f64, Fail> {
     progress(&format!("counting allocations of {}", contender.name));
     let tool = ["--tool=memcheck", "--leak-check=no", "--undef-value-errors=no"];
@@ -44,7 +44,7 @@ pub(crate) async fn allocations(contender: &Contender, ask: Ask) -> Result<f64, 
     .await
 }
 
-/// Whether the processor counts instructions here; many virtual machines do not let it.
+/// Returns whether the processor counts instructions here; many virtual machines do not allow it.
 pub(crate) fn by_processor() -> bool {
     let probe = ["stat", "-x", ",", "-e", "instructions:u", "true"];
     let output = process::Command::new("perf").args(probe).output();
@@ -54,7 +54,7 @@ pub(crate) fn by_processor() -> bool {
     })
 }
 
-/// The count in a line of `perf stat -x ,`; there is none where the event is not supported.
+/// Reads the count in a line of `perf stat -x ,`; `None` if the event is not supported.
 fn counted(line: &str) -> Option<f64> {
     line.contains("instructions").then(|| line.split(',').next()?.parse().ok())?
 }

@@ -1,4 +1,4 @@
-//! Many connections that ask at the same time.
+//! Many connections that send requests at the same time.
 
 use std::{
     net::SocketAddr,
@@ -13,10 +13,10 @@ use tokio::{task::JoinSet, time::timeout};
 
 use crate::{Fail, client::Connection, request::Ask};
 
-/// How long one answer may take before the server counts as hung.
+/// Longest time for one answer before the server counts as hung.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many connections are opened at once; more would overflow the queue of a listening socket.
+/// Most connections opened at once; more would overflow the queue of a listening socket.
 const OPENED_AT_ONCE: usize = 64;
 
 /// Open connections, each of which has been answered once.
@@ -42,7 +42,7 @@ impl Fleet {
         Ok(Self { connections })
     }
 
-    /// Asks so many times, or for so long if that is over first. Returns the number of answers.
+    /// Makes this many calls, or stops after this time. Returns the number of answers.
     pub(crate) async fn ask(&mut self, calls: usize, window: Duration) -> Result<usize, Fail> {
         let asked = Arc::new(AtomicUsize::new(0));
         let answered = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! Flows: requests that are answered with a question, until they are answered.
+//! Flows: requests that are answered with questions until the flow ends.
 
 use memchr::{memchr2, memmem};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::{
     request::{Ask, FIRST_NUMBER, NUMBERS, head, meta},
 };
 
-/// Makes the retries of one connection.
+/// Builds the retries of one connection.
 #[derive(Debug)]
 pub(crate) struct Retries {
     /// Everything before the length of the body.
@@ -21,15 +21,15 @@ impl Retries {
         Self { head: head(ask, host), meta: meta(ask) }
     }
 
-    /// The request that answers the question of this round.
+    /// Returns the request that answers the question of this round.
     pub(crate) fn answer(&self, number: usize, rounds: usize, round: usize, state: &str) -> String {
         let body = body(&shown(number), rounds, Some((round, state)), &self.meta);
         format!("{}{}\r\n\r\n{body}", self.head, body.len())
     }
 }
 
-/// The body that begins a flow, or that answers the question of a round; each has an id of its own. The state is
-/// a JSON string, and goes back as it was spelled.
+/// Returns the body that begins a flow, or that answers the question of a round; each has an id of its own. The
+/// `requestState` is a JSON string, and is sent back byte for byte.
 pub(crate) fn body(number: &str, rounds: usize, answer: Option<(usize, &str)>, meta: &str) -> String {
     let round = answer.map_or(0, |(round, _)| round);
     let answer = answer.map_or(String::new(), |(round, state)| {
@@ -43,7 +43,7 @@ pub(crate) fn body(number: &str, rounds: usize, answer: Option<(usize, &str)>, m
     )
 }
 
-/// The state that comes with the right question: a JSON string, quotes and escapes included.
+/// Returns the `requestState` that comes with the right question: a JSON string, quotes and escapes included.
 pub(crate) fn question(answer: &str, number: usize, round: usize) -> Option<&str> {
     let asked = [format!(r#""{}":"#, key(round)), format!(r#""{}""#, message(&shown(number)))];
     if !asked.iter().all(|asked| memmem::find(answer.as_bytes(), asked.as_bytes()).is_some()) {
@@ -62,12 +62,12 @@ pub(crate) fn question(answer: &str, number: usize, round: usize) -> Option<&str
     }
 }
 
-/// Whether the flow has come to its end, with the reason that was given last.
+/// Returns whether the flow has ended, with the reason that was given last.
 pub(crate) fn is_over(answer: &str, number: usize, rounds: usize) -> bool {
     memmem::find(answer.as_bytes(), format!(r#""{}""#, end(&shown(number), rounds)).as_bytes()).is_some()
 }
 
-/// Checks the answer to a round in full. After the last one comes the end of the flow.
+/// Checks the answer to a round in full. After the last one the flow ends.
 pub(crate) fn check(answer: &str, number: usize, round: usize, rounds: usize) -> Result<(), Fail> {
     let value: Value = serde_json::from_str(answer)?;
     let id = (FIRST_NUMBER + number % NUMBERS) * 100 + round;
@@ -93,7 +93,7 @@ pub(crate) fn check(answer: &str, number: usize, round: usize, rounds: usize) ->
     }
 }
 
-/// The number as it stands in requests.
+/// Formats the number as in requests.
 fn shown(number: usize) -> String {
     (FIRST_NUMBER + number % NUMBERS).to_string()
 }

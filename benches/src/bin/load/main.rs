@@ -1,4 +1,4 @@
-//! The load generator: starts servers, asks them the same questions in turn, and says what each answer cost.
+//! Load generator: starts servers, sends them the same requests in turn, and reports the cost of each answer.
 //!
 //! ```text
 //! load [--calls N] [--rounds N] [--seconds N] [--connections N] [--abandoned N]

@@ -9,15 +9,15 @@ const USAGE: &str = "usage: load [--calls N] [--rounds N] [--seconds N] [--conne
 
 const SCENARIOS: [&str; 8] = ["plain", "flow", "rounds", "tools", "list", "memory", "abandoned", "stdio"];
 
-/// What to measure, on which servers.
+/// Options: the scenarios and the servers to measure.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) calls: usize,
     pub(crate) rounds: usize,
-    /// The longest a server is asked in one round.
+    /// Longest time for one round of one server.
     pub(crate) window: Duration,
     pub(crate) connections: usize,
-    /// Flows that are begun and left alone.
+    /// Flows that are begun and abandoned.
     pub(crate) abandoned: usize,
     only: Vec<String>,
     pub(crate) instructions: bool,
@@ -73,7 +73,7 @@ impl Options {
         self.only.iter().any(|name| name == scenario)
     }
 
-    /// The place of the server that ratios refer to.
+    /// Returns the index of the server that ratios refer to.
     pub(crate) fn yardstick(&self) -> usize {
         self.servers.iter().position(|server| server.name == "limit").unwrap_or(0)
     }
@@ -90,7 +90,7 @@ impl Contender {
         }
     }
 
-    /// The words of the command line that serves as `args` say.
+    /// Returns the words of the command line that starts a server with these arguments.
     pub(crate) fn command(&self, args: &[&str]) -> Vec<String> {
         let args = || args.iter().map(|&arg| arg.to_owned());
         match self.command.iter().position(|word| word == "{args}") {

@@ -1,4 +1,4 @@
-//! The server processes: started, observed and ended by their own handles.
+//! Server processes: started, observed and ended by their own handles.
 
 use std::{collections::HashMap, fs, net::SocketAddr, process::Stdio, time::Duration};
 
@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{Fail, options::Contender, setting};
 
-/// How long a server may take to start; under valgrind, with 10,000 tools, it takes a while.
+/// Longest time for a server to start; under valgrind, with 10,000 tools, it takes a while.
 const START: Duration = Duration::from_secs(60);
 
 /// A running server. Dropping it kills it.
@@ -20,7 +20,7 @@ pub(crate) struct Server {
     pid: u32,
 }
 
-/// The processor time a server has used so far.
+/// Processor time that a server has used so far.
 #[derive(Debug)]
 pub(crate) struct Spent {
     nanoseconds_by_thread: HashMap<u32, u64>,
@@ -28,7 +28,7 @@ pub(crate) struct Spent {
 }
 
 impl Server {
-    /// Starts an HTTP server with so many tools beside its own, and waits until it listens.
+    /// Starts an HTTP server with this many tools beside its own, and waits until it listens.
     pub(crate) async fn http(
         contender: &Contender,
         fillers: usize,
@@ -82,7 +82,7 @@ impl Server {
         self.pid
     }
 
-    /// Asks the server to end, which lets a tool it runs under say what it counted.
+    /// Asks the server to end, which lets a tool it runs under report its counts.
     pub(crate) async fn end(self) -> Result<(), Fail> {
         end(self.child, "-TERM").await
     }
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// Resident memory in MiB.
+    /// Returns the resident memory in MiB.
     pub(crate) fn resident(&self) -> Result<f64, Fail> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -118,7 +118,7 @@ impl Server {
 }
 
 impl Spent {
-    /// The microseconds of processor time since `before`.
+    /// Returns the microseconds of processor time since `before`.
     pub(crate) fn microseconds_since(&self, before: &Self) -> f64 {
         let (now, then) = (&self.nanoseconds_by_thread, &before.nanoseconds_by_thread);
         let total: u64 = now.values().sum();

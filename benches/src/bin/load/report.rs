@@ -1,4 +1,4 @@
-//! What the user sees.
+//! Tables and progress messages for the user.
 
 /// A table of results.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Rounds {
         }
     }
 
-    /// The distance between the lowest and the highest round, in percent of the median.
+    /// Returns the distance between the lowest and the highest round, in percent of the median.
     pub(crate) fn spread(&self) -> String {
         let lowest = self.0.iter().copied().fold(f64::INFINITY, f64::min);
         let highest = self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -77,7 +77,7 @@ impl Rounds {
     }
 }
 
-/// A number with about three significant digits, thousands set apart.
+/// Formats a number with about three significant digits and separated thousands.
 pub(crate) fn number(value: f64) -> String {
     if value < 10.0 {
         return format!("{value:.2}");
@@ -96,7 +96,7 @@ pub(crate) fn number(value: f64) -> String {
     spaced
 }
 
-/// Says on standard error how far the run has come.
+/// Reports the progress of the run on standard error.
 #[expect(clippy::print_stderr, reason = "standard output holds the results and nothing else")]
 pub(crate) fn progress(line: &str) {
     eprintln!("load: {line}");

@@ -1,4 +1,4 @@
-//! The requests: full, honest ones, laid out once and renumbered in place.
+//! Complete requests, laid out once and renumbered in place.
 
 use serde_json::{Value, json};
 
@@ -9,19 +9,19 @@ pub(crate) const FIRST_NUMBER: usize = 1_000_000;
 pub(crate) const NUMBERS: usize = 9_000_000;
 pub(crate) const DIGITS: usize = 7;
 
-/// What stands before the number in the text to be echoed.
+/// Text before the number in the text to be echoed.
 pub(crate) const TEXT: &str = "a short text, number ";
 
-/// What is asked.
+/// Kind of request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ask {
     /// `tools/call` of `echo`.
     Echo,
-    /// `tools/call` of `deploy`, which asks so many questions, each of which is answered.
+    /// `tools/call` of `deploy`, which asks this many questions, each of which is answered.
     Flow(usize),
-    /// `tools/call` of `deploy`, which asks a question that nobody answers.
+    /// `tools/call` of `deploy`, whose question is never answered.
     Abandoned,
-    /// `tools/list`, which must name so many tools.
+    /// `tools/list`, which must name this many tools.
     List(usize),
 }
 
@@ -33,13 +33,13 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The request as an HTTP/1.1 POST.
+    /// Returns the request as an HTTP/1.1 POST.
     pub(crate) fn http(ask: Ask, host: &str) -> Self {
         let body = body(ask);
         Self::numbered(format!("{}{}\r\n\r\n{body}", head(ask, host), body.len()))
     }
 
-    /// The request as a line.
+    /// Returns the request as a line.
     pub(crate) fn line(ask: Ask) -> Self {
         Self::numbered(format!("{}\n", body(ask)))
     }
@@ -50,7 +50,7 @@ impl Request {
         Self { bytes: text.into_bytes(), numbers }
     }
 
-    /// The bytes under the given number.
+    /// Returns the bytes under the given number.
     pub(crate) fn number(&mut self, number: usize) -> &[u8] {
         let digits = digits(number);
         for &place in &self.numbers {
@@ -60,7 +60,7 @@ impl Request {
     }
 }
 
-/// The head of a request, up to the length of its body.
+/// Returns the head of a request, up to the length of its body.
 pub(crate) fn head(ask: Ask, host: &str) -> String {
     let (method, name) = match ask {
         Ask::Echo => ("tools/call", "mcp-name: echo\r\n"),
@@ -74,7 +74,7 @@ pub(crate) fn head(ask: Ask, host: &str) -> String {
     )
 }
 
-/// What a request says about its sender.
+/// Returns the `_meta` of a request.
 pub(crate) fn meta(ask: Ask) -> String {
     let capabilities = match ask {
         Ask::Flow(_) | Ask::Abandoned => json!({ "elicitation": { "form": {} } }),
@@ -88,7 +88,7 @@ pub(crate) fn meta(ask: Ask) -> String {
     meta.to_string()
 }
 
-/// The digits a request carries as its number.
+/// Returns the digits of a request's number.
 pub(crate) fn digits(number: usize) -> [u8; DIGITS] {
     let mut digits = [0; DIGITS];
     let mut rest = FIRST_NUMBER + number % NUMBERS;

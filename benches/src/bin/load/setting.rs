@@ -30,7 +30,7 @@ pub(crate) fn enter() -> Result<(), Fail> {
     Err(format!("cannot start the generator again through sh: {error}").into())
 }
 
-/// What to put before a server's command so that it runs on its own core.
+/// Returns the prefix of a server's command that puts it on its own core.
 pub(crate) fn server_prefix() -> &'static [&'static str] {
     if can_pin() { &["taskset", "-c", SERVER_CORE] } else { &[] }
 }
@@ -39,14 +39,14 @@ fn can_pin() -> bool {
     [SERVER_CORE, LOAD_CORE].iter().all(|core| succeeds("taskset", &["-c", core, "true"]))
 }
 
-/// Whether the command can be run and ends well.
+/// Returns whether the command can be run and succeeds.
 pub(crate) fn succeeds(program: &str, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// How many files a process may have open.
+/// Returns how many files a process may have open.
 pub(crate) fn open_files() -> Result<usize, Fail> {
     let limits = fs::read_to_string("/proc/self/limits")?;
     let line = limits.lines().find(|line| line.starts_with("Max open files"));
@@ -55,7 +55,7 @@ pub(crate) fn open_files() -> Result<usize, Fail> {
     Ok(if soft == "unlimited" { usize::MAX } else { soft.parse()? })
 }
 
-/// The machine in one sentence.
+/// Describes the machine in one sentence.
 pub(crate) fn machine() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));

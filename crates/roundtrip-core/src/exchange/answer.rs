@@ -1,4 +1,4 @@
-//! Answers, held against their questions before they are sent.
+//! Answers, checked against their questions before they are sent.
 
 use std::fmt;
 
@@ -12,19 +12,19 @@ use crate::wire::{
     JsonObject, ListRootsResult, Raw, Root,
 };
 
-/// An answer of one of the kinds there are.
+/// An answer to a question of any kind.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Answer {
-    /// What the user did about a form or a web page.
+    /// The user's answer to a form or a web page.
     Elicit(ElicitResult),
-    /// What the language model said.
+    /// The message of the language model.
     CreateMessage(Box<CreateMessageResult>),
-    /// The roots there are.
+    /// The client's roots.
     ListRoots(ListRootsResult),
 }
 
-/// Shows what was done about a question, and nothing of what was said.
+/// Shows the kind of answer and none of its content.
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -36,60 +36,60 @@ impl fmt::Debug for Answer {
 }
 
 impl Answer {
-    /// The user filled in a form.
+    /// Accepts a form with this content.
     pub fn accept(content: JsonObject) -> Self {
         Self::Elicit(ElicitResult { action: ElicitAction::Accept, content: Some(content) })
     }
 
-    /// The user filled in a form, and the content fits it: defaults are filled in, and nothing is in there that was
-    /// not asked for.
+    /// Accepts a form after checking the content: defaults are filled in, and properties the form does not have are
+    /// dropped.
     ///
     /// # Errors
-    /// When the content is no object, or breaks the schema.
+    /// Fails if the content is not an object, or breaks the schema.
     pub fn fill(schema: &ElicitSchema, content: impl Serialize) -> Result<Self, Misfit> {
         let content = decode(&raw(&content)?, "the content of a form")?;
         fill(schema, content).map(Self::accept)
     }
 
-    /// The roots there are.
+    /// Answers with the client's roots.
     ///
     /// # Errors
-    /// When one of them is no `file://` URI, or climbs out of where it is with `..`.
+    /// Fails if one of them is not a `file://` URI, or has a `..` segment.
     pub fn roots(roots: Vec<Root>) -> Result<Self, Misfit> {
         roots.iter().try_for_each(root)?;
         Ok(Self::ListRoots(ListRootsResult { roots }))
     }
 
-    /// The user agreed to visit a web page.
+    /// Agrees to visit a web page.
     pub fn consent() -> Self {
         Self::Elicit(ElicitResult { action: ElicitAction::Accept, content: None })
     }
 
-    /// The user said no.
+    /// Declines the question.
     pub fn decline() -> Self {
         Self::Elicit(ElicitResult { action: ElicitAction::Decline, content: None })
     }
 
-    /// The user went away without saying.
+    /// Dismisses the question without an answer.
     pub fn cancel() -> Self {
         Self::Elicit(ElicitResult { action: ElicitAction::Cancel, content: None })
     }
 }
 
-/// Why an answer does not fit its question.
+/// Reason an answer does not fit its question.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misfit {
-    /// Some of a form's fields are wrong.
+    /// Fields of a form are wrong.
     #[error("{0}")]
     Fields(#[source] Problems),
-    /// It is no answer to this kind of question.
+    /// The answer is of another kind than the question.
     #[error("{0}")]
     Kind(String),
 }
 
 impl Misfit {
-    /// The fields that are wrong, where that is what is wrong.
+    /// Returns the wrong fields, if a form's fields are the reason.
     pub fn problems(&self) -> Option<&Problems> {
         match self {
             Self::Fields(problems) => Some(problems),
@@ -102,13 +102,13 @@ impl Misfit {
     }
 }
 
-/// The content of a form as it is sent: defaults filled in, and nothing that was not asked for.
+/// Fills in defaults and drops properties the form does not have.
 fn fill(schema: &ElicitSchema, mut content: JsonObject) -> Result<JsonObject, Misfit> {
     form::fill_defaults(schema, &mut content);
     form::check(schema, &content).map_err(Misfit::Fields)
 }
 
-/// Makes of an answer what is sent.
+/// Checks an answer against its question and serialises it.
 pub(super) fn fit(question: &InputRequest, answer: Answer) -> Result<Raw, Misfit> {
     match (question, answer) {
         (InputRequest::Elicit(asked), Answer::Elicit(result)) => raw(&elicited(asked, result)?),
@@ -123,7 +123,8 @@ pub(super) fn fit(question: &InputRequest, answer: Answer) -> Result<Raw, Misfit
     }
 }
 
-/// Only a form that was accepted has content: whoever declines sends none, whatever was typed before (E4).
+/// Checks an elicitation result. Only an accepted form has content: a declined one is sent without, whatever was
+/// typed before (E4).
 fn elicited(asked: &ElicitRequestParams, result: ElicitResult) -> Result<ElicitResult, Misfit> {
     let content = match (asked, result.action) {
         (ElicitRequestParams::Form(form), ElicitAction::Accept) => {
@@ -137,14 +138,14 @@ fn elicited(asked: &ElicitRequestParams, result: ElicitResult) -> Result<ElicitR
     Ok(ElicitResult { action: result.action, content })
 }
 
-/// A root is a `file://` URI that does not climb out of itself (roots, "Security Considerations").
+/// Checks that a root is a `file://` URI without `..` segments (roots, "Security Considerations").
 fn root(root: &Root) -> Result<(), Misfit> {
     let Some(path) = root.uri.strip_prefix("file://") else {
-        return Err(Misfit::kind(format!("a root must be a `file://` URI, and `{}` is none", root.uri)));
+        return Err(Misfit::kind(format!("a root must be a `file://` URI, and `{}` is not", root.uri)));
     };
     let climbs = |segment: &str| segment.replace("%2e", ".").replace("%2E", ".") == "..";
     if path.split(['/', '\\']).any(climbs) {
-        return Err(Misfit::kind(format!("the root `{}` climbs with `..`", root.uri)));
+        return Err(Misfit::kind(format!("the root `{}` must not have a `..` segment", root.uri)));
     }
     Ok(())
 }
@@ -161,7 +162,7 @@ pub(super) fn read(question: &InputRequest, value: &Raw) -> Result<Answer, Misfi
     }
 }
 
-/// An answer as it was sent or stored.
+/// Reads an answer that was sent or stored.
 pub(super) fn restore(question: &InputRequest, value: &Raw) -> Result<Answer, Misfit> {
     match question {
         InputRequest::Elicit(_) => decode(value, "the user's answer").map(Answer::Elicit),

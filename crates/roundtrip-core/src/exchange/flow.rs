@@ -1,4 +1,4 @@
-//! What a flow carries from one request to the next.
+//! State of a flow between requests.
 
 use std::time::Duration;
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::{Limits, pause};
 use super::params::Params;
-use crate::error::Error;
+use crate::error::{Error, GaveUp, PeerMisbehaved};
 
-/// What a flow carries from one request to the next, whether or not it is stored in between.
+/// State of a flow between requests, stored or not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Flow {
     /// The parameters of the next request.
     pub(super) params: Params,
-    /// What the caller adds to `_meta`.
+    /// The caller's additions to `_meta`.
     #[serde(default, skip_serializing_if = "Params::is_empty")]
     pub(super) meta: Params,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) idempotency_key: Option<String>,
     #[serde(default)]
     pub(super) limits: Limits,
-    /// Requests so far.
+    /// Number of requests so far.
     pub(super) legs: u32,
-    /// Rounds so far that asked something.
+    /// Number of rounds so far that asked a question.
     pub(super) rounds: u32,
-    /// Rounds in a row that asked nothing.
+    /// Number of consecutive rounds that asked nothing.
     #[serde(default)]
     pub(super) polls: u32,
-    /// How long rounds that ask nothing have taken in all.
+    /// Total time spent in rounds that asked nothing.
     #[serde(default)]
     pub(super) polled: Duration,
 }
@@ -47,42 +47,34 @@ impl Flow {
         }
     }
 
-    /// Counts a round that asks. The bounds are checked here, hence before anybody is asked: an answer that could not
-    /// be sent any more must not be asked for (C6), and nobody is asked more at a time than was agreed to.
-    pub(super) fn count_round(&mut self, method: &str, questions: usize) -> Result<(), Error> {
-        let most = self.limits.questions;
-        if questions > most {
-            return Err(Error::PeerMisbehaved(format!(
-                "`{method}` asks {questions} questions in one round, and {most} are allowed"
-            )));
+    /// Counts a round that asks. The limits are checked here, before the user is asked: an answer that could not be
+    /// sent any more must not be asked for (C6), and one round must not ask more questions than the caller allows.
+    pub(super) fn count_round(&mut self, method: &'static str, questions: usize) -> Result<(), Error> {
+        let allowed = self.limits.questions;
+        if questions > allowed {
+            return Err(PeerMisbehaved::TooManyQuestions { method, asked: questions, allowed }.into());
         }
-        let most = self.limits.rounds;
-        if self.rounds >= most {
-            return Err(Error::GaveUp(format!(
-                "`{method}` asks again after {} rounds, and {most} are allowed",
-                self.rounds
-            )));
+        let (rounds, allowed) = (self.rounds, self.limits.rounds);
+        if rounds >= allowed {
+            return Err(GaveUp::TooManyRounds { method, rounds, allowed }.into());
         }
         self.rounds += 1;
         self.polls = 0;
         Ok(())
     }
 
-    /// Counts a round that asks nothing, apart from those that ask (C5); how long to pause after it.
-    pub(super) fn count_poll(&mut self, method: &str, took: Duration) -> Result<Duration, Error> {
+    /// Counts a round that asks nothing, apart from those that ask (C5), and returns the pause after it.
+    pub(super) fn count_poll(&mut self, method: &'static str, took: Duration) -> Result<Duration, Error> {
         let pause = pause(self.polls);
         self.polled = self.polled.saturating_add(took).saturating_add(pause);
         if self.polled > self.limits.polling {
-            return Err(Error::GaveUp(format!(
-                "`{method}` wants to be called again and again, and {:?} of that are allowed",
-                self.limits.polling
-            )));
+            return Err(GaveUp::PolledTooLong { method, allowed: self.limits.polling }.into());
         }
         self.polls = self.polls.saturating_add(1);
         Ok(pause)
     }
 
-    /// How long to pause before the next request.
+    /// Returns the pause before the next request.
     pub(super) fn pause(&self) -> Duration {
         self.polls.checked_sub(1).map_or(Duration::ZERO, pause)
     }

@@ -1,11 +1,11 @@
 //! The client's side of a call that takes several rounds (mrtr), as one state machine for every method.
 //!
 //! An [`Exchange`] knows what to send; the reply to it makes a [`Step`]: the result, questions to answer, or a pause.
-//! The last two hold a [`Pending`], which is all there is to know of a flow between two requests. It cannot become
-//! an exchange again before every question in it is answered, and an answer is held against its question before it
-//! is taken. So what breaks the rules cannot be sent.
+//! The last two hold a [`Pending`], which is the whole state of a flow between two requests. It cannot become
+//! an exchange again before every question in it is answered, and an answer is checked against its question first.
+//! So a request that breaks the rules cannot be sent.
 //!
-//! Nothing here waits, sends or asks: whoever drives the machine does, and says how long it took.
+//! Nothing here waits, sends or asks: the caller does, and passes in how long it took.
 
 mod answer;
 mod flow;

@@ -1,20 +1,19 @@
 //! The parameters of a request, `_meta` left out.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::Deserializer;
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use crate::wire::{CallTool, GetPrompt, Method as _, Raw, ReadResource};
+use crate::wire::{CallTool, GetPrompt, Method as _, Raw, ReadResource, members};
 
-/// Parameters by name, in the order they were set, each kept as the text it came in.
+/// Parameters by name, in the order they were set, each kept as JSON text.
 #[derive(Clone, Default, PartialEq)]
 pub struct Params(Vec<(Cow<'static, str>, Raw)>);
 
-/// Shows names alone: the values are arguments, answers and the server's state.
+/// Shows names only: the values are arguments, answers and `requestState`.
 impl fmt::Debug for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter().map(|(name, _)| name)).finish()
@@ -22,34 +21,35 @@ impl fmt::Debug for Params {
 }
 
 impl Params {
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     pub fn get(&self, name: &str) -> Option<&Raw> {
         self.0.iter().find(|(member, _)| member == name).map(|(_, value)| value)
     }
 
-    /// Sets a parameter; none takes it away.
+    /// Sets a parameter, or removes it if the value is `None`.
     pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: Option<Raw>) {
         let name = name.into();
         self.0.retain(|(member, _)| *member != name);
         self.0.extend(value.map(|value| (name, value)));
     }
 
-    /// All of them.
+    /// Iterates over all parameters.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Raw)> {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// How many there are.
+    /// Returns the number of parameters.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What a request with these parameters is aimed at: a tool or prompt by name, a resource by URI, a task by id.
+    /// Returns the target of a request with these parameters: a tool or prompt by name, a resource by URI, a task by
+    /// id.
     pub fn target(&self, method: &str) -> Option<String> {
         let member = match method {
             CallTool::NAME | GetPrompt::NAME => "name",
@@ -75,25 +75,8 @@ impl Serialize for Params {
 
 impl<'de> Deserialize<'de> for Params {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ParamsVisitor;
-        impl<'de> Visitor<'de> for ParamsVisitor {
-            type Value = Params;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("parameters by name")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
-                let mut params = Params::default();
-                // Not looked up one by one: there may be as many as fit into a hostile message.
-                let mut names = HashSet::new();
-                while let Some((name, value)) = map.next_entry::<String, Raw>()? {
-                    if !names.insert(name.clone()) {
-                        return Err(de::Error::custom(format!("two parameters are named `{name}`")));
-                    }
-                    params.0.push((name.into(), value));
-                }
-                Ok(params)
-            }
-        }
-        deserializer.deserialize_map(ParamsVisitor)
+        let params: Vec<(String, Raw)> =
+            members::read_distinct(deserializer, "parameters by name", "parameters")?;
+        Ok(params.into_iter().collect())
     }
 }

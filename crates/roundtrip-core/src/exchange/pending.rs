@@ -14,20 +14,19 @@ use super::flow::Flow;
 use super::machine::Exchange;
 use super::question::Question;
 use super::state::RequestState;
-use crate::error::Error;
+use crate::error::{ApiMisuse, Error};
 use crate::wire::{
     CallTool, ElicitRequestParams, Implementation, InputRequest, InputRequests, InputRequiredResult,
     InputResponses, Method, Raw,
 };
 
-/// A flow between two requests: what was asked, what has been answered, and all that the next request needs.
+/// A flow between two requests: its questions, the answers so far, and all that the next request needs.
 ///
-/// It serialises as JSON, so it can be stored for as long as the server's state stays good, and be taken up by another
-/// process. What is stored holds the arguments of the call, the answers and the server's state: keep it as you keep
-/// those.
+/// It serialises as JSON, so it can be stored until the server's state expires, and be resumed by another process. It
+/// contains the arguments of the call, the answers and `requestState`: store it as safely as those.
 ///
-/// Answering takes the value and gives it back with the answer in it; clone it first where an answer that does not
-/// fit must not cost you the rest.
+/// Answering consumes the value and returns it with the answer in it; clone it first to keep the other answers when
+/// one does not fit.
 pub struct Pending<M = CallTool> {
     flow: Flow,
     server: Option<Arc<Implementation>>,
@@ -49,27 +48,28 @@ impl<M: Method> Pending<M> {
         }
     }
 
-    /// The method that was called.
+    /// Returns the method that was called.
     pub fn method(&self) -> &'static str {
         M::NAME
     }
 
-    /// What the call is aimed at: a tool or prompt by name, a resource by URI.
+    /// Returns the target of the call: a tool or prompt by name, a resource by URI.
     pub fn target(&self) -> Option<String> {
         self.flow.params.target(M::NAME)
     }
 
-    /// Who asks, by its own account.
+    /// Returns the server's `serverInfo` (self-reported).
     pub fn server(&self) -> Option<&Arc<Implementation>> {
         self.server.as_ref()
     }
 
-    /// How many rounds have asked something so far, this one included.
+    /// Returns the number of rounds that have asked so far, this one included.
     pub fn round(&self) -> u32 {
         self.flow.rounds
     }
 
-    /// The questions of this round, answered or not. There are none where the server only wants to be called again.
+    /// Iterates over the questions of this round, answered or not. There are none where the server only wants to be
+    /// called again.
     pub fn questions(&self) -> impl Iterator<Item = Question<'_>> {
         self.questions.iter().map(|(key, request)| Question {
             key,
@@ -78,13 +78,13 @@ impl<M: Method> Pending<M> {
         })
     }
 
-    /// The questions that have no answer yet.
+    /// Iterates over the questions that have no answer yet.
     pub fn open(&self) -> impl Iterator<Item = Question<'_>> {
         self.questions().filter(|question| !question.is_answered())
     }
 
-    /// How long to wait before the call is made again: zero where something was asked, a growing pause where the
-    /// server only wants to be called again.
+    /// Returns the pause before the next request: zero where a question was asked, growing where the server only
+    /// wants to be called again.
     pub fn pause(&self) -> Duration {
         if self.questions.is_empty() { self.flow.pause() } else { Duration::ZERO }
     }
@@ -96,12 +96,12 @@ impl<M: Method> Pending<M> {
     /// [`Error::ApiMisuse`] for a key that was not asked, and for an answer that does not fit its question.
     pub fn answer(self, key: &str, value: impl Serialize) -> Result<Self, Error> {
         let value = Raw::of(&value).map_err(|error| {
-            Error::ApiMisuse(format!("the answer to `{key}` does not serialise: {error}"))
+            ApiMisuse::Unserializable(format!("the answer to `{key}` does not serialise: {error}"))
         })?;
         self.take(key, |question| answer::read(question, &value))
     }
 
-    /// The user agreed to visit a web page.
+    /// Agrees to visit a web page.
     ///
     /// # Errors
     /// [`Error::ApiMisuse`] where that is not what was asked.
@@ -112,7 +112,7 @@ impl<M: Method> Pending<M> {
         })
     }
 
-    /// The user said no to a form or a web page.
+    /// Declines a form or a web page.
     ///
     /// # Errors
     /// [`Error::ApiMisuse`] where that is not what was asked.
@@ -120,7 +120,7 @@ impl<M: Method> Pending<M> {
         self.take(key, |_| Ok(Answer::decline()))
     }
 
-    /// The user went away from a form or a web page without saying.
+    /// Dismisses a form or a web page without an answer.
     ///
     /// # Errors
     /// [`Error::ApiMisuse`] where that is not what was asked.
@@ -142,28 +142,29 @@ impl<M: Method> Pending<M> {
         answer: impl FnOnce(&InputRequest) -> Result<Answer, Misfit>,
     ) -> Result<Self, Error> {
         let Some(question) = self.questions.get(key) else {
-            return Err(Error::ApiMisuse(format!("`{}` did not ask `{key}`", M::NAME)));
+            return Err(ApiMisuse::NotAsked { method: M::NAME, key: key.to_owned() }.into());
         };
         let fitting =
             answer(question).and_then(|answer| answer::fit(question, answer)).map_err(|misfit| {
-                Error::ApiMisuse(format!("the answer to `{key}` does not fit the question: {misfit}"))
+                ApiMisuse::UnfitAnswer(format!("the answer to `{key}` does not fit the question: {misfit}"))
             })?;
         self.answers.insert(key.to_owned(), fitting);
         Ok(self)
     }
 
-    /// The next request of the flow. Answers and state go into it and nowhere else.
+    /// Returns the next request of the flow. Answers and `requestState` go into it and nowhere else.
     ///
     /// # Errors
     /// [`Error::ApiMisuse`] that names the questions that have no answer.
     pub fn resume(self) -> Result<Exchange<M>, Error> {
-        let open: Vec<String> = self.open().map(|question| format!("`{}`", question.key())).collect();
-        if !open.is_empty() {
-            return Err(Error::ApiMisuse(format!("these questions have no answer yet: {}", open.join(", "))));
+        let keys: Vec<String> = self.open().map(|question| question.key().to_owned()).collect();
+        if !keys.is_empty() {
+            return Err(ApiMisuse::Unanswered { keys }.into());
         }
         let Self { mut flow, answers, state, .. } = self;
         let raw = |result: Result<Raw, serde_json::Error>| {
-            result.map_err(|error| Error::ApiMisuse(format!("the answers do not serialise: {error}")))
+            result
+                .map_err(|error| ApiMisuse::Unserializable(format!("the answers do not serialise: {error}")))
         };
         let answers = if answers.is_empty() { None } else { Some(raw(Raw::of(&answers))?) };
         let state = state.map(|state| raw(Raw::of(&state))).transpose()?;
@@ -188,7 +189,7 @@ impl<M> Clone for Pending<M> {
     }
 }
 
-/// Answers are people's, and the state is the server's: neither belongs into a log.
+/// Shows neither answers nor `requestState`: the first are people's, the second is the server's.
 impl<M: Method> fmt::Debug for Pending<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pending")
@@ -202,7 +203,7 @@ impl<M: Method> fmt::Debug for Pending<M> {
     }
 }
 
-/// The stored form.
+/// The stored form of [`Pending`].
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Stored<F, I, Q, A, S> {
@@ -240,7 +241,7 @@ impl<'de, M: Method> Deserialize<'de> for Pending<M> {
                 M::NAME
             )));
         }
-        // Storage is not to be trusted more than a caller: what it holds is held against the questions again.
+        // Storage is trusted no more than a caller: stored answers are checked against the questions again.
         for (key, value) in &stored.answers {
             let fits = stored.questions.get(key).is_some_and(|question| {
                 answer::restore(question, value).and_then(|answer| answer::fit(question, answer)).is_ok()

@@ -1,4 +1,4 @@
-//! A question, as whoever answers it sees it.
+//! Questions, as the client sees them.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::wire::{ElicitRequestParams, ElicitSchema, InputRequest, Raw};
 
 use super::answer::{self, Answer, Misfit};
 
-/// What kind of question it is, and so what kind of answer it takes.
+/// Kind of a question, which decides the kind of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -16,12 +16,12 @@ pub enum Kind {
     Url,
     /// A prompt for the language model.
     Sampling,
-    /// Which roots there are.
+    /// A request for the client's roots.
     Roots,
 }
 
 impl Kind {
-    /// The kind of a question.
+    /// Returns the kind of a question.
     pub fn of(request: &InputRequest) -> Self {
         match request {
             InputRequest::Elicit(ElicitRequestParams::Form(_)) => Self::Form,
@@ -52,17 +52,17 @@ pub struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// What its answer is found by.
+    /// Returns the key that its answer goes under.
     pub fn key(&self) -> &'a str {
         self.key
     }
 
-    /// What kind of question it is.
+    /// Returns its kind.
     pub fn kind(&self) -> Kind {
         Kind::of(self.request)
     }
 
-    /// What the user is told; none where it is not for the user.
+    /// Returns the message to the user; `None` for the other kinds of question.
     pub fn message(&self) -> Option<&'a str> {
         match self.request {
             InputRequest::Elicit(params) => Some(params.message()),
@@ -70,7 +70,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The fields of a form.
+    /// Returns the fields of a form.
     pub fn schema(&self) -> Option<&'a ElicitSchema> {
         match self.request {
             InputRequest::Elicit(ElicitRequestParams::Form(form)) => Some(&*form.requested_schema),
@@ -78,7 +78,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The web page to visit.
+    /// Returns the web page to visit.
     pub fn url(&self) -> Option<&'a str> {
         match self.request {
             InputRequest::Elicit(ElicitRequestParams::Url(page)) => Some(&page.url),
@@ -86,21 +86,21 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The question in full.
+    /// Returns the question in full.
     pub fn request(&self) -> &'a InputRequest {
         self.request
     }
 
-    /// Whether it has its answer.
+    /// Returns whether it has been answered.
     pub fn is_answered(&self) -> bool {
         self.answered
     }
 
-    /// Holds an answer against the question, and makes it what would be sent: defaults filled in, and nothing in it
-    /// that was not asked for.
+    /// Checks an answer against the question and serialises it as it would be sent: defaults filled in, other
+    /// properties dropped.
     ///
     /// # Errors
-    /// When the answer does not fit.
+    /// Fails if the answer does not fit.
     pub fn check(&self, answer: Answer) -> Result<Raw, Misfit> {
         answer::fit(self.request, answer)
     }

@@ -1,12 +1,12 @@
-//! What a server gives to be handed back.
+//! `requestState`, on the client.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A server's state, handed back as it came (mrtr, client 2).
+/// A server's `requestState`, returned as it came (mrtr, client 2).
 ///
-/// It is nobody's business but the server's, so nothing here reads it: it can be stored and sent, and that is all.
+/// It is opaque to the client: it can be stored and sent, and nothing here reads it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestState(String);

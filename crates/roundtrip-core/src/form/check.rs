@@ -1,4 +1,4 @@
-//! Checking an answer against the flat subset of JSON Schema that forms are written in.
+//! Checking of answers against the flat subset of JSON Schema that forms use.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -7,30 +7,27 @@ use serde_json::{Number, Value};
 
 use super::{Problems, format};
 use crate::wire::{
-    ElicitSchema, JsonObject, NumberSchema, PrimitiveSchemaDefinition, StringSchema, TitledValue,
+    ElicitSchema, JsonObject, NumberSchema, PrimitiveSchemaDefinition, StringSchema, TitledValue, number,
 };
 
-/// As many values as a sentence lists.
+/// Greatest number of values that an error lists.
 const LISTED: usize = 10;
 
-/// Whole numbers up to here are exact in a double.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// Checks what was filled in, and keeps what the form asked for.
+/// Checks an answer's content and drops properties the form does not have.
 ///
 /// Properties the form does not have are dropped. A null counts as left out. A whole number is one by value:
-/// `1.0` is, `"1"` is not. A property that is required without being in the form cannot be filled in by anyone,
-/// so it is not missed.
+/// `1.0` is, `"1"` is not. A required property that is not in the form cannot be
+/// filled in, so it is not missed.
 ///
 /// # Errors
-/// When the content breaks the schema, with everything that is wrong.
+/// Fails if the content breaks the schema, with everything that is wrong.
 pub fn check(schema: &ElicitSchema, content: &JsonObject) -> Result<JsonObject, Problems> {
     validate(schema, content)?;
     let asked = schema.properties.iter();
     Ok(asked.filter_map(|(name, _)| Some((name.clone(), answer(content, name)?.clone()))).collect())
 }
 
-/// Puts the form's defaults where nothing was filled in.
+/// Fills in the form's defaults where a field was left out.
 pub fn fill_defaults(schema: &ElicitSchema, content: &mut JsonObject) {
     for (name, property) in &schema.properties {
         if answer(content, name).is_none()
@@ -41,18 +38,18 @@ pub fn fill_defaults(schema: &ElicitSchema, content: &mut JsonObject) {
     }
 }
 
-/// What was filled in for a property.
+/// Returns the value of a property, unless it was left out or null.
 pub(super) fn answer<'a>(content: &'a JsonObject, name: &str) -> Option<&'a Value> {
     content.get(name).filter(|value| !value.is_null())
 }
 
-/// What stands in a field to begin with.
+/// Returns the default of a field.
 pub(super) fn default_of(property: &PrimitiveSchemaDefinition) -> Option<Value> {
     use PrimitiveSchemaDefinition as Property;
     let text = |text: &Option<String>| text.clone().map(Value::from);
     match property {
         Property::String(schema) => text(&schema.default),
-        Property::Number(schema) | Property::Integer(schema) => schema.default.map(number),
+        Property::Number(schema) | Property::Integer(schema) => schema.default.map(json_number),
         Property::Boolean(schema) => schema.default.map(Value::from),
         Property::UntitledSingleSelect(schema) => text(&schema.default),
         Property::TitledSingleSelect(schema) => text(&schema.default),
@@ -62,13 +59,12 @@ pub(super) fn default_of(property: &PrimitiveSchemaDefinition) -> Option<Value> 
     }
 }
 
-/// Without a fraction where there is none, as the peers write it.
-fn number(number: f64) -> Value {
-    let whole = number.fract() == 0.0 && number.abs() <= EXACT;
-    if whole { Value::from(number as i64) } else { Value::from(number) }
+/// Converts a number, to an integer where it has no fraction, as peers write it.
+fn json_number(number: f64) -> Value {
+    number::whole(number).map_or_else(|| Value::from(number), Value::from)
 }
 
-/// Everything that is wrong with what was filled in.
+/// Collects everything that is wrong with an answer's content.
 pub(super) fn validate(schema: &ElicitSchema, content: &JsonObject) -> Result<(), Problems> {
     // A set, as the schema may be a stranger's and as long as a message can be.
     let missing: HashSet<&str> =
@@ -138,7 +134,7 @@ fn validate_range(schema: &NumberSchema, number: &Number, tell: Tell<'_>) {
     }
 }
 
-/// Exact where the number is whole, also where a double is not.
+/// Compares a number with a bound, exactly where the number is whole, even beyond what a double holds.
 fn compare(number: &Number, bound: f64) -> Option<Ordering> {
     match number.as_i128() {
         Some(whole) if whole < bound.ceil() as i128 => Some(Ordering::Less),
@@ -148,7 +144,7 @@ fn compare(number: &Number, bound: f64) -> Option<Ordering> {
     }
 }
 
-/// A number that has no fraction, however it is written.
+/// Returns a number as an integer if it has no fraction, however it is written.
 pub(super) fn whole(number: &Number) -> Option<i128> {
     number.as_i128().or_else(|| {
         let double = number.as_f64().filter(|double| double.fract() == 0.0)?;
@@ -194,7 +190,7 @@ fn validate_count(count: u64, (least, most): (Option<u64>, Option<u64>), of: &st
     }
 }
 
-/// `"window", "aisle"`
+/// Lists values as in `"window", "aisle"`.
 fn list<'a>(values: impl Iterator<Item = &'a str> + Clone) -> String {
     let listed: Vec<String> = values.clone().take(LISTED).map(|value| format!("\"{value}\"")).collect();
     match values.count() - listed.len() {

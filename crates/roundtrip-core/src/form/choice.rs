@@ -9,21 +9,21 @@
     note = "the derive macro sees a type's name only, so write these types by their own names, not by an alias"
 )]
 pub trait Choice: Sized + Send + 'static {
-    /// What there is to choose from, in the order people shall see it.
+    /// The values to choose from, in the order people shall see them.
     const ALTERNATIVES: &'static [Alternative];
 
-    /// The value that goes over the wire.
+    /// Returns the value on the wire.
     fn value(&self) -> &'static str;
 
-    /// The choice of that value.
+    /// Returns the variant with that value.
     fn from_value(value: &str) -> Option<Self>;
 }
 
-/// One thing to choose.
+/// One value to choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alternative {
-    /// What goes over the wire.
+    /// The value on the wire.
     pub value: &'static str,
-    /// What people see; the value, where there is none.
+    /// The title people see; the value where absent.
     pub title: Option<&'static str>,
 }

@@ -1,4 +1,4 @@
-//! A form's schema with what is computed from it once.
+//! A form's schema, with its JSON text and digest.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::check::validate;
 use super::{Problems, packed};
 use crate::wire::{ElicitSchema, JsonObject, Raw, RequestedSchema};
 
-/// Sets these digests apart from any other; the number changes with what is digested.
+/// Domain separator of form digests; the number changes with the digested format.
 const DOMAIN: &[u8] = b"roundtrip form 1\0";
 
 /// A form's schema, its JSON text and a digest of that text.
@@ -38,41 +38,41 @@ impl Definition {
         Self(Arc::new(Parts { schema, json, digest }))
     }
 
-    /// The schema.
+    /// Returns the schema.
     pub fn schema(&self) -> &ElicitSchema {
         &self.0.schema
     }
 
-    /// The schema as it goes over the wire.
+    /// Returns the schema as JSON text.
     pub fn json(&self) -> &Raw {
         &self.0.json
     }
 
-    /// The schema as a question has it, which shares all this.
+    /// Returns the schema as a `requestedSchema`, sharing the text.
     pub fn requested(&self) -> &RequestedSchema {
         &self.0.schema
     }
 
-    /// What tells this form from any other: the same in every process that has the same form.
+    /// Returns a digest of the form, the same in every process that has the same form.
     pub fn digest(&self) -> [u8; 16] {
         self.0.digest
     }
 
-    /// Checks content, and writes it as it is remembered.
+    /// Checks content and writes it in the journal's packed format.
     ///
     /// # Errors
-    /// When it breaks the schema, with everything that is wrong.
+    /// Fails if it breaks the schema, with everything that is wrong.
     pub fn check_and_pack(&self, content: &JsonObject) -> Result<String, Problems> {
         validate(&self.0.schema, content)?;
         Ok(self.pack(content))
     }
 
-    /// Writes content that fits the form as it is remembered: short, and read back without a check.
+    /// Writes content that fits the form in the journal's packed format: short, and read back without a check.
     pub fn pack(&self, content: &JsonObject) -> String {
         packed::pack(&self.0.schema, content)
     }
 
-    /// The content that [`pack`](Self::pack) wrote: what the form asks for, without what was left out.
+    /// Reads content that [`pack`](Self::pack) wrote, without fields that were left out.
     pub fn unpack(&self, packed: &str) -> JsonObject {
         packed::unpack(&self.0.schema, packed)
     }

@@ -1,4 +1,4 @@
-//! What derived code calls. No part of the API: it changes with the derive macros.
+//! Functions for derived code. No part of the API: they change with the derive macros.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::wire::{
     UntitledItems, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
 
-/// A form's fields in their order, and which of them must be filled.
+/// Builds a form's definition from its fields in order: name, whether it is required, schema.
 pub fn define(fields: Vec<(&str, bool, PrimitiveSchemaDefinition)>) -> Definition {
     let mut schema = ElicitSchema::default();
     for (name, required, property) in fields {
@@ -24,7 +24,7 @@ pub fn define(fields: Vec<(&str, bool, PrimitiveSchemaDefinition)>) -> Definitio
     Definition::new(schema)
 }
 
-/// What is set for a field of one choice.
+/// Settings of a field of one choice.
 #[derive(Debug)]
 pub struct Single {
     pub title: Option<String>,
@@ -32,7 +32,7 @@ pub struct Single {
     pub default: Option<String>,
 }
 
-/// What is set for a field of several choices.
+/// Settings of a field of several choices.
 #[derive(Debug)]
 pub struct Multiple {
     pub title: Option<String>,
@@ -42,7 +42,7 @@ pub struct Multiple {
     pub default: Option<Vec<String>>,
 }
 
-/// A field for one of several values.
+/// Builds the schema of a field for one of several values.
 pub fn single(alternatives: &[Alternative], settings: Single) -> PrimitiveSchemaDefinition {
     let Single { title, description, default } = settings;
     match titled(alternatives) {
@@ -61,7 +61,7 @@ pub fn single(alternatives: &[Alternative], settings: Single) -> PrimitiveSchema
     }
 }
 
-/// A field for some of several values.
+/// Builds the schema of a field for some of several values.
 pub fn multiple(alternatives: &[Alternative], settings: Multiple) -> PrimitiveSchemaDefinition {
     let Multiple { title, description, min_items, max_items, default } = settings;
     match titled(alternatives) {
@@ -84,7 +84,7 @@ pub fn multiple(alternatives: &[Alternative], settings: Multiple) -> PrimitiveSc
     }
 }
 
-/// Whether a default is among the values. An enum without any has failed to derive, and said so.
+/// Returns whether a default is among the values. An enum without values has failed to derive, and reported it.
 pub const fn offers(alternatives: &[Alternative], value: &str) -> bool {
     let mut rest = alternatives;
     while let [alternative, others @ ..] = rest {
@@ -100,7 +100,7 @@ fn values(alternatives: &[Alternative]) -> Vec<String> {
     alternatives.iter().map(|alternative| alternative.value.to_owned()).collect()
 }
 
-/// Titles for all, as soon as one has one.
+/// Returns values with titles if at least one has a title.
 fn titled(alternatives: &[Alternative]) -> Option<Vec<TitledValue>> {
     let title = |alternative: &Alternative| TitledValue {
         value: alternative.value.to_owned(),
@@ -120,30 +120,30 @@ const fn same(mut one: &[u8], mut other: &[u8]) -> bool {
     one.is_empty() && other.is_empty()
 }
 
-/// Whether a default has the format of its field.
+/// Returns whether a default has the format of its field.
 pub const fn has_format(format: &str, text: &str) -> bool {
     format::fits(format.as_bytes(), text)
 }
 
-/// A form whose fields can be read one by one, in their order.
+/// A form whose fields are read one by one, in order.
 pub trait Fields: Form {
-    /// Reads all of them.
+    /// Reads all fields.
     fn read(answer: &mut Answer<'_>) -> Result<Self, Problems>;
 }
 
-/// Checks what was filled in, and reads it.
+/// Checks an answer's content and reads it.
 pub fn from_content<T: Fields>(content: &JsonObject) -> Result<T, Problems> {
     let schema = T::definition().schema();
     validate(schema, content)?;
     T::read(&mut Answer { schema, values: Values::Content(content) })
 }
 
-/// Reads what has been checked before.
+/// Reads an answer that was checked before.
 pub fn recall<T: Fields>(packed: &str) -> Result<T, Problems> {
     T::read(&mut Answer { schema: T::definition().schema(), values: Values::Packed(Packed(packed)) })
 }
 
-/// An answer that fits its form.
+/// Values of an answer that fits its form.
 #[derive(Debug)]
 pub struct Answer<'a> {
     schema: &'a ElicitSchema,
@@ -165,7 +165,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// A field that is required or has a default.
+    /// Reads a field that is required or has a default.
     #[inline]
     pub fn required<T>(
         &mut self,
@@ -187,7 +187,7 @@ impl<'a> Answer<'a> {
         self.schema.property(name).and_then(default_of)
     }
 
-    /// A field that may be left out.
+    /// Reads a field that may be left out.
     #[inline]
     pub fn optional<T>(
         &mut self,
@@ -207,7 +207,7 @@ pub fn text(value: &Item<'_>) -> Result<String, String> {
     }
 }
 
-/// Reads yes or no.
+/// Reads a boolean.
 #[inline]
 pub fn boolean(value: &Item<'_>) -> Result<bool, String> {
     match value {
@@ -216,7 +216,8 @@ pub fn boolean(value: &Item<'_>) -> Result<bool, String> {
     }
 }
 
-/// Reads a whole number. The schema cannot say the bounds of the largest types, for they are not doubles.
+/// Reads a whole number and checks the bounds of its type, which the schema cannot always express: those of the
+/// largest types are not doubles.
 pub fn integer<T: TryFrom<i128>>(value: &Item<'_>) -> Result<T, String> {
     let number = match value {
         Item::Json(value) => value.as_number().and_then(whole),

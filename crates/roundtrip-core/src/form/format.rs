@@ -1,7 +1,7 @@
-//! The four formats of text a form knows. All of it is `const`, so that the default of a derived form is checked
-//! while it compiles.
+//! The four formats of a form's text fields. All functions are `const`, so that the default of a derived form is
+//! checked while it compiles.
 
-/// Whether a text has a format. Formats other than the four are not for us to judge.
+/// Returns whether a text has a format. Formats other than the four are not checked.
 pub(super) const fn fits(format: &[u8], text: &str) -> bool {
     let text = text.as_bytes();
     match format {
@@ -13,7 +13,7 @@ pub(super) const fn fits(format: &[u8], text: &str) -> bool {
     }
 }
 
-/// What a text of that format is called, for people.
+/// Names a text of that format for people.
 pub(super) fn describe(format: &str) -> &'static str {
     match format {
         "email" => "an e-mail address such as ada@example.com",
@@ -24,7 +24,8 @@ pub(super) fn describe(format: &str) -> &'static str {
     }
 }
 
-/// RFC 5321 without quoted names, address literals and comments, which nobody means to type.
+/// Checks an address by RFC 5321, without quoted names, address literals and comments, which are not in practical
+/// use.
 const fn is_email(text: &[u8]) -> bool {
     let Some(at) = last(text, b'@') else { return false };
     let (name, domain) = text.split_at(at);
@@ -49,7 +50,7 @@ const fn is_dotted_name(mut name: &[u8]) -> bool {
     !after_dot
 }
 
-/// Labels of letters, digits and inner hyphens, with dots between them.
+/// Checks labels of letters, digits and inner hyphens, separated by dots.
 const fn is_domain(mut domain: &[u8]) -> bool {
     let (mut length, mut previous) = (0, b'.');
     while let [letter, rest @ ..] = domain {
@@ -67,7 +68,7 @@ const fn is_domain(mut domain: &[u8]) -> bool {
     previous.is_ascii_alphanumeric() && length <= 63
 }
 
-/// RFC 3986, `URI`: with a scheme, in ASCII.
+/// Checks a URI by RFC 3986: with a scheme, in ASCII.
 const fn is_uri(text: &[u8]) -> bool {
     let Some(colon) = first(text, b":") else { return false };
     let (scheme, rest) = text.split_at(colon);
@@ -124,7 +125,7 @@ const fn is_authority(authority: &[u8]) -> bool {
         }
 }
 
-/// Near enough: digits, colons and at most a version 4 address at the end, which the dots are for.
+/// Checks an IPv6 address roughly: digits, colons, and dots for a version 4 address at the end.
 const fn is_ip6(mut text: &[u8]) -> bool {
     let mut colons = 0;
     while let [letter, rest @ ..] = text {
@@ -139,7 +140,7 @@ const fn is_ip6(mut text: &[u8]) -> bool {
     2 <= colons && colons <= 7
 }
 
-/// A path, a query and a fragment.
+/// Checks a path, a query and a fragment.
 const fn is_path(text: &[u8]) -> bool {
     let end = match first(text, b"#") {
         Some(end) => end,
@@ -153,7 +154,7 @@ const fn is_path(text: &[u8]) -> bool {
     is_escaped(path, b"-._~!$&'()*+,;=:@/?") && is_escaped(fragment, b"-._~!$&'()*+,;=:@/?")
 }
 
-/// RFC 3339, `full-date`.
+/// Checks a `full-date` of RFC 3339.
 const fn is_date(text: &[u8]) -> bool {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return false };
     let (Some(century), Some(year)) = (two(*y1, *y2), two(*y3, *y4)) else { return false };
@@ -169,7 +170,7 @@ const fn is_date(text: &[u8]) -> bool {
     1 <= day && day <= days
 }
 
-/// RFC 3339, `date-time`.
+/// Checks a `date-time` of RFC 3339.
 const fn is_date_time(text: &[u8]) -> bool {
     let Some((date, time)) = text.split_at_checked(10) else { return false };
     let [b'T' | b't', h1, h2, b':', m1, m2, b':', s1, s2, rest @ ..] = time else { return false };
@@ -183,7 +184,7 @@ const fn is_date_time(text: &[u8]) -> bool {
     is_date(date) && hour < 24 && minute < 60 && (second < 60 || leap)
 }
 
-/// What follows `.123`; nothing that can be an offset, where there are no digits after the dot.
+/// Returns the rest after a fraction such as `.123`; a dot without digits leaves a rest that is no offset.
 const fn after_fraction(text: &[u8]) -> &[u8] {
     let [b'.', digit, rest @ ..] = text else { return text };
     if !digit.is_ascii_digit() {
@@ -209,7 +210,7 @@ const fn offset_in_minutes(text: &[u8]) -> Option<i32> {
     }
 }
 
-/// The number of two digits.
+/// Reads a number of two digits.
 const fn two(tens: u8, ones: u8) -> Option<u8> {
     if tens.is_ascii_digit() && ones.is_ascii_digit() {
         Some((tens - b'0') * 10 + (ones - b'0'))
@@ -225,7 +226,7 @@ const fn all_digits(mut text: &[u8]) -> bool {
     text.is_empty()
 }
 
-/// Whether a text is made of letters, digits and some marks.
+/// Returns whether a text consists of letters, digits and the given marks.
 const fn all(mut text: &[u8], marks: &[u8]) -> bool {
     while let [letter, rest @ ..] = text {
         if !letter.is_ascii_alphanumeric() && !contains(marks, *letter) {
@@ -236,7 +237,7 @@ const fn all(mut text: &[u8], marks: &[u8]) -> bool {
     true
 }
 
-/// The same, with `%41` and the like.
+/// Returns whether a text consists of letters, digits, the given marks and percent escapes such as `%41`.
 const fn is_escaped(mut text: &[u8], marks: &[u8]) -> bool {
     while let [letter, rest @ ..] = text {
         text = match rest {
@@ -256,7 +257,7 @@ const fn contains(marks: &[u8], letter: u8) -> bool {
     first(marks, &[letter]).is_some()
 }
 
-/// Where the first of some letters is.
+/// Finds the first of some letters.
 const fn first(text: &[u8], letters: &[u8]) -> Option<usize> {
     let mut at = 0;
     while at < text.len() {
@@ -272,7 +273,7 @@ const fn first(text: &[u8], letters: &[u8]) -> Option<usize> {
     None
 }
 
-/// Where the last of a letter is.
+/// Finds the last occurrence of a letter.
 const fn last(text: &[u8], letter: u8) -> Option<usize> {
     let mut at = text.len();
     while at > 0 {

@@ -1,14 +1,14 @@
-//! What the user is told, with arguments of the call in it.
+//! Message templates with arguments of the call.
 
 use serde_json::Value;
 
 use crate::wire::JsonObject;
 
-/// Puts arguments of a call where a message names them: `{name}` becomes the top-level argument of that name,
-/// text as it is and anything else as JSON.
+/// Fills a message template: `{name}` becomes the top-level argument of that name, text as it is and anything else as
+/// JSON.
 ///
 /// `{{` and `}}` stand for the braces themselves. A name no argument has stays as it is written, braces and
-/// all, and so does a brace without a partner. What an argument says is not looked at again.
+/// all, and so does a brace without a partner. Arguments are not templates: braces in them stay.
 ///
 /// ```
 /// # use roundtrip_core::form::fill_message;
@@ -41,7 +41,7 @@ pub fn fill_message(template: &str, arguments: &JsonObject) -> String {
     message
 }
 
-/// The name in `{name}`, and what comes after.
+/// Splits `{name}` at the start of a text into the name and the rest.
 fn placeholder(text: &str) -> Option<(&str, &str)> {
     let (name, after) = text.strip_prefix('{')?.split_once('}')?;
     (!name.is_empty() && !name.contains('{')).then_some((name, after))

@@ -1,7 +1,7 @@
-//! Forms: what a question's schema may be, how an answer is checked against it, and how a Rust type stands for
-//! both (client, "Elicitation", "Form Mode Elicitation Requests").
+//! Forms: the check of answers against a form's schema, and the traits of Rust types that are forms (client,
+//! "Elicitation", "Form Mode Elicitation Requests").
 //!
-//! The schema itself is [`wire::ElicitSchema`](crate::wire::ElicitSchema); this room adds the rules. The server
+//! The schema itself is [`wire::ElicitSchema`](crate::wire::ElicitSchema); this module adds the rules. The server
 //! checks the answers it gets with them, the client those it is about to send. `#[derive(Form)]` and
 //! `#[derive(Choice)]` write the implementations of the traits here.
 
@@ -25,9 +25,9 @@ pub use problem::{Problem, Problems};
 
 use crate::wire::JsonObject;
 
-/// A type that stands for a form: its schema, and the reading of an answer. Derived with `#[derive(Form)]`.
+/// A type that is a form: it has a schema and reads answers. Derived with `#[derive(Form)]`.
 ///
-/// By hand, which a schema needs that no type can spell, keep the definition in a static so that it is
+/// Implement it by hand for a schema that no type can express; keep the definition in a static so that it is
 /// serialised once:
 ///
 /// ```
@@ -60,27 +60,27 @@ use crate::wire::JsonObject;
     note = "a struct with named fields becomes one with `#[derive(Form)]`"
 )]
 pub trait Form: Sized + Send + 'static {
-    /// What is asked: the same for every question of this type.
+    /// Returns the definition, the same for every question of this type.
     fn definition() -> &'static Definition;
 
-    /// Reads what the user filled in. Fields the form does not have are left aside; defaults stand in for
-    /// fields that were left out.
+    /// Reads the content of an answer. Properties the form does not have are ignored; defaults replace fields that
+    /// were left out.
     ///
     /// # Errors
-    /// When the content breaks the schema.
+    /// Fails if the content breaks the schema.
     fn from_content(content: &JsonObject) -> Result<Self, Problems>;
 
-    /// Reads an answer that has been found to fit before, as [`Definition::pack`] wrote it. Whoever replays a handler
-    /// reads every answer it has had, so this is worth being quick; what is derived does not check it again.
+    /// Reads an answer that was checked before, as [`Definition::pack`] wrote it. A replay reads every earlier answer
+    /// of the handler, so derived code is quick here and does not check again.
     ///
     /// # Errors
-    /// When it is not an answer to this form.
+    /// Fails if it is not an answer to this form.
     fn recall(packed: &str) -> Result<Self, Problems> {
         Self::from_content(&Self::definition().unpack(packed))
     }
 }
 
-/// A form that knows how it is asked for, so that a handler can take its answer as a parameter.
+/// A form with its own key and message, so that a handler can take its answer as a parameter.
 ///
 /// `#[derive(Form)]` implements it for a form with `#[form(key = "..", message = "..")]`.
 #[diagnostic::on_unimplemented(
@@ -89,9 +89,9 @@ pub trait Form: Sized + Send + 'static {
     note = "a form becomes a question with `#[derive(Form)]` and `#[form(key = \"..\", message = \"..\")]`"
 )]
 pub trait Asks: Form {
-    /// The question's key, unique within a call.
+    /// The key of the question, unique within a call.
     const KEY: &'static str;
 
-    /// What the user is told, with `{name}` where an argument of the call goes ([`fill_message`]).
+    /// The message to the user, with `{name}` where an argument of the call goes ([`fill_message`]).
     const MESSAGE: &'static str;
 }

@@ -1,5 +1,5 @@
-//! An answer as it is remembered once it has been found to fit: its values in the order of the form's fields,
-//! without their names, as text.
+//! The packed format of an answer in the journal: its values in the order of the form's fields, without names, as
+//! text.
 //!
 //! A value is `-` where the field was left out, `t` or `f`, text as `s5:Hello`, and anything else as JSON, `j2:12`,
 //! each with its length in bytes before it. So a replay reads it without parsing, and a flow carries little of it.
@@ -15,7 +15,7 @@ use crate::wire::{ElicitSchema, JsonObject};
 /// One value of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item<'a> {
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
     /// Text.
     Text(&'a str),
@@ -43,7 +43,7 @@ impl From<Item<'_>> for Value {
     }
 }
 
-/// Writes content that fits a form.
+/// Packs content that fits a form.
 pub(super) fn pack(schema: &ElicitSchema, content: &JsonObject) -> String {
     let mut out = String::with_capacity(64);
     for (name, _) in &schema.properties {
@@ -64,12 +64,12 @@ fn sized(out: &mut String, tag: char, text: &str) {
     out.push_str(text);
 }
 
-/// The values of an answer, one after the other. What was not written by [`pack`] reads as left out.
+/// Reader of a packed answer's values in order. Text that [`pack`] did not write reads as left out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Packed<'a>(pub(super) &'a str);
 
 impl<'a> Packed<'a> {
-    /// The value of the next field, if it was not left out.
+    /// Returns the value of the next field, unless it was left out.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Item<'a>> {
         let tag = *self.0.as_bytes().first()?;
@@ -100,7 +100,7 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// The content that was packed.
+/// Unpacks the content of an answer.
 pub(super) fn unpack(schema: &ElicitSchema, packed: &str) -> JsonObject {
     let mut values = Packed(packed);
     let fields = schema.properties.iter();

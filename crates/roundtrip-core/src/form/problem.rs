@@ -1,8 +1,8 @@
-//! What is wrong with an answer, in words its author can act on.
+//! Errors in an answer, in words its author can act on.
 
 use std::fmt;
 
-/// As many as are told; someone who gets ten things wrong is not helped by the eleventh.
+/// Greatest number of problems that are listed; beyond ten a list is no help.
 const MOST: usize = 10;
 
 /// One field that is wrong.
@@ -10,7 +10,7 @@ const MOST: usize = 10;
 pub struct Problem {
     /// The field's name.
     pub field: String,
-    /// What it must be.
+    /// The rule it breaks, such as `must be at most 12`.
     pub message: String,
 }
 
@@ -30,14 +30,14 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// One problem.
+    /// Creates a single problem.
     pub fn one(field: impl Into<String>, message: impl Into<String>) -> Self {
         let mut problems = Self::default();
         problems.add(&field.into(), message.into());
         problems
     }
 
-    /// The problems, in the order of the form's fields.
+    /// Iterates over the problems, in the order of the form's fields.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.told.iter()
     }
@@ -50,7 +50,7 @@ impl Problems {
         }
     }
 
-    /// An error, unless there is none.
+    /// Returns an error if there is a problem.
     pub(super) fn into_result(self) -> Result<(), Self> {
         if self.told.is_empty() { Ok(()) } else { Err(self) }
     }

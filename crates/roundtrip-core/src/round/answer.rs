@@ -1,4 +1,4 @@
-//! Answers, read by the question they are for.
+//! Answers, decoded by the question they belong to.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,19 +15,19 @@ use crate::wire::{CreateMessageResult, ElicitAction, JsonObject, ListRootsResult
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Answer {
-    /// The user accepted: what was filled in, checked against the form; empty for a web page.
+    /// The user accepted; the content is checked against the form, and empty for a web page.
     Accepted(JsonObject),
     /// The user declined.
     Declined,
     /// The user dismissed the question.
     Cancelled,
-    /// What the model said.
+    /// The model's message.
     Message(Box<CreateMessageResult>),
     /// The client's roots.
     Roots(Vec<Root>),
 }
 
-/// Shows what was done about a question, and nothing of what was said.
+/// Shows the kind of answer and none of its content.
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -40,16 +40,16 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// Why an answer cannot be used, for whoever is asked again (M12, M13).
+/// Reason an answer cannot be used, as a text for the user who is asked again (M12, M13).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unusable(pub String);
 
 impl Answer {
-    /// Reads an answer as one to this question.
+    /// Decodes an answer to this question.
     ///
     /// # Errors
-    /// When it is an answer to another kind of question, or breaks the form.
+    /// Fails if it is an answer to another kind of question, or breaks the form.
     pub fn read(question: &Question, json: &str) -> Result<Self, Unusable> {
         match &question.asks {
             QuestionKind::Form { form, .. } => match elicited(json)? {
@@ -60,7 +60,7 @@ impl Answer {
                 other => Ok(other),
             },
             QuestionKind::Url { .. } => match elicited(json)? {
-                // To accept is to consent; content is none of its business.
+                // To accept is to consent: content is dropped.
                 Self::Accepted(_) => Ok(Self::Accepted(JsonObject::new())),
                 other => Ok(other),
             },
@@ -74,11 +74,12 @@ impl Answer {
     }
 }
 
-/// An answer that fits its question, as the journal keeps it.
+/// An answer that fits its question, in the journal's format.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Settled<'a> {
-    /// The user accepted, or the client answered. For a form, what [`Definition::pack`](crate::form::Definition::pack)
-    /// made of the answer; nothing for a web page; for all else the result as it came.
+    /// The user accepted, or the client answered. Holds the output of
+    /// [`Definition::pack`](crate::form::Definition::pack) for a form, nothing for a web page, and otherwise the
+    /// result as it came.
     Accepted(Cow<'a, str>),
     /// The user declined.
     Declined,
@@ -86,7 +87,7 @@ pub enum Settled<'a> {
     Cancelled,
 }
 
-/// Shows what was done about a question, and nothing of what was said.
+/// Shows the kind of answer and none of its content.
 impl fmt::Debug for Settled<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -98,10 +99,10 @@ impl fmt::Debug for Settled<'_> {
 }
 
 impl<'a> Settled<'a> {
-    /// Holds an answer against its question, and keeps what matters of it.
+    /// Checks an answer against its question and converts it to the journal's format.
     ///
     /// # Errors
-    /// When it is an answer to another kind of question, or breaks the form.
+    /// Fails if it is an answer to another kind of question, or breaks the form.
     pub(super) fn of(question: &Question, json: &'a str) -> Result<Self, Unusable> {
         let answer = match &question.asks {
             QuestionKind::Form { .. } => elicited(json)?,
@@ -119,7 +120,7 @@ impl<'a> Settled<'a> {
         })
     }
 
-    /// What the journal has kept under a kind; nothing, where that is no answer that has been settled.
+    /// Reads a journal entry; `None` if its kind is not that of a settled answer.
     pub(super) fn from_kind(kind: Kind, value: &'a str) -> Option<Self> {
         match kind {
             Kind::Settled => Some(Self::Accepted(Cow::Borrowed(value))),
@@ -144,10 +145,10 @@ impl<'a> Settled<'a> {
         }
     }
 
-    /// The answer in full.
+    /// Returns the answer in full.
     ///
     /// # Errors
-    /// When it is not an answer to this question.
+    /// Fails if it is not an answer to this question.
     pub fn answer(&self, question: &Question) -> Result<Answer, Unusable> {
         match (self, &question.asks) {
             (Self::Declined, _) => Ok(Answer::Declined),
@@ -161,7 +162,8 @@ impl<'a> Settled<'a> {
     }
 }
 
-/// Reads the user's answer. A refusal is one whatever it carries (M14), so content is looked at only where it counts.
+/// Reads the user's answer. A refusal counts whatever it carries (M14), so content is read only where the user
+/// accepted.
 fn elicited(json: &str) -> Result<Answer, Unusable> {
     #[derive(Deserialize)]
     struct Elicited<'a> {
@@ -182,11 +184,12 @@ fn elicited(json: &str) -> Result<Answer, Unusable> {
     }
 }
 
-/// An answer of another kind than was asked for. The position in its text means nothing to whoever reads this.
+/// Describes an answer of another kind than was asked for, without the position in its text, which means nothing to
+/// the user.
 fn unlike(wanted: &str, error: &serde_json::Error) -> Unusable {
     let error = error.to_string();
     let error = error.rsplit_once(" at line ").map_or(error.as_str(), |(error, _)| error);
-    // The error quotes what came, which may be as long as a message: whoever is asked again has to read this.
+    // The error quotes the answer, which may be as long as a message, and the user has to read this.
     let error: String = error.chars().take(200).collect();
     Unusable(format!("{wanted} was asked for: {error}"))
 }

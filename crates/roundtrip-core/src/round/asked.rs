@@ -2,7 +2,7 @@
 
 use crate::form::Asks;
 
-/// The three ways to answer a person's question.
+/// The user's three-way answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answered<T> {
     /// Accepted, with this answer.
@@ -13,13 +13,13 @@ pub enum Answered<T> {
     Cancelled,
 }
 
-/// What a handler can take of an answer: the form itself, an `Option` of it where a refusal will do, or the
+/// A handler's parameter that holds an answer: the form itself, an `Option` of it where a refusal will do, or the
 /// three-way [`Answered`].
 pub trait AskedForm: Sized + Send + 'static {
     /// The form that is asked for.
     type Form: Asks;
 
-    /// Reads an answer; `Err` gives back a refusal that there is no room for.
+    /// Converts an answer; `Err` returns a refusal that this type cannot hold.
     ///
     /// # Errors
     /// A refusal, where only the form will do.

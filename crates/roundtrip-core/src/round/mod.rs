@@ -1,4 +1,4 @@
-//! One round of a flow: what was asked, what was answered, and what is remembered from one round to the next.
+//! One round of a flow: its questions, their answers, and the journal between rounds.
 //!
 //! A flow is a call and all its retries. Between two rounds its state is a [`Journal`], which the server seals and
 //! the client carries. When a round begins, the client's new answers are merged into it; as the handler runs, it
@@ -8,7 +8,6 @@
 mod answer;
 mod asked;
 mod journal;
-mod notes;
 mod pin;
 mod question;
 mod responses;

@@ -1,34 +1,34 @@
-//! What an answer is pinned to.
+//! Pins: keyed digests that tie an answer to its question.
 //!
-//! A pin is a keyed digest: SipHash-2-4 under a secret that each flow draws for itself and keeps inside the seal. Who
-//! writes a part of a question, a stranger's name or price in it, must not be able to prepare two wordings that pass
-//! for each other, so that consent to the one is taken for consent to the other. Without the secret, eight bytes
-//! leave them one chance in 2⁶⁴ for each attempt at a whole flow, and nothing to work on at home.
+//! A pin is a keyed digest: SipHash-2-4 under a secret that each flow draws for itself and keeps inside the seal. An
+//! attacker who writes a part of a question, such as a name or a price in it, must not be able to prepare two
+//! wordings that have the same pin, so that consent to the one is taken for consent to the other. Without the secret,
+//! eight bytes leave them one chance in 2⁶⁴ for each attempt at a whole flow, and nothing to work on at home.
 
 use std::fmt;
 use std::hash::Hasher as _;
 
 use siphasher::sip::SipHasher24;
 
-/// The secret of a flow's pins. It never leaves the seal, and is not shown.
+/// The secret key of a flow's pins. It never leaves the seal and is not shown.
 #[derive(Clone)]
 pub struct PinKey([u8; Self::LEN]);
 
 impl PinKey {
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub const LEN: usize = 16;
 
-    /// A secret of random bytes: whoever calls must have drawn them from a cryptographic source.
+    /// Creates a key from random bytes, which the caller must draw from a cryptographic source.
     pub const fn new(random: [u8; Self::LEN]) -> Self {
         Self(random)
     }
 
-    /// Its bytes, to be sealed.
+    /// Returns its bytes, to be sealed.
     pub(super) const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
     }
 
-    /// The pin of a kind of question, something of fixed length about it, and something of any length.
+    /// Returns the pin of a question: its kind, a part of fixed length, and a part of any length.
     pub(super) fn pin(&self, kind: u8, head: [u8; 15], tail: &[u8]) -> Pin {
         // Two whole words first, as two words, then the rest in one go: that is what the hash is quick with.
         let [h1, h2, h3, h4, h5, h6, h7, rest @ ..] = head;
@@ -51,15 +51,15 @@ impl fmt::Debug for PinKey {
 pub struct Pin([u8; Self::LEN]);
 
 impl Pin {
-    /// How many bytes a pin has.
+    /// Its length in bytes.
     pub const LEN: usize = 8;
 
-    /// A pin read from where it was kept.
+    /// Restores a pin from its bytes.
     pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Questions: what is asked, and what an answer is pinned to.
+//! Questions of a handler, and the pins of their answers.
 
 use std::borrow::Cow;
 
@@ -10,27 +10,27 @@ use crate::wire::{
     ListRootsRequestParams, SamplingCapability,
 };
 
-/// What is asked.
+/// Kind and content of a question.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum QuestionKind {
-    /// The user fills in a form.
+    /// A form for the user to fill in.
     Form {
-        /// What the user is told.
+        /// The message to the user.
         message: Cow<'static, str>,
-        /// What is asked for.
+        /// The form.
         form: Cow<'static, Definition>,
     },
-    /// The user opens a web page. To accept is to consent, not to have finished there.
+    /// A web page for the user to open. To accept is to consent, not to have finished there.
     Url {
-        /// What the user is told.
+        /// The message to the user.
         message: Cow<'static, str>,
-        /// Where to go.
+        /// The address of the page.
         url: String,
     },
-    /// The client's model says something.
+    /// A message for the client's model.
     Sample(Box<CreateMessageRequestParams>),
-    /// The client says which folders and files it works on.
+    /// A request for the client's roots.
     Roots,
 }
 
@@ -39,32 +39,32 @@ pub enum QuestionKind {
 pub struct Question {
     /// Its key, unique within the flow.
     pub key: Cow<'static, str>,
-    /// What is asked.
+    /// Its kind and content.
     pub asks: QuestionKind,
-    /// What makes it the same question although its wording differs from round to round.
+    /// Identity that keeps the answer although the wording differs from round to round.
     pub identity: Option<Cow<'static, str>>,
 }
 
 impl Question {
-    /// A form to fill in.
+    /// Creates a question with a form.
     pub fn form<T: Form>(key: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(key, QuestionKind::Form { message: message.into(), form: Cow::Borrowed(T::definition()) })
     }
 
-    /// A question.
+    /// Creates a question.
     pub fn new(key: impl Into<Cow<'static, str>>, asks: QuestionKind) -> Self {
         Self { key: key.into(), asks, identity: None }
     }
 
-    /// Keeps its answer although the wording changes, as long as this does not. The form or the origin of the URL that
-    /// was agreed to has to stay the same too.
+    /// Keeps its answer when the wording changes, as long as this identity does not. The form, or the origin of the
+    /// URL, has to stay the same too.
     #[must_use]
     pub fn identity(mut self, identity: impl Into<Cow<'static, str>>) -> Self {
         self.identity = Some(identity.into());
         self
     }
 
-    /// What its answer is pinned to: its kind, its schema, and its wording or declared identity.
+    /// Returns the pin of its answer: over its kind, its schema, and its wording or declared identity.
     pub fn pin(&self, key: &PinKey) -> Pin {
         let identity = self.identity.as_deref().map(str::as_bytes);
         match (&self.asks, identity) {
@@ -90,7 +90,7 @@ impl Question {
         }
     }
 
-    /// The question as it goes over the wire. `problem` says what was wrong with the last answer.
+    /// Converts it to an input request. `problem` is the reason the last answer cannot be used.
     pub fn to_request(&self, problem: Option<&str>) -> InputRequest {
         let told = |message: &Cow<'static, str>| match problem {
             Some(problem) => format!("{message}\n\nThe last answer cannot be used: {problem}"),
@@ -116,7 +116,7 @@ impl Question {
         }
     }
 
-    /// What a client must have declared to be asked this (M7).
+    /// Returns the capabilities a client must have declared to be asked this (M7).
     pub fn needs(&self) -> ClientCapabilities {
         let mut needs = ClientCapabilities::default();
         match &self.asks {
@@ -137,15 +137,15 @@ impl Question {
     }
 }
 
-/// The scheme and authority of a URL as they are spelled, up to where every parser sees them end (some take a backslash for
-/// a slash). A URL without an authority is all origin.
+/// Returns the scheme and authority of a URL as spelled, up to where every parser sees them end (some take a
+/// backslash for a slash). A URL without an authority is all origin.
 fn origin(url: &str) -> &str {
     let Some(start) = url.find("://").map(|colon| colon + "://".len()) else { return url };
     let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |length| start + length);
     &url[..end]
 }
 
-/// All but the last byte: of a length that is a zero, and a digest has more than enough.
+/// Drops the last byte: in a length it is zero, and a digest is long enough without it.
 fn about(bytes: [u8; 16]) -> [u8; 15] {
     let [about @ .., _] = bytes;
     about

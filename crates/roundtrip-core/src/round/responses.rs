@@ -1,31 +1,32 @@
-//! The answers that come with a request.
+//! The `inputResponses` of a request.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::wire::{ErrorObject, clip, clip_error};
+use crate::wire::{ErrorObject, clip, clip_error, members};
 
-/// Reads a request's answers, without more of a look at what is in them than any result stands.
+/// Reads `inputResponses` into results by key, checking only what holds for every result.
 ///
 /// # Errors
 /// -32602 for what is not a map of results (M11).
 pub fn read_responses(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, ErrorObject> {
     let wrong =
         |why: &dyn std::fmt::Display| ErrorObject::invalid_params(format!("params.inputResponses: {why}"));
-    let map: indexed::Members<'_> =
-        serde_json::from_str(raw.get()).map_err(|error| wrong(&clip_error(&error)))?;
-    for (key, value) in &map.0 {
+    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+    let responses = members::read::<Cow<'_, str>, &RawValue, _>(&mut deserializer, "a map of results by key")
+        .map_err(|error| wrong(&clip_error(&error)))?;
+    for (key, value) in &responses {
         if !value.get().starts_with('{') {
-            return Err(wrong(&format!("`{}` must be a result, which is an object", clip(key))));
+            return Err(wrong(&format!("`{}` must be an object", clip(key))));
         }
         check_action(key, value)?;
     }
-    Ok(map.0)
+    Ok(responses)
 }
 
-/// Refuses an action that no revision has; everything else about an answer is for its question to say.
+/// Rejects an unknown `action`; the rest of an answer is checked against its question.
 fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
     // Nearly all answers begin like this, and then there is nothing to look for.
     let rest = answer.get().strip_prefix(r#"{"action":"accept""#);
@@ -47,36 +48,5 @@ fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
             clip(key),
             clip(other)
         ))),
-    }
-}
-
-/// A JSON object as its members, values unread.
-mod indexed {
-    use std::borrow::Cow;
-    use std::fmt;
-
-    use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-    use serde_json::value::RawValue;
-
-    pub(super) struct Members<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
-
-    impl<'de> Deserialize<'de> for Members<'de> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct MembersVisitor;
-            impl<'de> Visitor<'de> for MembersVisitor {
-                type Value = Members<'de>;
-                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str("a map of results by key")
-                }
-                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                    let mut members = Vec::new();
-                    while let Some(crate::wire::BorrowedStr(key)) = map.next_key()? {
-                        members.push((key, map.next_value()?));
-                    }
-                    Ok(Members(members))
-                }
-            }
-            deserializer.deserialize_map(MembersVisitor)
-        }
     }
 }

@@ -1,61 +1,62 @@
-//! The digest of a call's arguments: of what they mean, not of how they are spelled.
+//! Digests of a call's arguments: of their meaning, not their spelling.
 //!
 //! A client that makes its request anew for the retry may order properties differently, or write `1` for `1.0`.
-//! So the arguments are brought into one form first, in one pass over the text and without a tree. The parser is
-//! our own because the form must not depend on how numbers are read elsewhere: as decimals they compare exactly,
+//! So the arguments are brought into canonical form first, in one pass over the text and without a tree. The parser is
+//! our own because that form must not depend on how numbers are read elsewhere: as decimals they compare exactly,
 //! whatever their size, and no feature of another crate in the build can change that.
 
 use super::Digest;
-use super::form::Form;
+use super::canonical::Canonical;
 
-/// Nested deeper than this, no handler could read them either: it is where `serde_json` stops.
+/// Deepest nesting, the same as that of `serde_json`, so that no handler could read more.
 const MAX_DEPTH: usize = 128;
 
-/// The digest of a request's arguments, given as JSON. Absent arguments are the same as `{}`.
+/// Digests a request's arguments, given as JSON. Absent arguments are the same as `{}`.
 ///
 /// Equal are: texts that differ in white space, in the order of properties, in how characters are escaped, and in
 /// how a number is written (`10`, `10.0`, `1e1`; `-0` is `0`). Numbers are compared as decimals, not as doubles.
 ///
 /// # Errors
-/// When the text is not JSON, is nested too deep, or names a property twice in one object: two readers could take
+/// Fails if the text is not JSON, is nested too deep, or names a property twice in one object: two readers could take
 /// such a text for two different calls.
 pub fn digest_arguments(arguments: Option<&str>) -> Result<Digest, ArgumentsError> {
     let text = arguments.unwrap_or("{}");
-    // Lengths take more room in it than quotes and commas.
-    let mut scan = Scan { text, at: 0, depth: 0, form: Form::with_capacity(text.len() * 3 / 2 + 64) };
+    // Lengths take more bytes than quotes and commas.
+    let mut scan =
+        Scan { text, at: 0, depth: 0, canonical: Canonical::with_capacity(text.len() * 3 / 2 + 64) };
     scan.value()?;
     scan.blanks();
     if scan.at != text.len() {
         return Err(ArgumentsError::Malformed);
     }
-    Ok(scan.form.digest())
+    Ok(scan.canonical.digest())
 }
 
-/// The digest of arguments that are all text, as a prompt's are: the same as that of the JSON object they make.
+/// Digests arguments that are all text, as a prompt's are, to the digest of the equivalent JSON object.
 ///
 /// # Errors
-/// When a name comes twice.
+/// Fails if a name is given twice.
 pub fn digest_text_arguments<'a>(
     arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<Digest, ArgumentsError> {
-    let mut form = Form::with_capacity(128);
-    let object = form.begin_object();
+    let mut canonical = Canonical::with_capacity(128);
+    let object = canonical.begin_object();
     for (name, value) in arguments {
-        let start = form.here();
-        form.string(name);
-        let name_end = form.here();
-        form.string(value);
-        form.property(start, name_end);
+        let start = canonical.here();
+        canonical.string(name);
+        let name_end = canonical.here();
+        canonical.string(value);
+        canonical.property(start, name_end);
     }
-    form.end_object(object)?;
-    Ok(form.digest())
+    canonical.end_object(object)?;
+    Ok(canonical.digest())
 }
 
-/// Why arguments have no digest.
+/// Reason arguments have no digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArgumentsError {
-    /// Not JSON, or with a number or a string that nothing could hold.
+    /// Not JSON, or a number or string out of range.
     #[error("the arguments are not json")]
     Malformed,
     /// Nested too deep.
@@ -66,12 +67,12 @@ pub enum ArgumentsError {
     DuplicateName,
 }
 
-/// Reads JSON and writes its form.
+/// Parser that writes JSON in its canonical form.
 struct Scan<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    form: Form,
+    canonical: Canonical,
 }
 
 impl<'a> Scan<'a> {
@@ -104,18 +105,18 @@ impl<'a> Scan<'a> {
     }
 
     fn object(&mut self) -> Result<(), ArgumentsError> {
-        let object = self.form.begin_object();
+        let object = self.canonical.begin_object();
         self.blanks();
         if !self.eat(b'}') {
             loop {
                 self.blanks();
-                let start = self.form.here();
+                let start = self.canonical.here();
                 self.string()?;
-                let name_end = self.form.here();
+                let name_end = self.canonical.here();
                 self.blanks();
                 self.expect(b':')?;
                 self.value()?;
-                self.form.property(start, name_end);
+                self.canonical.property(start, name_end);
                 self.blanks();
                 if self.eat(b'}') {
                     break;
@@ -123,11 +124,11 @@ impl<'a> Scan<'a> {
                 self.expect(b',')?;
             }
         }
-        self.form.end_object(object)
+        self.canonical.end_object(object)
     }
 
     fn array(&mut self) -> Result<(), ArgumentsError> {
-        self.form.tag(b'[');
+        self.canonical.tag(b'[');
         self.blanks();
         if !self.eat(b']') {
             loop {
@@ -139,7 +140,7 @@ impl<'a> Scan<'a> {
                 self.expect(b',')?;
             }
         }
-        self.form.tag(b']');
+        self.canonical.tag(b']');
         Ok(())
     }
 
@@ -162,9 +163,9 @@ impl<'a> Scan<'a> {
         let quoted = self.text.get(start..self.at).ok_or(ArgumentsError::Malformed)?;
         if escaped {
             let plain: String = serde_json::from_str(quoted).map_err(|_| ArgumentsError::Malformed)?;
-            self.form.string(&plain);
+            self.canonical.string(&plain);
         } else {
-            self.form.string(&quoted[1..quoted.len() - 1]);
+            self.canonical.string(&quoted[1..quoted.len() - 1]);
         }
         Ok(())
     }
@@ -183,7 +184,7 @@ impl<'a> Scan<'a> {
             self.digits()?;
             exponent = self.text.get(start..self.at).and_then(|text| text.parse().ok());
         }
-        self.form.number(negative, whole, fraction, exponent)
+        self.canonical.number(negative, whole, fraction, exponent)
     }
 
     fn digits(&mut self) -> Result<&'a [u8], ArgumentsError> {
@@ -199,7 +200,7 @@ impl<'a> Scan<'a> {
             return Err(ArgumentsError::Malformed);
         }
         self.at += word.len();
-        self.form.tag(word.as_bytes()[0]);
+        self.canonical.tag(word.as_bytes()[0]);
         Ok(())
     }
 

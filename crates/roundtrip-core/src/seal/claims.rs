@@ -1,79 +1,68 @@
-//! What a token says about itself, and its bytes.
+//! Claims of a token, and their encoding.
 //!
 //! The bytes are written by hand: the fields are few and of fixed size, there is exactly one spelling of each
 //! value, and nothing that a token holds can change because a library's encoding did.
 
-use std::fmt;
 use std::time::Duration;
 
-use super::digest::hex;
+use super::digest::show_in_hex;
 use super::{Binding, CLOCK_SKEW, Digest, Limits, Reason, Timestamp};
 
-/// The version of the bytes below.
+/// Version of the encoding.
 const FORMAT: u8 = 1;
-/// The flag that says a principal follows.
+/// Flag for a principal that follows.
 const PRINCIPAL: u8 = 1;
-/// The most bytes that claims take.
+/// Greatest length of encoded claims, in bytes.
 pub(super) const MAX_LEN: usize = 2 + 16 + 4 + 3 * 8 + 4 * Digest::LEN;
 
-/// A call and all its retries.
+/// Id of a flow: a call and all its retries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlowId([u8; 16]);
 
 impl FlowId {
-    /// A flow named by random bytes.
+    /// Creates an id from random bytes.
     pub const fn new(random: [u8; 16]) -> Self {
         Self(random)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 }
 
-impl fmt::Display for FlowId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
+show_in_hex!(FlowId);
 
-impl fmt::Debug for FlowId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
-/// What a token says about itself.
+/// Claims inside a token: its flow, round, times and binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
     /// The flow it belongs to.
     pub flow: FlowId,
     /// The round that made it, counted from 1.
     pub round: u32,
-    /// When the flow's first round made a token.
+    /// Time at which the first round's token was made.
     pub started_at: Timestamp,
-    /// When it was made.
+    /// Time at which this token was made.
     pub issued_at: Timestamp,
-    /// When it stops being good.
+    /// Time after which it is refused.
     pub expires_at: Timestamp,
     /// The call it may be presented with.
     pub binding: Binding,
 }
 
 impl Claims {
-    /// The claims of a flow's first round.
+    /// Creates the claims of a flow's first round.
     pub fn begin(flow: FlowId, binding: Binding, now: Timestamp, ttl: Duration) -> Self {
         Self { flow, round: 1, started_at: now, issued_at: now, expires_at: now.plus(ttl), binding }
     }
 
-    /// The claims of the round after this one.
+    /// Creates the claims of the next round.
     #[must_use]
     pub fn next_round(&self, now: Timestamp, ttl: Duration) -> Self {
         Self { round: self.round.saturating_add(1), issued_at: now, expires_at: now.plus(ttl), ..*self }
     }
 
-    /// Whether a token that says this is good for that call, now.
+    /// Checks that a token with these claims is valid for that call, now.
     pub(super) fn check(&self, expected: &Binding, now: Timestamp, limits: &Limits) -> Result<(), Reason> {
         self.binding.check(expected)?;
         if self.issued_at > now.plus(CLOCK_SKEW) {
@@ -104,7 +93,7 @@ impl Claims {
         }
     }
 
-    /// Reads claims from the front of `rest`, and leaves the payload.
+    /// Decodes claims from the front of `rest`, leaving the payload.
     pub(super) fn decode(rest: &mut &[u8]) -> Result<Self, Reason> {
         let [format] = take(rest)?;
         if format != FORMAT {

@@ -1,16 +1,16 @@
-//! Sealing with crypto of one's own.
+//! Codecs: sealing with crypto other than the key ring's.
 
 use std::error::Error;
 use std::pin::Pin;
 
-/// A future on the heap, as a trait object's methods return it.
+/// A boxed future, as methods of a trait object return it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a codec fails with. It goes to the log as it is, so it must not quote what was to be sealed or opened.
+/// Error of a codec. It goes to the log as it is, so it must not quote what was to be sealed or opened.
 pub type CodecError = Box<dyn Error + Send + Sync>;
 
-/// Encrypts and authenticates bytes by other means than our key ring: a key management service, a module in
-/// hardware, a cipher that a policy prescribes.
+/// Encrypts and authenticates bytes by other means than the key ring: a key management service, a hardware module, a
+/// prescribed cipher.
 ///
 /// Expiry and bindings are inside the bytes and are checked after opening, whatever the codec does. A codec that
 /// fails, or returns something other than what it was given to seal, gets the token refused.
@@ -25,7 +25,7 @@ pub trait Codec: Send + Sync {
         associated: &'a [u8],
     ) -> BoxFuture<'a, Result<Vec<u8>, CodecError>>;
 
-    /// Gives back what was sealed, if nothing of it was changed.
+    /// Decrypts sealed bytes and checks that they are unchanged.
     fn open<'a>(
         &'a self,
         sealed: &'a [u8],

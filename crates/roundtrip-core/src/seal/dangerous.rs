@@ -1,10 +1,10 @@
-//! What must be spelled out, because it gives up what the seal is for.
+//! Codecs that give up what the seal is for, and so must be named explicitly.
 
 use super::{BoxFuture, Codec, CodecError};
 
-/// No sealing at all: everybody on the way can read a token, and write one.
+/// No sealing at all: everyone on the way can read a token, and write one.
 ///
-/// Expiry and bindings are still checked, but whoever wants to pass them writes them anew. Allowed only where
+/// Expiry and bindings are still checked, but an attacker can rewrite them. Allowed only where
 /// tampering can cause nothing worse than a failed request (mrtr, server 4), and handy for looking into tokens
 /// while debugging.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,10 +1,8 @@
-//! Short digests of what a token is bound to.
-
-use std::fmt;
+//! Digests of the parts a token is bound to.
 
 use sha2::{Digest as _, Sha256};
 
-/// Separates our digests from everybody else's, and this format's from the next one's.
+/// Domain separator: sets these digests apart from all others, and this format from the next.
 const DOMAIN: &[u8] = b"roundtrip/digest/1";
 
 /// The first 16 bytes of a SHA-256 over labelled, length-prefixed parts.
@@ -12,10 +10,10 @@ const DOMAIN: &[u8] = b"roundtrip/digest/1";
 pub struct Digest([u8; Self::LEN]);
 
 impl Digest {
-    /// How many bytes a digest has.
+    /// Its length in bytes.
     pub const LEN: usize = 16;
 
-    /// The digest of some parts. Another label, another order, or another place to split gives another digest.
+    /// Digests parts. Another label, another order, or another place to split gives another digest.
     pub fn of(label: &str, parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new_with_prefix(DOMAIN);
         for part in [label.as_bytes()].iter().chain(parts) {
@@ -27,33 +25,37 @@ impl Digest {
         Self(digest)
     }
 
-    /// A digest read from where it was kept.
+    /// Restores a digest from its bytes.
     pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
     }
 }
 
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
+/// Implements `Display` and `Debug` for a newtype of bytes, in lower-case hex.
+macro_rules! show_in_hex {
+    ($name:ident) => {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    };
 }
 
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
+pub(super) use show_in_hex;
 
-/// Writes bytes in lower-case hex.
-pub(super) fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-}
+show_in_hex!(Digest);
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! A secret, and how it is written.
+//! Keys: secrets, and their text form.
 
 use std::fmt;
 
@@ -10,28 +10,28 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::digest::hex;
-use super::suite::Ciphers;
+use super::digest::show_in_hex;
+use super::suite::{Ciphers, expand};
 
-/// Separates what we derive from a secret from what others may derive from it.
+/// Domain separator for what is derived from a secret.
 const SALT: &[u8] = b"roundtrip/seal/1";
 
 /// A secret of 32 bytes or more. It is wiped from memory when dropped, and never shown.
 pub struct Key(Zeroizing<Vec<u8>>);
 
 impl Key {
-    /// The fewest bytes that a secret has.
+    /// Least length of a secret, in bytes.
     pub const MIN_LEN: usize = 32;
 
-    /// A new secret from random bytes: whoever calls must have drawn them from a cryptographic source.
+    /// Creates a key from random bytes, which the caller must draw from a cryptographic source.
     pub fn generate(random: [u8; Self::MIN_LEN]) -> Self {
         Self(Zeroizing::new(random.to_vec()))
     }
 
-    /// A secret from bytes that are secret already.
+    /// Creates a key from bytes that are secret already.
     ///
     /// # Errors
-    /// When there are too few of them.
+    /// Fails if there are too few bytes.
     pub fn from_bytes(secret: &[u8]) -> Result<Self, KeyError> {
         Self::checked(Zeroizing::new(secret.to_vec()))
     }
@@ -39,7 +39,7 @@ impl Key {
     /// Reads a secret in base64 (either alphabet, padded or not) or in hex.
     ///
     /// # Errors
-    /// When it is neither, or too short.
+    /// Fails if it is neither, or too short.
     pub fn from_text(text: &str) -> Result<Self, KeyError> {
         // Text in hex digits alone is hex: read as base64, too short a secret would pass for a longer one.
         if text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -50,8 +50,8 @@ impl Key {
         Self::checked(Zeroizing::new(engine.decode(text).map_err(|_| KeyError::Malformed)?))
     }
 
-    /// The secret as text that [`from_text`](Self::from_text) reads: for the file or the variable it is kept in,
-    /// and nowhere else.
+    /// Writes the secret as text that [`from_text`](Self::from_text) reads: for the file or the variable it is kept
+    /// in, and nowhere else.
     pub fn to_text(&self) -> String {
         URL_SAFE_NO_PAD.encode(&*self.0)
     }
@@ -63,7 +63,7 @@ impl Key {
         Ok(Self(secret))
     }
 
-    /// What is derived from the secret, which is not needed any more after that.
+    /// Derives the key's id and ciphers, after which the secret is not needed any more.
     pub(super) fn derive(&self) -> (KeyId, Ciphers) {
         let secret = Hkdf::<Sha256>::new(Some(SALT), &self.0);
         (KeyId::derive(&secret), Ciphers::derive(&secret))
@@ -88,47 +88,34 @@ fn from_hex(text: &str) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     Ok(secret)
 }
 
-/// The public name of a key: derived from the secret, and no help in finding it.
+/// Public id of a key, derived from the secret without revealing it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyId(pub(super) [u8; Self::LEN]);
 
 impl KeyId {
-    /// How many bytes an id has.
+    /// Its length in bytes.
     pub const LEN: usize = 4;
 
-    #[expect(clippy::expect_used, reason = "hkdf fails only when asked for more than 8,160 bytes")]
     fn derive(secret: &Hkdf<Sha256>) -> Self {
-        let mut id = [0; Self::LEN];
-        secret.expand(b"key id", &mut id).expect("a short output");
-        Self(id)
+        Self(*expand(secret, b"key id"))
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
     }
 }
 
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
+show_in_hex!(KeyId);
 
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
-/// Why something is not a key.
+/// Reason a secret is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// Too few bytes.
     #[error("a key needs {} bytes or more and this one has {bytes}", Key::MIN_LEN)]
     Short {
-        /// How many there are.
+        /// Its length in bytes.
         bytes: usize,
     },
     /// Neither base64 nor hex.

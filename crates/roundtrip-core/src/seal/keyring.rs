@@ -1,4 +1,4 @@
-//! The keys of a service, the newest first.
+//! The key ring of a service.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ pub(super) struct Slot {
 }
 
 impl Keyring {
-    /// A ring of keys, the one that seals first.
+    /// Creates a ring of keys, the sealing key first.
     ///
     /// # Errors
-    /// When there is none, or one of them twice.
+    /// Fails if there is no key, or the same key twice.
     pub fn new(keys: impl IntoIterator<Item = Key>) -> Result<Self, KeyringError> {
         let mut slots: Vec<Slot> = Vec::new();
         for key in keys {
@@ -51,7 +51,7 @@ impl Keyring {
         Ok(Self { slots, suite: Suite::fastest() })
     }
 
-    /// Seals with a suite of your choice. Opening needs none: a token names its own.
+    /// Seals with this suite. Opening needs no setting: a token names its own suite.
     #[must_use]
     pub fn suite(mut self, suite: Suite) -> Self {
         self.suite = suite;
@@ -62,7 +62,7 @@ impl Keyring {
     /// hex. From `#` to the end of its line is comment.
     ///
     /// # Errors
-    /// When there is no key, one of them twice, or one that is short or malformed. The error says which, and
+    /// Fails if there is no key, one of them twice, or one that is short or malformed. The error says which, and
     /// never what it reads.
     pub fn parse(text: &str) -> Result<Self, KeyringError> {
         let lines = text.lines().map(|line| line.split_once('#').map_or(line, |(keys, _)| keys));
@@ -74,17 +74,17 @@ impl Keyring {
         Self::new(keys?)
     }
 
-    /// The names of the keys, the one that seals first.
+    /// Returns the ids of the keys, the sealing key first.
     pub fn key_ids(&self) -> impl Iterator<Item = KeyId> {
         self.all().map(|slot| slot.id)
     }
 
-    /// The key that seals, and the suite it seals with.
+    /// Returns the sealing key and its suite.
     pub(super) fn sealing(&self) -> (&Slot, Suite) {
         (&self.slots.first, self.suite)
     }
 
-    /// The key of that name.
+    /// Finds a key by its id.
     pub(super) fn find(&self, id: KeyId) -> Option<&Slot> {
         self.all().find(|slot| slot.id == id)
     }
@@ -101,7 +101,7 @@ impl fmt::Debug for Keyring {
     }
 }
 
-/// Why keys do not make a ring.
+/// Reason keys do not make a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyringError {
@@ -111,17 +111,17 @@ pub enum KeyringError {
     /// Something that is not a key.
     #[error("key {number}: {error}")]
     Key {
-        /// Which one, counted from 1.
+        /// Its position, counted from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The error.
         error: KeyError,
     },
     /// One key, twice.
     #[error("keys {first} and {second} are the same")]
     Duplicate {
-        /// Where it is first, counted from 1.
+        /// The first position, counted from 1.
         first: usize,
-        /// Where it is again.
+        /// The second position.
         second: usize,
     },
 }

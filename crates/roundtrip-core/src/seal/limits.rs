@@ -1,19 +1,19 @@
-//! What is allowed of a token, apart from what it says itself.
+//! Limits on tokens.
 
 use std::time::Duration;
 
-/// How long a round waits for its answers unless it says otherwise.
+/// Default time that a round waits for its answers.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(600);
-/// How far the clocks of two instances may stand apart.
+/// Greatest difference allowed between the clocks of two instances.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(60);
 
-/// How large a token may be, and how old its flow.
+/// Limits on the length of a token and the age of its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
     /// The longest token, in characters: checked before one is decoded and before one is sent.
     pub max_token: usize,
-    /// How long after its first round a flow may go on; without it, as long as its rounds keep coming.
+    /// Greatest age of a flow since its first round; `None` means no limit.
     pub max_flow_age: Option<Duration>,
 }
 
@@ -32,14 +32,14 @@ impl Limits {
         self
     }
 
-    /// Sets how long after its first round a flow may go on.
+    /// Sets the greatest age of a flow since its first round.
     #[must_use]
     pub const fn max_flow_age(mut self, age: Duration) -> Self {
         self.max_flow_age = Some(age);
         self
     }
 
-    /// Whether a token of this many characters is past half of what is allowed, and worth a warning.
+    /// Returns whether a token of this many characters is over half the limit, and worth a warning.
     pub const fn is_heavy(&self, characters: usize) -> bool {
         characters > self.max_token / 2
     }

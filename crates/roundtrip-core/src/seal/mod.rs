@@ -1,10 +1,10 @@
-//! A flow's state as an opaque token, and back.
+//! Sealing of a flow's state into a token (`requestState`), and opening of it.
 //!
-//! Between two rounds the state of a call travels through the client, which may be anybody: `requestState` is
+//! Between two rounds the state of a call travels through the client, which is not trusted: `requestState` is
 //! hostile until it has been opened (mrtr, server 4). A token is therefore encrypted and authenticated by a
 //! [`Keyring`], and inside it the [`Claims`] say which flow and round it belongs to, how long it lives, and
-//! which call it may be presented with ([`Binding`]; mrtr, server 5). What is wrong with a token is for the log
-//! ([`Rejected`]); the client is told one sentence, whatever the cause.
+//! which call it may be presented with ([`Binding`]; mrtr, server 5). The reason a token is
+//! refused goes to the log ([`Rejected`]); the client is told one sentence, whatever the reason.
 //!
 //! ```
 //! use roundtrip_core::seal::*;
@@ -31,7 +31,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What a token is made of, in bytes, before base64url without padding:
+//! The bytes of a token, before base64url without padding:
 //!
 //! | part | bytes | |
 //! |---|---|---|
@@ -41,16 +41,16 @@
 //! | claims, payload | 94 or more | encrypted and authenticated |
 //! | tag | 16 | |
 //!
-//! Whoever holds a [`Codec`] of their own replaces the last four rows; the claims stay inside and stay ours.
-//! The room reads no clock and draws no random numbers: both are passed in.
+//! A [`Codec`] replaces the last four rows; the claims stay inside, in the same encoding.
+//! This module reads no clock and draws no random numbers: both are passed in.
 
 mod arguments;
 mod binding;
+mod canonical;
 mod claims;
 mod codec;
 pub mod dangerous;
 mod digest;
-mod form;
 mod key;
 mod keyring;
 mod limits;

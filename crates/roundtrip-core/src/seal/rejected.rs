@@ -1,4 +1,4 @@
-//! Why a token is refused, for the log; and the one sentence for the client.
+//! Refusal of a token: the reason for the log, and one sentence for the client.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{CodecError, KeyId};
 use crate::wire::ErrorObject;
 
-/// Why a token is refused.
+/// Reason a token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -17,7 +17,7 @@ pub enum Reason {
     /// Not a token in the one spelling that tokens have, or not one that holds what tokens hold.
     #[error("it is malformed")]
     Malformed,
-    /// Of a version this release does not read.
+    /// A version this release does not read.
     #[error("it has format {0}, which this release does not read")]
     Format(u8),
     /// Sealed with a key that is not on the ring.
@@ -56,9 +56,9 @@ pub enum Reason {
 /// [`error_object`](Self::error_object), and log this.
 #[derive(Debug)]
 pub struct Rejected {
-    /// Why.
+    /// The reason, for the log.
     pub reason: Reason,
-    /// The key that it says it was sealed with.
+    /// The key id in the token.
     pub key: Option<KeyId>,
     source: Option<CodecError>,
 }
@@ -72,7 +72,7 @@ impl Rejected {
         Self { reason: Reason::Codec, key: None, source: Some(source) }
     }
 
-    /// What the client is told: the same for every reason, so that nothing can be learnt by trying.
+    /// Returns the error for the client: the same for every reason, so that trying reveals nothing.
     pub fn error_object(&self) -> ErrorObject {
         ErrorObject::invalid_params("Invalid or expired requestState")
             .with_data(json!({ "reason": "invalid_request_state" }))
@@ -101,7 +101,7 @@ impl std::error::Error for Rejected {
     }
 }
 
-/// Why a state could not be sealed.
+/// Reason a state could not be sealed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
@@ -110,9 +110,9 @@ pub enum SealError {
         "the sealed state would have {size} characters and {limit} are allowed: remember less in this flow"
     )]
     TooLarge {
-        /// How long the token would be.
+        /// The length of the token, in characters.
         size: usize,
-        /// How long it may be.
+        /// The limit, in characters.
         limit: usize,
     },
     /// The codec failed.

@@ -1,4 +1,4 @@
-//! One way to seal and open, whoever does the crypto.
+//! Sealing and opening with a key ring or a codec.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use base64_simd::URL_SAFE_NO_PAD;
 use super::token::{BY_CODEC, admit, decode, fits};
 use super::{Binding, Claims, Codec, Keyring, Limits, Opened, Rejected, SealError, Timestamp, claims};
 
-/// What codecs authenticate beside the token's bytes; the last byte is the token's version.
+/// Associated data for codecs; the last byte is the token's version.
 const ASSOCIATED: &[u8] = b"roundtrip/request-state/\x02";
 
-/// Seals and opens with a key ring, or with a codec of one's own.
+/// Seals and opens with a key ring or a codec.
 ///
 /// With a key ring nothing is waited for and nothing boxed: the futures are ready when first polled.
 #[derive(Clone)]
@@ -27,24 +27,24 @@ enum By {
 }
 
 impl Sealer {
-    /// Seals with a key ring.
+    /// Creates a sealer with a key ring.
     pub fn new(keyring: Keyring) -> Self {
         Self { by: By::Keyring(keyring), limits: Limits::default() }
     }
 
-    /// Seals with a codec.
+    /// Creates a sealer with a codec.
     pub fn with_codec(codec: impl Codec + 'static) -> Self {
         Self { by: By::Codec(Arc::new(codec)), limits: Limits::default() }
     }
 
-    /// Sets what is allowed of a token.
+    /// Sets the limits on tokens.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// What is allowed of a token.
+    /// Returns the limits on tokens.
     pub fn allowed(&self) -> &Limits {
         &self.limits
     }
@@ -52,7 +52,7 @@ impl Sealer {
     /// Seals a flow's state. The nonce must be random; a codec has its own and ignores it.
     ///
     /// # Errors
-    /// When the token would be longer than allowed, or the codec fails.
+    /// Fails if the token would be longer than allowed, or the codec fails.
     pub async fn seal(&self, claims: &Claims, payload: &[u8], nonce: [u8; 24]) -> Result<String, SealError> {
         let codec = match &self.by {
             By::Keyring(keyring) => return keyring.seal(claims, payload, nonce, &self.limits),
@@ -69,12 +69,12 @@ impl Sealer {
         Ok(URL_SAFE_NO_PAD.encode_to_string(bytes))
     }
 
-    /// Whether sealing is done at once, because there is no codec to wait for.
+    /// Returns whether sealing is done at once, because there is no codec to wait for.
     pub fn seals_now(&self) -> bool {
         matches!(self.by, By::Keyring(_))
     }
 
-    /// Opens a token at once, as [`open`](Self::open) does; nothing, where a codec has to be waited for.
+    /// Opens a token at once, as [`open`](Self::open) does; `None` where a codec has to be waited for.
     pub fn open_now(
         &self,
         token: &str,
@@ -87,10 +87,10 @@ impl Sealer {
         }
     }
 
-    /// Opens a token that came with the call described by `expected`.
+    /// Opens a `requestState` and checks its claims against the call described by `expected`.
     ///
     /// # Errors
-    /// When it does not open, is not of that call, or is not good now.
+    /// Fails if it does not open, belongs to another call, or is not valid now.
     pub async fn open(&self, token: &str, expected: &Binding, now: Timestamp) -> Result<Opened, Rejected> {
         let codec = match &self.by {
             By::Keyring(keyring) => return keyring.open(token, expected, now, &self.limits),

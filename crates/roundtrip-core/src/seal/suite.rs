@@ -1,4 +1,4 @@
-//! The ciphers that tokens are sealed with. Each token names its own, and every instance opens all of them.
+//! Cipher suites of tokens. Each token names its own, and every instance opens all of them.
 
 use aead::{AeadInOut, KeyInit, Nonce, Tag};
 use chacha20poly1305::XChaCha20Poly1305;
@@ -7,9 +7,9 @@ use sha2::Sha256;
 use xaes_256_gcm::Xaes256Gcm;
 use zeroize::Zeroizing;
 
-/// The bytes of a nonce. There are enough of them to draw it at random, for a whole fleet that shares a key.
+/// Length of a nonce in bytes: long enough to draw at random, for a whole fleet that shares a key.
 pub(super) const NONCE_LEN: usize = 24;
-/// The bytes of an authentication tag.
+/// Length of an authentication tag in bytes.
 pub(super) const TAG_LEN: usize = 16;
 
 /// An authenticated cipher. All of them have nonces of 192 bits, which are drawn at random.
@@ -24,12 +24,12 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// The suite that is quickest on this processor.
+    /// Returns the quickest suite on this processor.
     pub fn fastest() -> Self {
         if has_aes() { Self::Xaes256Gcm } else { Self::XChaCha20Poly1305 }
     }
 
-    /// The first byte of its tokens.
+    /// Returns the first byte of its tokens.
     pub(super) const fn version(self) -> u8 {
         self as u8
     }
@@ -43,7 +43,7 @@ impl Suite {
     }
 }
 
-/// Whether the processor multiplies and encrypts as AES-GCM does, in instructions of its own.
+/// Returns whether the processor has instructions for AES and for the multiplication of GCM.
 fn has_aes() -> bool {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     return std::is_x86_feature_detected!("aes") && std::is_x86_feature_detected!("pclmulqdq");
@@ -64,12 +64,12 @@ impl Ciphers {
     /// Derives a key of its own for each suite.
     pub(super) fn derive(secret: &Hkdf<Sha256>) -> Self {
         Self {
-            xaes: Box::new(Xaes256Gcm::new((&*key(secret, b"xaes256gcm")).into())),
-            xchacha: Box::new(XChaCha20Poly1305::new((&*key(secret, b"xchacha20poly1305")).into())),
+            xaes: Box::new(Xaes256Gcm::new((&*expand::<32>(secret, b"xaes256gcm")).into())),
+            xchacha: Box::new(XChaCha20Poly1305::new((&*expand::<32>(secret, b"xchacha20poly1305")).into())),
         }
     }
 
-    /// Encrypts in place, and returns the tag. `None` is more than a cipher takes, which is 64 GiB.
+    /// Encrypts in place and returns the tag. `None` if the input is longer than the cipher takes, which is 64 GiB.
     pub(super) fn encrypt(
         &self,
         suite: Suite,
@@ -90,7 +90,7 @@ impl Ciphers {
         tag.ok().map(Into::into)
     }
 
-    /// Decrypts in place; `None` is what was changed, or sealed with another key.
+    /// Decrypts in place. `None` if the bytes were changed, or sealed with another key.
     pub(super) fn decrypt(
         &self,
         suite: Suite,
@@ -117,11 +117,12 @@ impl Ciphers {
     }
 }
 
+/// Derives bytes from a secret, other ones for each label.
 #[expect(clippy::expect_used, reason = "hkdf fails only when asked for more than 8,160 bytes")]
-fn key(secret: &Hkdf<Sha256>, label: &[u8]) -> Zeroizing<[u8; 32]> {
-    let mut key = Zeroizing::new([0; 32]);
-    secret.expand(label, &mut *key).expect("a short output");
-    key
+pub(super) fn expand<const N: usize>(secret: &Hkdf<Sha256>, label: &[u8]) -> Zeroizing<[u8; N]> {
+    let mut derived = Zeroizing::new([0; N]);
+    secret.expand(label, &mut *derived).expect("a short output");
+    derived
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The token itself: its bytes, its one spelling, and what must be true before its content is believed.
+//! Tokens: their bytes, their one spelling, and the checks when one is opened.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use base64_simd::URL_SAFE_NO_PAD;
 use super::suite::{NONCE_LEN, TAG_LEN};
 use super::{Binding, Claims, KeyId, Keyring, Limits, Reason, Rejected, SealError, Suite, Timestamp, claims};
 
-/// The first byte of a token that a codec sealed. Those of a key ring name their suite.
+/// First byte of a token sealed by a codec. The tokens of a key ring name their suite there.
 pub(super) const BY_CODEC: u8 = 2;
 
-/// Version and key id: readable, and authenticated.
+/// Length of version and key id, which are readable and authenticated.
 const PREFIX_LEN: usize = 1 + KeyId::LEN;
 
-/// What a token held.
+/// Content of an opened token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// What it said about itself; true, and good for the call it came with.
+    /// Its claims, checked against the call.
     pub claims: Claims,
-    /// What it carried.
+    /// Its payload.
     pub payload: Vec<u8>,
 }
 
 impl fmt::Debug for Opened {
-    /// Does not show the payload, which is what the seal is there to hide.
+    /// Hides the payload, as the seal does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Opened")
             .field("claims", &self.claims)
@@ -36,7 +36,7 @@ impl Keyring {
     /// Seals a flow's state with the first key. No two calls may have the same nonce: draw it at random.
     ///
     /// # Errors
-    /// When the token would be longer than allowed.
+    /// Fails if the token would be longer than allowed.
     pub fn seal(
         &self,
         claims: &Claims,
@@ -62,10 +62,10 @@ impl Keyring {
         Ok(URL_SAFE_NO_PAD.encode_to_string(bytes))
     }
 
-    /// Opens a token that came with the call described by `expected`.
+    /// Opens a `requestState` and checks its claims against the call described by `expected`.
     ///
     /// # Errors
-    /// When it does not open, is not of that call, or is not good now.
+    /// Fails if it does not open, belongs to another call, or is not valid now.
     pub fn open(
         &self,
         token: &str,
@@ -91,7 +91,7 @@ impl Keyring {
     }
 }
 
-/// Decodes a token that has the size, the spelling and a version that tokens have. `known` says what a version stands for.
+/// Decodes a token's base64url after checking its size, and checks its version. `known` maps the version byte.
 pub(super) fn decode<V>(
     token: &str,
     limits: &Limits,
@@ -107,7 +107,7 @@ pub(super) fn decode<V>(
     Ok((bytes, known))
 }
 
-/// Reads opened bytes from `start` on, and believes them only if the claims are good for this call, now.
+/// Decodes opened bytes from `start` on, and checks that the claims are valid for this call, now.
 pub(super) fn admit(
     mut bytes: Vec<u8>,
     start: usize,
@@ -123,7 +123,7 @@ pub(super) fn admit(
     Ok(Opened { claims, payload: bytes })
 }
 
-/// The characters that so many bytes become, if that many are allowed.
+/// Returns the length of a token in characters, if it is within the limit.
 pub(super) fn fits(bytes: usize, limits: &Limits) -> Result<usize, SealError> {
     let size = base64::encoded_len(bytes, false).unwrap_or(usize::MAX);
     if size > limits.max_token {
@@ -142,7 +142,7 @@ mod tests {
     fn read(text: &str) -> Option<Vec<u8>> {
         match decode(text, &Limits::default(), Suite::of_version) {
             Ok((bytes, _)) => Some(bytes),
-            // Spelled well, whatever it holds.
+            // Valid base64url, whatever the content.
             Err(Reason::Format(_)) => REFERENCE.decode(text).ok(),
             Err(_) => None,
         }

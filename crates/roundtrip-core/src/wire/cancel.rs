@@ -6,24 +6,24 @@ use super::{
     CancelledNotification, NotificationMeta, NotificationMethod as _, RequestId, encode_notification,
 };
 
-/// Which request is no longer wanted.
+/// Parameters of `notifications/cancelled`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelledNotificationParams {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "NotificationMeta::is_empty")]
     pub meta: NotificationMeta,
-    /// Its id.
+    /// The id of the request.
     pub request_id: RequestId,
-    /// Why, for logs and people.
+    /// The reason, for logs and people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Writes the notification by which a request is taken back.
+/// Encodes a `notifications/cancelled` message.
 ///
 /// # Errors
-/// When it does not serialise, which ids and text always do.
+/// Never in practice: ids and text always serialise.
 pub fn encode_cancelled(request_id: &RequestId, reason: Option<&str>) -> Result<Vec<u8>, serde_json::Error> {
     let params = CancelledNotificationParams {
         meta: NotificationMeta::default(),

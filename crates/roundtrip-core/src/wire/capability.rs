@@ -1,11 +1,11 @@
-//! Who the two sides are and what they can do (server/discover; lifecycle, "Capability Negotiation").
+//! Identity and capabilities of client and server (server/discover; lifecycle, "Capability Negotiation").
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::null;
+use super::serde::null;
 
 /// Any JSON object.
 pub type JsonObject = Map<String, Value>;
@@ -21,34 +21,34 @@ pub struct Implementation {
     pub title: Option<String>,
     /// Its version, in its own scheme.
     pub version: String,
-    /// What it does, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its home page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
-    /// Its pictures.
+    /// Its icons.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
 }
 
 impl Implementation {
-    /// The two fields there must be.
+    /// Creates one with the required fields.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.into(), version: version.into(), ..Self::default() }
     }
 }
 
-/// A picture for a user interface.
+/// An icon for a user interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
-    /// Where it is: an HTTP or `data:` URI.
+    /// Its address: an HTTP or `data:` URI.
     pub src: String,
-    /// Overrides the media type the source reports.
+    /// Media type that overrides the one the source reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Sizes it is good for, as `48x48` or `any`.
+    /// Sizes it fits, as `48x48` or `any`.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
     /// The background it is drawn for; any where absent.
@@ -60,25 +60,25 @@ pub struct Icon {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IconTheme {
-    /// A light one.
+    /// A light background.
     Light,
-    /// A dark one.
+    /// A dark background.
     Dark,
 }
 
-/// What a client can do for a server, declared on every request.
+/// Capabilities of a client, declared in every request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientCapabilities {
-    /// Abilities outside the specification.
+    /// Capabilities outside the specification.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub experimental: BTreeMap<String, JsonObject>,
-    /// It can list its roots.
+    /// Support for listing roots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<RootsCapability>,
-    /// It can ask a language model.
+    /// Support for sampling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
-    /// It can ask the user.
+    /// Support for elicitation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
     /// Extensions it supports, with their settings.
@@ -87,7 +87,7 @@ pub struct ClientCapabilities {
 }
 
 impl ClientCapabilities {
-    /// Whether everything in `required` is declared here.
+    /// Returns whether everything in `required` is declared here.
     pub fn covers(&self, required: &Self) -> bool {
         let sampling = |wanted: &SamplingCapability| {
             self.sampling.as_ref().is_some_and(|declared| {
@@ -109,63 +109,63 @@ impl ClientCapabilities {
     }
 }
 
-/// The client can list its roots.
+/// Capability of listing roots.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootsCapability {}
 
-/// The client can ask a language model.
+/// Capability of sampling from a language model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SamplingCapability {
-    /// It can include context of servers.
+    /// Support for including context of servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<JsonObject>,
-    /// It can let the model use tools.
+    /// Support for tools of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<JsonObject>,
 }
 
-/// The client can ask the user.
+/// Capability of asking the user.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ElicitationCapability {
-    /// By a form.
+    /// Support for `form` mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<JsonObject>,
-    /// By sending the user to a web page.
+    /// Support for `url` mode, a visit to a web page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<JsonObject>,
 }
 
 impl ElicitationCapability {
-    /// Whether forms may be asked. Naming no mode at all means forms.
+    /// Returns whether forms may be asked. Declaring no mode at all means forms.
     pub fn allows_form(&self) -> bool {
         self.form.is_some() || self.url.is_none()
     }
 
-    /// Whether the user may be sent to a web page.
+    /// Returns whether the user may be sent to a web page.
     pub fn allows_url(&self) -> bool {
         self.url.is_some()
     }
 }
 
-/// What a server offers.
+/// Capabilities of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerCapabilities {
-    /// Abilities outside the specification.
+    /// Capabilities outside the specification.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub experimental: BTreeMap<String, JsonObject>,
-    /// It sends log messages to requests that opt in.
+    /// Support for log messages, sent to requests that opt in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logging: Option<JsonObject>,
-    /// It suggests values for arguments.
+    /// Support for completion of arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<JsonObject>,
-    /// It has prompts.
+    /// Support for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts: Option<PromptsCapability>,
-    /// It has resources.
+    /// Support for resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesCapability>,
-    /// It has tools.
+    /// Support for tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsCapability>,
     /// Extensions it supports, with their settings.
@@ -173,32 +173,32 @@ pub struct ServerCapabilities {
     pub extensions: BTreeMap<String, JsonObject>,
 }
 
-/// The server has prompts.
+/// Capability of offering prompts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptsCapability {
-    /// It tells when the list changes.
+    /// Support for notifications of changes to the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
 
-/// The server has resources.
+/// Capability of offering resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourcesCapability {
-    /// It tells when a single resource changes.
+    /// Support for notifications of changes to a single resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,
-    /// It tells when the list changes.
+    /// Support for notifications of changes to the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
 
-/// The server has tools.
+/// Capability of offering tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolsCapability {
-    /// It tells when the list changes.
+    /// Support for notifications of changes to the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }

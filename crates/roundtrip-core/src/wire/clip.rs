@@ -3,15 +3,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// The longest quotation in an error text, in characters.
+/// Longest quotation in an error text, in characters.
 const QUOTED: usize = 200;
-/// The longest text of an error that quotes, in characters: it has reasons to give as well.
+/// Longest text of an error that quotes, in characters: it has reasons to give as well.
 const TOLD: usize = 500;
 
 /// Shortens what a peer sent to what an error text can quote of it.
 ///
-/// A name, a URI or a key may be as long as a message. Whoever reads of it in an error or in a log needs its beginning,
-/// and a refusal should not be as large as what is refused.
+/// A name, a URI or a key may be as long as a message. A reader of an error or a log needs its beginning, and a refusal should not be as large as what is refused.
 pub fn clip(text: &str) -> Cow<'_, str> {
     clip_to(text, QUOTED)
 }

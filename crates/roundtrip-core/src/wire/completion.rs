@@ -5,34 +5,35 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{RequestMeta, ResultComplete, ResultMeta, cow, null};
+use super::serde::{cow, null};
+use super::{RequestMeta, ResultComplete, ResultMeta};
 
-/// What to suggest values for.
+/// Parameters of `completion/complete`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompleteRequestParams<'a> {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(borrow, rename = "_meta")]
     pub meta: RequestMeta<'a>,
-    /// Whose argument it is.
+    /// The prompt or resource template that has the argument.
     #[serde(borrow, rename = "ref")]
     pub reference: CompletionReference<'a>,
     /// The argument, as far as it is typed.
     #[serde(borrow)]
     pub argument: CompletionArgument<'a>,
-    /// What else is known.
+    /// The other arguments.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub context: Option<CompletionContext<'a>>,
 }
 
-/// Whose argument it is.
+/// Reference to a prompt or resource template that has the argument.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum CompletionReference<'a> {
-    /// A prompt's.
+    /// A prompt.
     #[serde(borrow, rename = "ref/prompt")]
     Prompt(PromptReference<'a>),
-    /// A resource template's.
+    /// A resource template.
     #[serde(borrow, rename = "ref/resource")]
     Resource(ResourceTemplateReference<'a>),
 }
@@ -51,7 +52,7 @@ pub struct PromptReference<'a> {
 /// A resource or resource template, by URI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResourceTemplateReference<'a> {
-    /// The URI, or the URI with gaps.
+    /// The URI or URI template.
     #[serde(borrow)]
     pub uri: Cow<'a, str>,
 }
@@ -59,32 +60,32 @@ pub struct ResourceTemplateReference<'a> {
 /// An argument, as far as it is typed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CompletionArgument<'a> {
-    /// Which argument.
+    /// The name of the argument.
     #[serde(borrow)]
     pub name: Cow<'a, str>,
-    /// What is typed so far.
+    /// The text typed so far.
     #[serde(borrow)]
     pub value: Cow<'a, str>,
 }
 
-/// What else is known when an argument is typed.
+/// Other arguments of the same prompt or template.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CompletionContext<'a> {
-    /// Arguments that have their values already.
+    /// Arguments that have a value already.
     #[serde(borrow, default, deserialize_with = "cow::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
 }
 
-/// Suggestions for an argument.
+/// Result of `completion/complete`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompleteResult {
-    /// Says that this is the answer.
+    /// The `resultType`: `complete`.
     #[serde(default)]
     pub result_type: ResultComplete,
     /// The suggestions.
     pub completion: Completion,
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(
         rename = "_meta",
         default,
@@ -98,12 +99,12 @@ pub struct CompleteResult {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Completion {
-    /// At most 100 of them.
+    /// The suggestions, at most 100.
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// The number of all suggestions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// Whether there are more.
+    /// True if there are more than are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
 }

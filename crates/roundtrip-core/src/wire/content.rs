@@ -1,16 +1,17 @@
-//! Content: what tools, prompts and models say.
+//! Content blocks of tools, prompts and models.
 
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 
-use super::tagged::{self, Tagged};
-use super::{JsonObject, MetaObject, Resource, ResourceContents, null, number};
+use super::serde::tagged::{self, Tagged};
+use super::serde::{null, number};
+use super::{JsonObject, MetaObject, Resource, ResourceContents};
 
-/// Who speaks, or who is spoken to.
+/// Speaker or audience of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -20,63 +21,63 @@ pub enum Role {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {
-    /// Whom it is for.
+    /// The intended audience.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub audience: Vec<Role>,
-    /// How much it matters, from 0 (not at all) to 1 (indispensable).
+    /// Its importance, from 0 (not at all) to 1 (indispensable).
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub priority: Option<f64>,
-    /// When it last changed, as an ISO 8601 time.
+    /// The time of its last change, in ISO 8601.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
 }
 
-/// One piece of content, told apart by `type`.
+/// A content block, told apart by `type`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContentBlock {
     /// Text.
     Text(TextContent),
-    /// A picture.
+    /// An image.
     Image(ImageContent),
-    /// Sound.
+    /// Audio.
     Audio(AudioContent),
     /// A resource by its address.
     ResourceLink(Box<ResourceLink>),
     /// A resource with its contents.
     Resource(EmbeddedResource),
-    /// A kind this revision does not have, kept whole, so that one such block does not cost the others (W11).
+    /// A block of a type this revision does not have, kept whole, so that it does not cost the other blocks (W11).
     #[serde(untagged)]
     Other(JsonObject),
 }
 
 impl ContentBlock {
-    /// Text.
+    /// Creates a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
 
-    /// A picture, in base64.
+    /// Creates an image block from base64.
     pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self::Image(ImageContent::new(data, mime_type))
     }
 
-    /// Sound, in base64.
+    /// Creates an audio block from base64.
     pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self::Audio(AudioContent::new(data, mime_type))
     }
 
-    /// A resource by its address.
+    /// Creates a link to a resource.
     pub fn resource_link(link: ResourceLink) -> Self {
         Self::ResourceLink(Box::new(link))
     }
 
-    /// A resource with its contents.
+    /// Creates a block with a resource's contents.
     pub fn resource(contents: impl Into<ResourceContents>) -> Self {
         Self::Resource(EmbeddedResource { resource: contents.into(), annotations: None, meta: None })
     }
 
-    /// The text, if it is text.
+    /// Returns the text, if it is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(content) => Some(&content.text),
@@ -144,7 +145,7 @@ impl<'de> Deserialize<'de> for ContentBlock {
     }
 }
 
-/// An object of an unknown kind, with its tag put back.
+/// Returns an object of an unknown type, with its tag put back.
 pub(crate) fn whole<'de, D: Deserializer<'de>>(
     tag: &str,
     kind: &str,
@@ -155,27 +156,27 @@ pub(crate) fn whole<'de, D: Deserializer<'de>>(
     Ok(object)
 }
 
-/// Text.
+/// Text content.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TextContent {
     /// The text.
     pub text: String,
-    /// Hints.
+    /// Annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
 impl TextContent {
-    /// Text without hints.
+    /// Creates text without annotations.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 }
 
-/// A picture.
+/// An image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageContent {
@@ -183,22 +184,22 @@ pub struct ImageContent {
     pub data: String,
     /// Its media type.
     pub mime_type: String,
-    /// Hints.
+    /// Annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
 impl ImageContent {
-    /// A picture without hints; its bytes are in base64.
+    /// Creates an image without annotations from base64.
     pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
     }
 }
 
-/// Sound.
+/// Audio.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AudioContent {
@@ -206,22 +207,22 @@ pub struct AudioContent {
     pub data: String,
     /// Its media type.
     pub mime_type: String,
-    /// Hints.
+    /// Annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
 impl AudioContent {
-    /// Sound without hints; its bytes are in base64.
+    /// Creates audio without annotations from base64.
     pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
     }
 }
 
-/// A resource by its address: it says what a [`Resource`] in a list says.
+/// A link to a resource, with the same fields as a [`Resource`] in a list.
 pub type ResourceLink = Resource;
 
 /// A resource with its contents.
@@ -229,10 +230,10 @@ pub type ResourceLink = Resource;
 pub struct EmbeddedResource {
     /// The contents.
     pub resource: ResourceContents,
-    /// Hints.
+    /// Annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }

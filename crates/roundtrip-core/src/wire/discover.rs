@@ -1,30 +1,31 @@
-//! `server/discover`: what a server is and can do.
+//! `server/discover`: identity and capabilities of a server.
 
 use serde::{Deserialize, Serialize};
 
-use super::{CacheScope, ResultComplete, ResultMeta, ServerCapabilities, null, pagination};
+use super::serde::null;
+use super::{CacheScope, ResultComplete, ResultMeta, ServerCapabilities, pagination};
 
-/// What a server is and can do.
+/// Result of `server/discover`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoverResult {
-    /// Says that this is the answer.
+    /// The `resultType`: `complete`.
     #[serde(default)]
     pub result_type: ResultComplete,
-    /// The revisions it speaks, those unknown to us included.
+    /// The protocol versions it supports, those unknown to this crate included.
     pub supported_versions: Vec<String>,
-    /// What it offers.
+    /// Its capabilities.
     pub capabilities: ServerCapabilities,
-    /// How to make good use of it, for models.
+    /// Instructions for models on using it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// How long it stays fresh, in milliseconds; 0 is stale at once.
+    /// Time it stays fresh, in milliseconds; 0 is stale at once.
     #[serde(default, deserialize_with = "pagination::ttl")]
     pub ttl_ms: u64,
-    /// Who may be given a kept copy.
+    /// Caches that may keep it.
     #[serde(default)]
     pub cache_scope: CacheScope,
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(
         rename = "_meta",
         default,

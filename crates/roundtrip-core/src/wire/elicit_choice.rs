@@ -1,9 +1,9 @@
-//! The five ways a form's schema writes choices.
+//! The five ways a form's schema writes a choice.
 
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 
-use super::literal::literals;
+use super::serde::literal::literals;
 use super::{PrimitiveSchemaDefinition, StringSchema};
 
 literals! {
@@ -18,13 +18,13 @@ pub struct UntitledSingleSelectEnumSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The values.
     #[serde(rename = "enum")]
     pub values: Vec<String>,
-    /// What stands there to begin with.
+    /// Default value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
@@ -36,12 +36,12 @@ pub struct TitledSingleSelectEnumSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The values.
     pub one_of: Vec<TitledValue>,
-    /// What stands there to begin with.
+    /// Default value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
@@ -53,18 +53,18 @@ pub struct UntitledMultiSelectEnumSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How many at least.
+    /// Least number of values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_items: Option<u64>,
-    /// How many at most.
+    /// Greatest number of values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_items: Option<u64>,
     /// The values.
     pub items: UntitledItems,
-    /// What is chosen to begin with.
+    /// Default selection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Vec<String>>,
 }
@@ -76,18 +76,18 @@ pub struct TitledMultiSelectEnumSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How many at least.
+    /// Least number of values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_items: Option<u64>,
-    /// How many at most.
+    /// Greatest number of values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_items: Option<u64>,
     /// The values.
     pub items: TitledItems,
-    /// What is chosen to begin with.
+    /// Default selection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Vec<String>>,
 }
@@ -99,7 +99,7 @@ pub struct LegacyTitledEnumSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The values.
@@ -107,27 +107,27 @@ pub struct LegacyTitledEnumSchema {
     pub values: Vec<String>,
     /// Their titles, in the same order.
     pub enum_names: Vec<String>,
-    /// What stands there to begin with.
+    /// Default value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
 
-/// A value and what people see.
+/// A value and its title.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TitledValue {
     /// The value.
     #[serde(rename = "const")]
     pub value: String,
-    /// What people see.
+    /// The title people see.
     pub title: String,
 }
 
-/// The values there are to choose from.
+/// The values to choose from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UntitledItems {
-    /// Says that they are strings.
+    /// The `type` of each value: `string`.
     #[serde(rename = "type")]
     pub kind: StringType,
     /// The values.
@@ -135,7 +135,7 @@ pub struct UntitledItems {
     pub values: Vec<String>,
 }
 
-/// The values there are to choose from, with titles.
+/// The values to choose from, with titles.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TitledItems {
@@ -143,7 +143,7 @@ pub struct TitledItems {
     pub any_of: Vec<TitledValue>,
 }
 
-/// A `string`: text, or a choice written in one of three ways.
+/// Reads a property of type `string`: text, or a choice written in one of three ways.
 pub(crate) fn read_string<'de, D: Deserializer<'de>>(rest: D) -> Result<PrimitiveSchemaDefinition, D::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -198,7 +198,7 @@ pub(crate) fn read_string<'de, D: Deserializer<'de>>(rest: D) -> Result<Primitiv
     })
 }
 
-/// An `array`: a choice of several, written in one of two ways.
+/// Reads a property of type `array`: a choice of several, written in one of two ways.
 pub(crate) fn read_array<'de, D: Deserializer<'de>>(rest: D) -> Result<PrimitiveSchemaDefinition, D::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

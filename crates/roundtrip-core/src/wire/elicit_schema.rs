@@ -1,33 +1,31 @@
 //! The schema of a form: a flat object of simple fields (client, "Elicitation", "Requested Schema").
 
-use std::collections::HashSet;
-use std::fmt;
-
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::literal::literals;
-use super::tagged::{self, Tagged};
+use super::elicit_choice;
+use super::serde::literal::literals;
+use super::serde::tagged::{self, Tagged};
+use super::serde::{members, null, number};
 use super::{
     LegacyTitledEnumSchema, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema,
     UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
-use super::{elicit_choice, null, number};
 
 literals! {
     /// The `type` of a form's schema.
     ObjectType = "object";
 }
 
-/// A form's fields.
+/// The schema of a form.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitSchema {
     /// The dialect of JSON Schema.
     #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// Says that it is an object.
+    /// Its `type`: `object`.
     #[serde(rename = "type")]
     pub kind: ObjectType,
     /// The fields by name, in the order people shall see them.
@@ -39,7 +37,7 @@ pub struct ElicitSchema {
 }
 
 impl ElicitSchema {
-    /// The field of that name.
+    /// Returns the field of that name.
     pub fn property(&self, name: &str) -> Option<&PrimitiveSchemaDefinition> {
         self.properties.iter().find(|(property, _)| property == name).map(|(_, schema)| schema)
     }
@@ -52,27 +50,10 @@ fn write_properties<S: Serializer>(properties: &Properties, serializer: S) -> Re
 }
 
 fn read_properties<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Properties, D::Error> {
-    struct PropertiesVisitor;
-    impl<'de> Visitor<'de> for PropertiesVisitor {
-        type Value = Properties;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("schemas by property name")
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Properties, A::Error> {
-            let (mut properties, mut names) = (Properties::new(), HashSet::new());
-            while let Some((name, schema)) = map.next_entry::<String, _>()? {
-                if !names.insert(name.clone()) {
-                    return Err(de::Error::custom(format!("two properties are named `{name}`")));
-                }
-                properties.push((name, schema));
-            }
-            Ok(properties)
-        }
-    }
-    deserializer.deserialize_map(PropertiesVisitor)
+    members::read_distinct(deserializer, "schemas by property name", "properties")
 }
 
-/// One field of a form, told apart by `type` and by how its choices are written.
+/// The schema of one field, told apart by `type` and by how its choices are written.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type")]
 pub enum PrimitiveSchemaDefinition {
@@ -85,7 +66,7 @@ pub enum PrimitiveSchemaDefinition {
     /// A whole number.
     #[serde(rename = "integer")]
     Integer(NumberSchema),
-    /// Yes or no.
+    /// A boolean.
     #[serde(rename = "boolean")]
     Boolean(BooleanSchema),
     /// One of several values.
@@ -130,62 +111,62 @@ impl<'de> Deserialize<'de> for PrimitiveSchemaDefinition {
     }
 }
 
-/// Text.
+/// Schema of a text field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StringSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How many characters at least.
+    /// Least number of characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u64>,
-    /// How many characters at most.
+    /// Greatest number of characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    /// What kind of text: `email`, `uri`, `date` or `date-time`; others are not for us to refuse.
+    /// Format of the text: `email`, `uri`, `date` or `date-time`; others are passed on unchecked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// What stands there to begin with.
+    /// Default value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
 
-/// A number.
+/// Schema of a number field.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NumberSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The least it may be.
+    /// The least value.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub minimum: Option<f64>,
-    /// The most it may be.
+    /// The greatest value.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub maximum: Option<f64>,
-    /// What stands there to begin with.
+    /// Default value.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub default: Option<f64>,
 }
 
-/// Yes or no.
+/// Schema of a boolean field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BooleanSchema {
     /// The label people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to put there, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What stands there to begin with.
+    /// Default value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<bool>,
 }

@@ -4,8 +4,8 @@ use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::literal::literals;
-use super::tagged::{self, Tagged};
+use super::serde::literal::literals;
+use super::serde::tagged::{self, Tagged};
 use super::{JsonObject, RequestedSchema};
 
 literals! {
@@ -15,17 +15,17 @@ literals! {
     UrlMode = "url";
 }
 
-/// What to ask the user, and how, told apart by `mode`; no mode means a form.
+/// Parameters of `elicitation/create`, told apart by `mode`; no mode means a form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitRequestParams {
-    /// By a form.
+    /// A form.
     Form(ElicitRequestFormParams),
-    /// By a visit to a web page.
+    /// A visit to a web page.
     Url(ElicitRequestUrlParams),
 }
 
 impl ElicitRequestParams {
-    /// What the user is told.
+    /// Returns the message to the user.
     pub fn message(&self) -> &str {
         match self {
             Self::Form(params) => &params.message,
@@ -66,65 +66,65 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
     }
 }
 
-/// A form.
+/// Parameters of an elicitation in `form` mode.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitRequestFormParams {
-    /// Says so; may be left out.
+    /// The mode; may be left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<FormMode>,
-    /// What the user is told.
+    /// The message to the user.
     pub message: String,
-    /// The form's fields.
+    /// The schema of the form.
     pub requested_schema: RequestedSchema,
 }
 
 impl ElicitRequestFormParams {
-    /// A form that says that it is one.
+    /// Creates a form with its `mode`.
     pub fn new(message: impl Into<String>, requested_schema: impl Into<RequestedSchema>) -> Self {
         Self { mode: Some(FormMode), message: message.into(), requested_schema: requested_schema.into() }
     }
 }
 
-/// A visit to a web page.
+/// Parameters of an elicitation in `url` mode.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitRequestUrlParams {
-    /// Says so.
+    /// The mode.
     #[serde(default)]
     pub mode: UrlMode,
-    /// What the user is told.
+    /// The message to the user.
     pub message: String,
-    /// Where to go.
+    /// The address of the web page.
     pub url: String,
 }
 
 impl ElicitRequestUrlParams {
-    /// A visit to a web page.
+    /// Creates a visit to a web page.
     pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self { mode: UrlMode, message: message.into(), url: url.into() }
     }
 }
 
-/// What the user did.
+/// Result of `elicitation/create`: the user's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitResult {
-    /// Agreed, refused, or neither.
+    /// The user's action.
     pub action: ElicitAction,
-    /// The filled-in form.
+    /// The content of an accepted form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<JsonObject>,
 }
 
-/// Agreed, refused, or neither.
+/// The user's action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElicitAction {
-    /// Agreed.
+    /// The user accepted.
     Accept,
-    /// Said no.
+    /// The user declined.
     Decline,
-    /// Went away without saying.
+    /// The user dismissed the question without an answer.
     Cancel,
 }

@@ -27,13 +27,13 @@ pub const MISSING_REQUIRED_CLIENT_CAPABILITY: i64 = -32021;
 /// The server does not speak the request's revision.
 pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
-/// A JSON-RPC error object: what a peer is told when a request fails.
+/// A JSON-RPC error object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct ErrorObject {
-    /// Which kind of failure.
+    /// The error code.
     pub code: i64,
-    /// One sentence for people.
+    /// A sentence for people.
     pub message: Cow<'static, str>,
     /// Details for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct ErrorObject {
 }
 
 impl ErrorObject {
-    /// An error with any code. Codes of your own belong outside -32768..=-32000, which JSON-RPC reserves.
+    /// Creates an error with any code. Your own codes belong outside -32768..=-32000, which JSON-RPC reserves.
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), data: None }
     }
@@ -53,43 +53,43 @@ impl ErrorObject {
         self
     }
 
-    /// -32700
+    /// Creates a parse error (-32700).
     pub fn parse_error(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(PARSE_ERROR, message)
     }
 
-    /// -32600
+    /// Creates an invalid request error (-32600).
     pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(INVALID_REQUEST, message)
     }
 
-    /// -32601, naming the method
+    /// Creates a method not found error (-32601) that names the method.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(METHOD_NOT_FOUND, format!("method not found: {}", clip(method)))
     }
 
-    /// -32602
+    /// Creates an invalid params error (-32602).
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(INVALID_PARAMS, message)
     }
 
-    /// -32602 with the URI in `data.uri` (resources, "Error Handling")
+    /// Creates a resource not found error: -32602 with the URI in `data.uri` (resources, "Error Handling").
     pub fn resource_not_found(uri: &str) -> Self {
         Self::invalid_params(format!("resource not found: {}", clip(uri)))
             .with_data(json!({ "uri": clip_to(uri, LONGEST_URI) }))
     }
 
-    /// -32603
+    /// Creates an internal error (-32603).
     pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(INTERNAL_ERROR, message)
     }
 
-    /// -32020
+    /// Creates a header mismatch error (-32020).
     pub fn header_mismatch(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(HEADER_MISMATCH, message)
     }
 
-    /// -32021, with the capabilities the request would have had to declare
+    /// Creates a missing capability error (-32021) with the capabilities the request would have had to declare.
     pub fn missing_capability(required: &ClientCapabilities) -> Self {
         Self::new(
             MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -98,7 +98,7 @@ impl ErrorObject {
         .with_data(json!({ "requiredCapabilities": required }))
     }
 
-    /// -32022, with what is served and what was asked for
+    /// Creates an unsupported version error (-32022) with the supported versions and the requested one.
     pub fn unsupported_version(requested: &str, supported: &[ProtocolVersion]) -> Self {
         let supported: Vec<&str> = supported.iter().map(|version| version.as_str()).collect();
         Self::new(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")

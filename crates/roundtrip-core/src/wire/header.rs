@@ -1,4 +1,4 @@
-//! How a value of the body is written in an HTTP header (transports, "Value Encoding").
+//! Encoding of body values in HTTP headers (transports, "Value Encoding").
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 const SENTINEL_START: &str = "=?base64?";
 const SENTINEL_END: &str = "?=";
 
-/// Writes a value for a header: as it is, or in base64 where a header could not carry it or would change it.
+/// Encodes a header value: as it is, or in base64 where a header could not carry it or would change it.
 pub fn encode_header_value(value: &str) -> Cow<'_, str> {
     let is_plain = value.bytes().all(is_header_byte);
     let is_padded = value.starts_with([' ', '\t']) || value.ends_with([' ', '\t']);
@@ -20,10 +20,10 @@ pub fn encode_header_value(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reads a value from a header.
+/// Decodes a header value.
 ///
 /// # Errors
-/// When it has characters that no header value may have, or says that it is base64 and is not.
+/// Fails if it has characters that no header value may have, or says that it is base64 and is not.
 pub fn decode_header_value(value: &str) -> Result<Cow<'_, str>, HeaderValueError> {
     if !value.bytes().all(is_header_byte) {
         return Err(HeaderValueError::Characters);
@@ -36,7 +36,7 @@ pub fn decode_header_value(value: &str) -> Result<Cow<'_, str>, HeaderValueError
     String::from_utf8(bytes).map(Cow::Owned).map_err(|_| HeaderValueError::Utf8)
 }
 
-/// Visible ASCII, space and tab.
+/// Returns whether a byte is visible ASCII, space or tab.
 fn is_header_byte(byte: u8) -> bool {
     matches!(byte, b'\t' | b' '..=b'~')
 }
@@ -48,10 +48,10 @@ pub enum HeaderValueError {
     /// Characters that no header value may have.
     #[error("a header value may have only visible ascii characters, spaces and tabs")]
     Characters,
-    /// Not base64 between the markers that say so.
+    /// Marked as base64, and not base64.
     #[error("the header value is marked as base64 and is not padded standard base64")]
     Base64,
-    /// Not text once decoded.
+    /// Not UTF-8 once decoded.
     #[error("the header value does not decode to utf-8")]
     Utf8,
 }

@@ -1,4 +1,4 @@
-//! Which of a tool's arguments HTTP headers mirror (transports, "Custom Headers from Tool Parameters").
+//! Tool arguments mirrored in HTTP headers (transports, "Custom Headers from Tool Parameters").
 
 use std::collections::HashSet;
 
@@ -8,14 +8,14 @@ use super::{clip, decode_header_value, encode_header_value};
 
 /// The keyword that marks a property to be mirrored.
 pub const HEADER_KEYWORD: &str = "x-mcp-header";
-/// What the name of a mirroring header begins with.
+/// Prefix of the name of a mirroring header.
 pub const HEADER_PREFIX: &str = "Mcp-Param-";
 
-/// Schemas nested deeper than this are refused.
+/// Deepest nesting of a schema.
 const MAX_DEPTH: usize = 64;
-/// The most annotations in one schema. Each becomes a header of the request.
+/// Most annotations in one schema. Each becomes a header of the request.
 const MAX_PARAMS: usize = 1_000;
-/// The most bytes of all header names and paths in one schema. A property's name counts for every annotation below it.
+/// Most bytes of all header names and paths in one schema. A property's name counts for every annotation below it.
 const MAX_BYTES: usize = 256 * 1024;
 /// The largest integer that JavaScript holds exactly.
 const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
@@ -25,12 +25,12 @@ const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
 pub struct HeaderParam {
     /// The header's whole name.
     pub header: String,
-    /// Where the argument is: the names of the properties that lead to it.
+    /// The path to the argument: property names from the root.
     pub path: Vec<String>,
 }
 
 impl HeaderParam {
-    /// The argument; none where it is absent or null, and then there is no header.
+    /// Finds the argument; `None` where it is absent or null, and then there is no header.
     pub fn find<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
         let found = self.path.iter().try_fold(arguments, |value, name| value.as_object()?.get(name))?;
         (!found.is_null()).then_some(found)
@@ -45,7 +45,7 @@ impl HeaderParams {
     /// Collects them from a tool's input schema.
     ///
     /// # Errors
-    /// When an annotation breaks a rule, which makes the whole tool invalid.
+    /// Fails if an annotation breaks a rule, which makes the whole tool invalid.
     pub fn from_schema(schema: &Value) -> Result<Self, HeaderParamError> {
         let mut walk = Walk {
             found: Vec::new(),
@@ -60,17 +60,17 @@ impl HeaderParams {
         Ok(Self(walk.found))
     }
 
-    /// The arguments that are mirrored.
+    /// Iterates over the mirrored arguments.
     pub fn iter(&self) -> impl Iterator<Item = &HeaderParam> {
         self.0.iter()
     }
 
-    /// Whether there are none, as in most tools.
+    /// Returns whether there are none, as in most tools.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The headers of a call, values encoded. A value that has no form in a header (a list, a fraction, an
+    /// Returns the headers of a call, values encoded. A value that has no form in a header (a list, a fraction, an
     /// integer beyond what JavaScript holds) gets none: the server will refuse the call for it.
     pub fn values(&self, arguments: &Value) -> Vec<(String, String)> {
         let value = |param: &HeaderParam| {
@@ -85,7 +85,7 @@ impl HeaderParams {
         self.0.iter().filter_map(value).collect()
     }
 
-    /// Whether a header, as it came in, says what the body says. Integers are compared as numbers.
+    /// Returns whether a header value equals the body's. Integers are compared as numbers.
     pub fn matches(header_value: &str, body: &Value) -> bool {
         let Ok(header) = decode_header_value(header_value) else { return false };
         match body {
@@ -101,7 +101,7 @@ impl HeaderParams {
     }
 }
 
-/// The integer a JSON number stands for, however it is written, where JavaScript holds it exactly.
+/// Returns the integer value of a JSON number, however it is written, where JavaScript holds it exactly.
 fn safe_integer(number: &Number) -> Option<i64> {
     let integer = number.as_i64().or_else(|| {
         let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
@@ -111,44 +111,44 @@ fn safe_integer(number: &Number) -> Option<i64> {
     (-MAX_SAFE_INTEGER..=MAX_SAFE_INTEGER).contains(&integer).then_some(integer)
 }
 
-/// An `x-mcp-header` annotation that breaks a rule. `place` is the way to it from the schema's root.
+/// An `x-mcp-header` annotation that breaks a rule. `place` is the path to it from the schema's root.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderParamError {
-    /// It is not a string.
+    /// The annotation is not a string.
     #[error("`x-mcp-header` at `{place}` must be a string")]
     NotAString {
-        /// Where.
+        /// Its place.
         place: String,
     },
-    /// It is empty.
+    /// The annotation is empty.
     #[error("`x-mcp-header` at `{place}` must not be empty")]
     Empty {
-        /// Where.
+        /// Its place.
         place: String,
     },
-    /// It cannot be part of a header's name.
+    /// The annotation cannot be part of a header's name.
     #[error(
         "`x-mcp-header` at `{place}` must be made of letters, digits and !#$%&'*+-.^_`|~ only, unlike {name:?}"
     )]
     NotAToken {
-        /// Where.
+        /// Its place.
         place: String,
-        /// What it says.
+        /// The name.
         name: String,
     },
-    /// Another one says the same, but for upper and lower case.
+    /// Another annotation has the same name, ignoring case.
     #[error("`x-mcp-header` at `{place}` names `{name}`, which is named twice")]
     Duplicate {
-        /// Where.
+        /// Its place.
         place: String,
-        /// What it says.
+        /// The name.
         name: String,
     },
     /// The property is not of a type that fits a header.
     #[error("`x-mcp-header` at `{place}` needs the type string, integer or boolean, not {found}")]
     NotPrimitive {
-        /// Where.
+        /// Its place.
         place: String,
         /// The property's type.
         found: String,
@@ -156,37 +156,37 @@ pub enum HeaderParamError {
     /// The property cannot be found by following `properties` alone.
     #[error("`x-mcp-header` at `{place}` must be reached through `properties` alone")]
     NotReachable {
-        /// Where.
+        /// Its place.
         place: String,
     },
-    /// The schema is nested too deep to be looked through.
+    /// The schema is nested too deep.
     #[error("the schema is nested too deep at `{place}`")]
     TooDeep {
-        /// Where.
+        /// The place.
         place: String,
     },
     /// There are too many annotations, or the names of the properties that lead to them are too long.
     #[error("the schema has too many `x-mcp-header`, or names too long for them, at `{place}`")]
     TooMany {
-        /// Where.
+        /// The place.
         place: String,
     },
 }
 
-/// A walk through a schema.
+/// State of a walk through a schema.
 struct Walk<'a> {
     found: Vec<HeaderParam>,
-    /// Their names, in lower case.
+    /// Their names in lower case.
     names: HashSet<String>,
-    /// How many schemas are around this one.
+    /// Number of schemas around this one.
     depth: usize,
-    /// The way here, keywords included.
+    /// Path from the root, keywords included.
     place: Vec<&'a str>,
-    /// The property we are at, where `properties` alone led here.
+    /// Path of the current property, as far as `properties` alone led here.
     path: Vec<&'a str>,
-    /// Whether `properties` alone led here.
+    /// True if `properties` alone led here.
     reachable: bool,
-    /// The bytes that names and paths may still have.
+    /// Bytes that names and paths may still have.
     bytes: usize,
 }
 
@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
 
     fn keyword(&mut self, keyword: &'a str, value: &'a Value) -> Result<(), HeaderParamError> {
         match (keyword, value) {
-            // Data, not schemas: whatever stands there means nothing.
+            // Data, not schemas: annotations in it have no meaning.
             (HEADER_KEYWORD | "const" | "default" | "enum" | "examples", _) => Ok(()),
             ("properties", Value::Object(map)) => self.map(keyword, map, true),
             // Here the names are those of properties or definitions, not keywords.
@@ -291,7 +291,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A `tchar` of RFC 9110, section 5.6.2.
+/// Returns whether a byte is a `tchar` of RFC 9110, section 5.6.2.
 fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

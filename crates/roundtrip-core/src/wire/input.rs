@@ -1,4 +1,4 @@
-//! Multi round-trip requests: what a server needs to know before it can answer.
+//! `inputRequests`, `inputResponses` and `input_required` of multi round-trip requests.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,21 @@ use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::tagged::{self, Tagged};
+use super::serde::null;
+use super::serde::tagged::{self, Tagged};
 use super::{
     CreateMessageRequestParams, ElicitRequestParams, ListRootsRequestParams, Raw, ResultInputRequired,
-    ResultMeta, null,
+    ResultMeta,
 };
 
-/// A question, told apart by `method`.
+/// A question of the server, told apart by `method`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InputRequest {
-    /// To the user.
+    /// A question to the user.
     Elicit(ElicitRequestParams),
-    /// To the language model.
+    /// A question to the language model.
     CreateMessage(Box<CreateMessageRequestParams>),
-    /// Which roots there are.
+    /// A request for the client's roots.
     ListRoots(ListRootsRequestParams),
 }
 
@@ -28,7 +29,7 @@ impl InputRequest {
     const CREATE_MESSAGE: &'static str = "sampling/createMessage";
     const LIST_ROOTS: &'static str = "roots/list";
 
-    /// What kind of question it is, as it stands on the wire.
+    /// Returns the method of the question on the wire.
     pub fn method(&self) -> &'static str {
         match self {
             Self::Elicit(_) => Self::ELICIT,
@@ -90,25 +91,25 @@ impl<'de> Deserialize<'de> for InputRequest {
     }
 }
 
-/// Questions by key.
+/// `inputRequests`: questions by key.
 pub type InputRequests = BTreeMap<String, InputRequest>;
 
-/// Answers by key, kept as text: only the question knows how to decode its answer.
+/// `inputResponses`: answers by key, kept as text, because decoding an answer needs its question.
 pub type InputResponses = BTreeMap<String, Raw>;
 
-/// Questions to answer before the call is made again.
+/// An `input_required` result: questions to answer before the call is made again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InputRequiredResult {
-    /// Says that this is not the answer. Never assumed: a result without it is complete.
+    /// The `resultType`: `input_required`. Never assumed: a result without it is complete.
     pub result_type: ResultInputRequired,
     /// The questions.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub input_requests: InputRequests,
-    /// To be handed back as it is with the next call.
+    /// State for the client to return unchanged with the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(
         rename = "_meta",
         default,

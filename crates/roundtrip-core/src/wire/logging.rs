@@ -4,40 +4,40 @@ use serde::{Deserialize, Serialize};
 
 use super::{NotificationMeta, Raw};
 
-/// How serious a message is, least first (RFC 5424).
+/// Severity of a log message, least first (RFC 5424).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoggingLevel {
-    /// Details for whoever looks for a fault.
+    /// Details for debugging.
     Debug,
-    /// The course of things.
+    /// Normal events.
     Info,
-    /// Normal, but worth a look.
+    /// Normal but notable events.
     Notice,
-    /// Something may go wrong.
+    /// Signs of a possible failure.
     Warning,
-    /// Something went wrong.
+    /// A failure.
     Error,
     /// A part of the system is down.
     Critical,
-    /// Someone must act now.
+    /// Action is needed now.
     Alert,
     /// The system is unusable.
     Emergency,
 }
 
-/// A log message.
+/// Parameters of `notifications/message`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoggingMessageNotificationParams {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "NotificationMeta::is_empty")]
     pub meta: NotificationMeta,
-    /// How serious it is.
+    /// Its severity.
     pub level: LoggingLevel,
-    /// Which part of the server says it.
+    /// The part of the server that logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logger: Option<String>,
-    /// What it says: any JSON value.
+    /// The message: any JSON value.
     pub data: Raw,
 }

@@ -10,30 +10,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::cow::Str;
+use super::serde::Str;
 use super::{ClientCapabilities, Implementation, LoggingLevel, ProgressToken, RequestId};
 
 /// Free-form `_meta` on content, tools, resources and the like.
 pub type MetaObject = Map<String, Value>;
 
-/// The reserved keys.
+/// The reserved keys of `_meta`.
 pub mod key {
     /// Opts a request into progress notifications.
     pub const PROGRESS_TOKEN: &str = "progressToken";
     /// The revision a request speaks.
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    /// Who is calling (self-reported).
+    /// The client's name and version (self-reported).
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-    /// What the caller can do for the server.
+    /// The client's capabilities.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
     /// Opts a request into log messages, from this level up.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    /// Which `subscriptions/listen` request a message belongs to.
+    /// The `subscriptions/listen` request that a message belongs to.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-    /// Who is answering (self-reported).
+    /// The server's name and version (self-reported).
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-    /// Names a request so that a server with a ledger runs it once, however often it comes. It is Roundtrip's own key,
-    /// under Roundtrip's own prefix.
+    /// Names a request so that a server with a ledger runs it once, however often it arrives. It is Roundtrip's own
+    /// key, under Roundtrip's own prefix.
     pub const IDEMPOTENCY_KEY: &str = "dev.roundtrip/idempotencyKey";
     /// W3C trace context, reserved without a prefix.
     pub const TRACEPARENT: &str = "traceparent";
@@ -47,9 +47,9 @@ pub struct RequestMeta<'a> {
     pub progress_token: Option<ProgressToken>,
     /// The revision this request speaks.
     pub protocol_version: Cow<'a, str>,
-    /// Who is calling; kept as text because it is for display only.
+    /// The client's name and version, kept as text because it is for display only.
     pub client_info: Option<&'a RawValue>,
-    /// What the caller can do for the server.
+    /// The client's capabilities.
     pub client_capabilities: ClientCapabilities,
     /// Opts into log messages, from this level up.
     pub log_level: Option<LoggingLevel>,
@@ -58,7 +58,7 @@ pub struct RequestMeta<'a> {
 }
 
 impl<'a> RequestMeta<'a> {
-    /// The value under a key that is not one of the protocol's own fields.
+    /// Returns the value under a key that is not one of the protocol's own.
     pub fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.extra.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
@@ -108,7 +108,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RequestMeta<'a> {
     }
 }
 
-/// Fills a slot that a second spelling of the same key must not overwrite.
+/// Fills an empty slot; a second spelling of the same key is an error.
 fn once<T, E: de::Error>(slot: &mut Option<T>, value: T, key: &'static str) -> Result<(), E> {
     if slot.replace(value).is_some() { Err(E::duplicate_field(key)) } else { Ok(()) }
 }
@@ -137,16 +137,16 @@ impl Serialize for RequestMeta<'_> {
 /// The `_meta` of a result.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResultMeta {
-    /// Who answered. Shared, because a server puts the same value on every result (W7).
+    /// The server's name and version. Shared, because a server puts the same value on every result (W7).
     pub server_info: Option<Arc<Implementation>>,
-    /// Which subscription a `subscriptions/listen` result ends.
+    /// The subscription that a `subscriptions/listen` result ends.
     pub subscription_id: Option<RequestId>,
     /// All other keys.
     pub extra: MetaObject,
 }
 
 impl ResultMeta {
-    /// Whether there is nothing to send.
+    /// Returns whether there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.server_info.is_none() && self.subscription_id.is_none() && self.extra.is_empty()
     }
@@ -201,12 +201,12 @@ impl<'de> Deserialize<'de> for ResultMeta {
 /// The `_meta` of a notification.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NotificationMeta {
-    /// Which subscription it is sent on.
+    /// The subscription it is sent on.
     pub subscription_id: Option<RequestId>,
 }
 
 impl NotificationMeta {
-    /// Whether there is nothing to send.
+    /// Returns whether there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.subscription_id.is_none()
     }

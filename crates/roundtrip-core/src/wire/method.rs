@@ -1,32 +1,33 @@
-//! Methods: what ties a name, its parameters and its result together, so that a result is always decoded by
-//! the method that was called.
+//! Methods: a name with its parameters and its result, so that a result is always decoded by the method that was
+//! called.
 
 use std::fmt::Debug;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
+use super::serde::{cow, decode_at};
 use super::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, DiscoverResult,
     ErrorObject, GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
     ReadResourceResult, RequestMeta, RequestParams, SubscriptionsListenRequestParams,
-    SubscriptionsListenResult, cow, fit,
+    SubscriptionsListenResult,
 };
 
 /// An operation of the protocol.
 pub trait Method: Send + Sync + 'static {
     /// Its name on the wire.
     const NAME: &'static str;
-    /// What it is called with.
+    /// Its parameters.
     type Params<'a>: Deserialize<'a> + Serialize + Debug + Send;
-    /// What a complete call gives back.
+    /// Its complete result.
     type Result: DeserializeOwned + Serialize + Debug + Send + 'static;
 }
 
-/// The three methods that may answer `input_required` (mrtr, "Supported Requests"). No other method implements
-/// this, so no other can ask (M1).
+/// A method that may answer `input_required` (mrtr, "Supported Requests"). Only three methods implement this, so no
+/// other can ask (M1).
 pub trait MayAsk: Method {}
 
 macro_rules! methods {
@@ -63,17 +64,27 @@ macro_rules! methods {
                 }
             }
 
-            /// The method's name.
+            /// Returns the name of the method.
             pub fn method(&self) -> &'static str {
                 match self {
                     $(Self::$marker(_) => <$marker as Method>::NAME,)*
                 }
             }
 
-            /// The request's protocol fields.
+            /// Returns the `_meta` of the request.
             pub fn meta(&self) -> &RequestMeta<'a> {
                 match self {
                     $(Self::$marker(params) => &params.meta,)*
+                }
+            }
+
+            /// Serialises the parameters, for a request that has to outlive the message it was read from.
+            ///
+            /// # Errors
+            /// When they do not serialise.
+            pub fn to_params(&self) -> serde_json::Result<Box<RawValue>> {
+                match self {
+                    $(Self::$marker(params) => to_raw_value(params),)*
                 }
             }
         }
@@ -81,25 +92,25 @@ macro_rules! methods {
 }
 
 methods! {
-    /// What the server is and can do.
+    /// Describes the server.
     Discover = "server/discover": RequestParams => DiscoverResult;
-    /// The tools there are.
+    /// Lists tools.
     ListTools = "tools/list": PaginatedRequestParams => ListToolsResult;
-    /// Run a tool.
+    /// Calls a tool.
     CallTool = "tools/call": CallToolRequestParams => CallToolResult;
-    /// The prompts there are.
+    /// Lists prompts.
     ListPrompts = "prompts/list": PaginatedRequestParams => ListPromptsResult;
-    /// Fill in a prompt.
+    /// Gets a prompt with its arguments filled in.
     GetPrompt = "prompts/get": GetPromptRequestParams => GetPromptResult;
-    /// The resources there are.
+    /// Lists resources.
     ListResources = "resources/list": PaginatedRequestParams => ListResourcesResult;
-    /// The resource templates there are.
+    /// Lists resource templates.
     ListResourceTemplates = "resources/templates/list": PaginatedRequestParams => ListResourceTemplatesResult;
-    /// Read a resource.
+    /// Reads a resource.
     ReadResource = "resources/read": ReadResourceRequestParams => ReadResourceResult;
-    /// Suggest values for an argument.
+    /// Suggests values for an argument.
     Complete = "completion/complete": CompleteRequestParams => CompleteResult;
-    /// Open a stream of change notifications.
+    /// Opens a stream of change notifications.
     SubscriptionsListen = "subscriptions/listen": SubscriptionsListenRequestParams => SubscriptionsListenResult;
 }
 
@@ -108,7 +119,17 @@ impl MayAsk for GetPrompt {}
 impl MayAsk for ReadResource {}
 
 impl ClientRequest<'_> {
-    /// What the request is aimed at: a tool or prompt by name, a resource by URI. On HTTP this is `Mcp-Name`.
+    /// Returns the `requestState` that came with the request, sealed.
+    pub fn request_state(&self) -> Option<&str> {
+        match self {
+            Self::CallTool(params) => params.request_state.as_deref(),
+            Self::GetPrompt(params) => params.request_state.as_deref(),
+            Self::ReadResource(params) => params.request_state.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns the target of the request: a tool or prompt by name, a resource by URI. On HTTP this is `Mcp-Name`.
     pub fn target(&self) -> Option<&str> {
         match self {
             Self::CallTool(params) => Some(&params.name),
@@ -119,7 +140,7 @@ impl ClientRequest<'_> {
     }
 }
 
-/// The protocol version of a request whatever its method: what is left to read when the rest does not decode.
+/// Reads the protocol version of a request of any method, even if the rest does not decode.
 pub fn peek_version(params: Option<&RawValue>) -> Option<String> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -140,10 +161,10 @@ pub fn peek_version(params: Option<&RawValue>) -> Option<String> {
     params.meta.version.map(std::borrow::Cow::into_owned)
 }
 
-/// Decodes parameters; a message about what does not fit names the place (W4).
+/// Decodes parameters; an error names the place that does not fit (W4).
 ///
 /// # Errors
 /// -32602
 pub fn decode_params<'a, P: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<P, ErrorObject> {
-    fit::decode("params", params.map_or("{}", RawValue::get)).map_err(ErrorObject::invalid_params)
+    decode_at("params", params.map_or("{}", RawValue::get)).map_err(ErrorObject::invalid_params)
 }

@@ -1,4 +1,4 @@
-//! Notifications: what ties a name and its parameters together.
+//! Notifications: a name with its parameters.
 
 use std::fmt::Debug;
 
@@ -11,11 +11,11 @@ use super::{
     SubscriptionsAcknowledgedNotificationParams,
 };
 
-/// An event of the protocol. Its parameters are decoded with [`decode_params`](super::decode_params).
+/// A notification of the protocol. Its parameters are decoded with [`decode_params`](super::decode_params).
 pub trait NotificationMethod: Send + Sync + 'static {
     /// Its name on the wire.
     const NAME: &'static str;
-    /// What it tells.
+    /// Its parameters.
     type Params: DeserializeOwned + Serialize + Debug + Send + 'static;
 }
 
@@ -35,21 +35,21 @@ macro_rules! notifications {
 }
 
 notifications! {
-    /// A request is no longer wanted.
+    /// Cancels a request.
     CancelledNotification = "notifications/cancelled": CancelledNotificationParams;
-    /// How far a request is.
+    /// Reports progress of a request.
     ProgressNotification = "notifications/progress": ProgressNotificationParams;
-    /// A log message.
+    /// Carries a log message.
     LoggingMessageNotification = "notifications/message": LoggingMessageNotificationParams;
-    /// A resource changed.
+    /// Notifies that a resource changed.
     ResourceUpdatedNotification = "notifications/resources/updated": ResourceUpdatedNotificationParams;
-    /// The list of resources changed.
+    /// Notifies that the list of resources changed.
     ResourceListChangedNotification = "notifications/resources/list_changed": NotificationParams;
-    /// The list of tools changed.
+    /// Notifies that the list of tools changed.
     ToolListChangedNotification = "notifications/tools/list_changed": NotificationParams;
-    /// The list of prompts changed.
+    /// Notifies that the list of prompts changed.
     PromptListChangedNotification = "notifications/prompts/list_changed": NotificationParams;
-    /// A stream of change notifications is open.
+    /// Opens a stream of change notifications.
     SubscriptionsAcknowledgedNotification = "notifications/subscriptions/acknowledged":
         SubscriptionsAcknowledgedNotificationParams;
 }

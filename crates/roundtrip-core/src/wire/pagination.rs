@@ -1,4 +1,4 @@
-//! What many requests and results share: plain parameters, pages, and how long a result may be kept.
+//! Types that many requests and results share: plain parameters, pages, caching.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,56 +6,56 @@ use std::fmt;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::cow::{self, Str};
+use super::serde::cow::{self, Str};
 use super::{NotificationMeta, RequestMeta};
 
-/// The parameters of a request that has none of its own.
+/// Parameters of a request that has none of its own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RequestParams<'a> {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(borrow, rename = "_meta")]
     pub meta: RequestMeta<'a>,
 }
 
-/// The parameters of a request for one page of a list.
+/// Parameters of a request for one page of a list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PaginatedRequestParams<'a> {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(borrow, rename = "_meta")]
     pub meta: RequestMeta<'a>,
-    /// Where to go on, as the page before said; the first page where absent.
+    /// The cursor from the page before; absent for the first page.
     #[serde(borrow, default, deserialize_with = "cow::option", skip_serializing_if = "Option::is_none")]
     pub cursor: Option<Cow<'a, str>>,
 }
 
-/// The parameters of a notification that has none of its own.
+/// Parameters of a notification that has none of its own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NotificationParams {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "NotificationMeta::is_empty")]
     pub meta: NotificationMeta,
 }
 
-/// Who may be given a kept result.
+/// Caches that may keep a result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
-    /// Anyone: nothing in it depends on who asked.
+    /// Any cache: the result is the same for every caller.
     Public,
-    /// Only whoever asked.
+    /// A cache of the caller's own only.
     #[default]
     Private,
 }
 
 impl<'de> Deserialize<'de> for CacheScope {
-    /// Whatever is not plainly public is private: the careful reading of a scope this revision does not have.
+    /// Reads any scope but `public` as private: the safe reading of a scope this revision does not have.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let scope: Option<Str<'_>> = Option::deserialize(deserializer)?;
         Ok(if scope.is_some_and(|text| text.0 == "public") { Self::Public } else { Self::Private })
     }
 }
 
-/// `ttlMs` on the way in. Null and negative numbers are 0, which is "stale at once"; a fraction is cut off.
+/// Reads `ttlMs`. Null and negative numbers are 0, which is stale at once; a fraction is cut off.
 pub(crate) fn ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     struct TtlVisitor;
     impl Visitor<'_> for TtlVisitor {

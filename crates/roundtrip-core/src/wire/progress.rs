@@ -2,24 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NotificationMeta, ProgressToken, number};
+use super::serde::number;
+use super::{NotificationMeta, ProgressToken};
 
-/// How far a request is.
+/// Parameters of `notifications/progress`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressNotificationParams {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "NotificationMeta::is_empty")]
     pub meta: NotificationMeta,
-    /// The request's token.
+    /// The progress token of the request.
     pub progress_token: ProgressToken,
-    /// How far it is; grows with every notification.
+    /// The progress so far; grows with every notification.
     #[serde(serialize_with = "number::plain")]
     pub progress: f64,
-    /// How far there is to go, where known.
+    /// The progress at the end, where known.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub total: Option<f64>,
-    /// What is going on, for people.
+    /// A message for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Prompts: messages a server has ready, with gaps to fill (server, "Prompts").
+//! Prompts: message templates of a server (server, "Prompts").
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::serde::{cow, null};
 use super::{
-    CacheScope, ContentBlock, Icon, MetaObject, RequestMeta, ResultComplete, ResultMeta, Role, cow, null,
-    pagination,
+    CacheScope, ContentBlock, Icon, MetaObject, RequestMeta, ResultComplete, ResultMeta, Role, pagination,
 };
 
 /// A prompt in a list.
@@ -20,28 +20,28 @@ pub struct Prompt {
     /// The name people see; `name` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is, for people and models.
+    /// Description for people and models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its gaps.
+    /// Its arguments.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<PromptArgument>,
-    /// Its pictures.
+    /// Its icons.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
 impl Prompt {
-    /// The field there must be.
+    /// Creates one with the required field.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 }
 
-/// A gap in a prompt.
+/// An argument of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptArgument {
@@ -50,33 +50,33 @@ pub struct PromptArgument {
     /// The name people see; `name` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is, for people and models.
+    /// Description for people and models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether it must be filled.
+    /// True if it must be given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
 }
 
-/// One page of the prompts there are.
+/// One page of a list of prompts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListPromptsResult {
-    /// Says that this is the answer.
+    /// The `resultType`: `complete`.
     #[serde(default)]
     pub result_type: ResultComplete,
     /// The prompts.
     pub prompts: Vec<Prompt>,
-    /// Where the next page starts; this is the last where absent.
+    /// Cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long it stays fresh, in milliseconds; 0 is stale at once.
+    /// Time it stays fresh, in milliseconds; 0 is stale at once.
     #[serde(default, deserialize_with = "pagination::ttl")]
     pub ttl_ms: u64,
-    /// Who may be given a kept copy.
+    /// Caches that may keep it.
     #[serde(default)]
     pub cache_scope: CacheScope,
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(
         rename = "_meta",
         default,
@@ -86,40 +86,40 @@ pub struct ListPromptsResult {
     pub meta: ResultMeta,
 }
 
-/// Which prompt to fill in, and with what.
+/// Parameters of `prompts/get`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetPromptRequestParams<'a> {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(borrow, rename = "_meta")]
     pub meta: RequestMeta<'a>,
-    /// Which prompt.
+    /// The name of the prompt.
     #[serde(borrow)]
     pub name: Cow<'a, str>,
-    /// What goes into the gaps.
+    /// The arguments.
     #[serde(borrow, default, deserialize_with = "cow::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
-    /// Answers to what the round before asked, by key; the questions say how to decode them.
+    /// Answers to the questions of the round before, by key; decoding them needs the questions.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<&'a RawValue>,
-    /// What the round before gave to be handed back.
+    /// The state from the round before, returned unchanged.
     #[serde(borrow, default, deserialize_with = "cow::option", skip_serializing_if = "Option::is_none")]
     pub request_state: Option<Cow<'a, str>>,
 }
 
-/// A prompt with its gaps filled.
+/// Result of `prompts/get`: a prompt with its arguments filled in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetPromptResult {
-    /// Says that this is the answer.
+    /// The `resultType`: `complete`.
     #[serde(default)]
     pub result_type: ResultComplete,
-    /// What it is, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The messages.
     pub messages: Vec<PromptMessage>,
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(
         rename = "_meta",
         default,
@@ -133,8 +133,8 @@ pub struct GetPromptResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptMessage {
-    /// Who says it.
+    /// The speaker.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: ContentBlock,
 }

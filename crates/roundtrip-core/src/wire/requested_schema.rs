@@ -1,4 +1,4 @@
-//! A form's fields as they are asked for, again and again.
+//! `requestedSchema` of a form, serialised once for all questions that use it.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use super::{ElicitSchema, Raw};
 
-/// A form's fields. Shared by all who ask with the same form, and written once by whoever asks often.
+/// A form's schema, shared by all questions with the same form and serialised at most once.
 #[derive(Clone, Default)]
 pub struct RequestedSchema {
     schema: Arc<ElicitSchema>,
-    /// Its JSON, where that has been written already.
+    /// Its JSON, if it has been serialised.
     json: Option<Arc<Raw>>,
 }
 
 impl RequestedSchema {
-    /// Writes the JSON now, for every time it is going to be sent.
+    /// Serialises the schema once, for every time it is sent.
     ///
     /// # Errors
-    /// When the schema does not serialise.
+    /// Fails if the schema does not serialise.
     pub(crate) fn written(schema: ElicitSchema) -> Result<(Self, Arc<Raw>), serde_json::Error> {
         let json = Arc::new(Raw::of(&schema)?);
         Ok((Self { schema: Arc::new(schema), json: Some(Arc::clone(&json)) }, json))

@@ -1,4 +1,4 @@
-//! Resources: data a server has, by URI (server, "Resources").
+//! Resources: data of a server, by URI (server, "Resources").
 
 use std::borrow::Cow;
 
@@ -7,85 +7,86 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::serde::{cow, null};
 use super::{
     Annotations, CacheScope, Icon, MetaObject, NotificationMeta, RequestMeta, ResultComplete, ResultMeta,
-    cow, null, pagination,
+    pagination,
 };
 
 /// A resource in a list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
-    /// Where it is.
+    /// Its URI.
     pub uri: String,
     /// The name programs use.
     pub name: String,
     /// The name people see; `name` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is, for people and models.
+    /// Description for people and models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Hints.
+    /// Annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Its size in bytes, before any encoding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Its pictures.
+    /// Its icons.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
 impl Resource {
-    /// The two fields there must be.
+    /// Creates one with the required fields.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self { uri: uri.into(), name: name.into(), ..Self::default() }
     }
 }
 
-/// A family of resources: a URI with gaps (RFC 6570).
+/// A family of resources: a URI template (RFC 6570).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceTemplate {
-    /// The URI with gaps.
+    /// The URI template.
     pub uri_template: String,
     /// The name programs use.
     pub name: String,
     /// The name people see; `name` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is, for people and models.
+    /// Description for people and models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The media type, where all of them have the same.
+    /// The media type, if all of them have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Hints.
+    /// Annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Its pictures.
+    /// Its icons.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
 impl ResourceTemplate {
-    /// The two fields there must be.
+    /// Creates one with the required fields.
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
         Self { uri_template: uri_template.into(), name: name.into(), ..Self::default() }
     }
 }
 
-/// What is in a resource: text, or bytes in base64, told apart by which of `text` and `blob` is there.
+/// Contents of a resource: text, or bytes in base64, told apart by which of `text` and `blob` is there.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResourceContents {
     /// Text.
@@ -95,7 +96,7 @@ pub enum ResourceContents {
 }
 
 impl ResourceContents {
-    /// Where it is from.
+    /// Returns the URI of the resource.
     pub fn uri(&self) -> &str {
         match self {
             Self::Text(contents) => &contents.uri,
@@ -151,57 +152,57 @@ impl<'de> Deserialize<'de> for ResourceContents {
     }
 }
 
-/// A resource that is text.
+/// Contents of a resource as text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TextResourceContents {
-    /// Where it is from.
+    /// The URI of the resource.
     pub uri: String,
     /// Its media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The text.
     pub text: String,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
-/// A resource that is bytes.
+/// Contents of a resource as bytes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlobResourceContents {
-    /// Where it is from.
+    /// The URI of the resource.
     pub uri: String,
     /// Its media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The bytes, in base64.
     pub blob: String,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
-/// One page of the resources there are.
+/// One page of a list of resources.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResourcesResult {
-    /// Says that this is the answer.
+    /// The `resultType`: `complete`.
     #[serde(default)]
     pub result_type: ResultComplete,
     /// The resources.
     pub resources: Vec<Resource>,
-    /// Where the next page starts; this is the last where absent.
+    /// Cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long it stays fresh, in milliseconds; 0 is stale at once.
+    /// Time it stays fresh, in milliseconds; 0 is stale at once.
     #[serde(default, deserialize_with = "pagination::ttl")]
     pub ttl_ms: u64,
-    /// Who may be given a kept copy.
+    /// Caches that may keep it.
     #[serde(default)]
     pub cache_scope: CacheScope,
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(
         rename = "_meta",
         default,
@@ -211,25 +212,25 @@ pub struct ListResourcesResult {
     pub meta: ResultMeta,
 }
 
-/// One page of the resource templates there are.
+/// One page of a list of resource templates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResourceTemplatesResult {
-    /// Says that this is the answer.
+    /// The `resultType`: `complete`.
     #[serde(default)]
     pub result_type: ResultComplete,
     /// The templates.
     pub resource_templates: Vec<ResourceTemplate>,
-    /// Where the next page starts; this is the last where absent.
+    /// Cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long it stays fresh, in milliseconds; 0 is stale at once.
+    /// Time it stays fresh, in milliseconds; 0 is stale at once.
     #[serde(default, deserialize_with = "pagination::ttl")]
     pub ttl_ms: u64,
-    /// Who may be given a kept copy.
+    /// Caches that may keep it.
     #[serde(default)]
     pub cache_scope: CacheScope,
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(
         rename = "_meta",
         default,
@@ -239,40 +240,40 @@ pub struct ListResourceTemplatesResult {
     pub meta: ResultMeta,
 }
 
-/// Which resource to read.
+/// Parameters of `resources/read`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadResourceRequestParams<'a> {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(borrow, rename = "_meta")]
     pub meta: RequestMeta<'a>,
-    /// Where it is.
+    /// The URI of the resource.
     #[serde(borrow)]
     pub uri: Cow<'a, str>,
-    /// Answers to what the round before asked, by key; the questions say how to decode them.
+    /// Answers to the questions of the round before, by key; decoding them needs the questions.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<&'a RawValue>,
-    /// What the round before gave to be handed back.
+    /// The state from the round before, returned unchanged.
     #[serde(borrow, default, deserialize_with = "cow::option", skip_serializing_if = "Option::is_none")]
     pub request_state: Option<Cow<'a, str>>,
 }
 
-/// A resource's contents; a folder may have several.
+/// Result of `resources/read`; a folder may have several contents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadResourceResult {
-    /// Says that this is the answer.
+    /// The `resultType`: `complete`.
     #[serde(default)]
     pub result_type: ResultComplete,
     /// The contents.
     pub contents: Vec<ResourceContents>,
-    /// How long it stays fresh, in milliseconds; 0 is stale at once.
+    /// Time it stays fresh, in milliseconds; 0 is stale at once.
     #[serde(default, deserialize_with = "pagination::ttl")]
     pub ttl_ms: u64,
-    /// Who may be given a kept copy.
+    /// Caches that may keep it.
     #[serde(default)]
     pub cache_scope: CacheScope,
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(
         rename = "_meta",
         default,
@@ -282,13 +283,13 @@ pub struct ReadResourceResult {
     pub meta: ResultMeta,
 }
 
-/// Which resource changed.
+/// Parameters of `notifications/resources/updated`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceUpdatedNotificationParams {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "NotificationMeta::is_empty")]
     pub meta: NotificationMeta,
-    /// Where it is; it may lie below the URI that was subscribed to.
+    /// The URI of the resource; it may lie below the URI that was subscribed to.
     pub uri: String,
 }

@@ -1,27 +1,28 @@
-//! `resultType`: whether a result is the answer or a request for input, looked at before anything else.
+//! `resultType`: `complete` or `input_required`, decoded before anything else of a result.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::literal::literals;
-use super::{InputRequiredResult, MayAsk, Method, clip, cow, fit};
+use super::serde::literal::literals;
+use super::serde::{cow, decode_at};
+use super::{InputRequiredResult, MayAsk, Method, clip};
 
 const COMPLETE: &str = "complete";
 const INPUT_REQUIRED: &str = "input_required";
 
 literals! {
-    /// The `resultType` of an answer.
+    /// The `resultType` of a complete result.
     ResultComplete = "complete";
     /// The `resultType` of a request for input.
     ResultInputRequired = "input_required";
 }
 
-/// What a method that may ask came to.
+/// Result of a method that may ask.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply<R> {
-    /// The answer.
+    /// A complete result.
     Complete(R),
     /// Questions to answer before the call is made again.
     InputRequired(InputRequiredResult),
@@ -34,29 +35,31 @@ pub enum ResultError {
     /// A `resultType` that this revision does not have.
     #[error("`{method}` was answered with the unknown result type `{result_type}`")]
     UnknownType {
-        /// What was called.
+        /// The method.
         method: &'static str,
-        /// What the result says it is.
+        /// The `resultType`.
         result_type: String,
     },
     /// A request for input from a method that may not ask.
-    #[error("`{method}` was answered with `input_required`, which only methods that may ask can be")]
+    #[error(
+        "`{method}` was answered with `input_required`, which the specification does not allow for this method"
+    )]
     MayNotAsk {
-        /// What was called.
+        /// The method.
         method: &'static str,
     },
-    /// A request for input that neither asks nor gives anything to hand back: there is nothing to go on with.
+    /// An `input_required` result with neither questions nor a state: nothing to continue with.
     #[error("`{method}` was answered with `input_required`, but with neither questions nor a state")]
     AsksNothing {
-        /// What was called.
+        /// The method.
         method: &'static str,
     },
     /// A result that is not of the method's type.
     #[error("`{method}` was answered with a result that does not fit: {reason}")]
     Misfit {
-        /// What was called.
+        /// The method.
         method: &'static str,
-        /// The place, and what is wrong there.
+        /// The place and the error.
         reason: String,
     },
 }
@@ -64,7 +67,7 @@ pub enum ResultError {
 /// Decodes a result of a method that may ask.
 ///
 /// # Errors
-/// When the result is of an unknown type, or does not fit its type.
+/// Fails if the result is of an unknown type, or does not fit its type.
 pub fn decode_reply<M: MayAsk>(result: &RawValue) -> Result<Reply<M::Result>, ResultError> {
     match peek::<M>(result)?.as_deref() {
         None | Some(COMPLETE) => decode::<M, _>(result).map(Reply::Complete),
@@ -79,10 +82,10 @@ pub fn decode_reply<M: MayAsk>(result: &RawValue) -> Result<Reply<M::Result>, Re
     }
 }
 
-/// Decodes a result of a method whose answer is wanted at once.
+/// Decodes a result that must be complete.
 ///
 /// # Errors
-/// When the result is of another type than `complete`, or does not fit the method.
+/// Fails if the result is of another type than `complete`, or does not fit the method.
 pub fn decode_complete<M: Method>(result: &RawValue) -> Result<M::Result, ResultError> {
     match peek::<M>(result)?.as_deref() {
         None | Some(COMPLETE) => decode::<M, _>(result),
@@ -103,7 +106,7 @@ fn peek<M: Method>(result: &RawValue) -> Result<Option<Cow<'_, str>>, ResultErro
 }
 
 fn decode<'a, M: Method, T: Deserialize<'a>>(result: &'a RawValue) -> Result<T, ResultError> {
-    fit::decode("result", result.get()).map_err(|reason| ResultError::Misfit { method: M::NAME, reason })
+    decode_at("result", result.get()).map_err(|reason| ResultError::Misfit { method: M::NAME, reason })
 }
 
 fn unknown<M: Method>(result_type: &str) -> ResultError {

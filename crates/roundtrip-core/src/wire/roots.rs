@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use super::MetaObject;
 
-/// The parameters of `roots/list`, which has none of its own.
+/// Parameters of `roots/list`, which has none of its own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListRootsRequestParams {
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
-/// The roots there are.
+/// Result of `roots/list`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListRootsResult {
@@ -25,12 +25,12 @@ pub struct ListRootsResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Root {
-    /// Where it is: a `file:` URI.
+    /// Its `file:` URI.
     pub uri: String,
     /// The name people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }

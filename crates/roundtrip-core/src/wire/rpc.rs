@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 framing: one message in, one message out, borrowed from the bytes it came in.
+//! JSON-RPC 2.0 framing, borrowed from the bytes a message came in.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,13 +8,14 @@ use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{ErrorObject, Method, clip_error, cow};
+use super::serde::cow;
+use super::{ErrorObject, Method, clip_error};
 
-/// The only JSON-RPC version there is.
+/// The only JSON-RPC version.
 pub const JSONRPC_VERSION: &str = "2.0";
 
-/// The longest id, and the longest progress token, in bytes. Both are copied into messages that wait to be sent, so a
-/// longer one is not taken.
+/// Greatest length of an id and of a progress token, in bytes. Both are copied into messages that wait to be sent, so
+/// a longer one is refused.
 pub const LONGEST_ID: usize = 1024;
 
 /// A request's id: a string or an integer, never null (W1).
@@ -26,7 +27,7 @@ pub enum RequestId {
     String(Box<str>),
 }
 
-/// Ties progress notifications to the request that asked for them; it has the shape of an id.
+/// Token that ties progress notifications to their request; it has the shape of an id.
 pub type ProgressToken = RequestId;
 
 impl From<i64> for RequestId {
@@ -88,43 +89,43 @@ impl<'de> Deserialize<'de> for RequestId {
     }
 }
 
-/// A request: it has an id and wants an answer.
+/// A request, which has an id and expects a response.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// The sender's id for it.
     pub id: RequestId,
-    /// Which operation.
+    /// The method.
     pub method: Cow<'a, str>,
     /// Its parameters, not yet decoded: the method says how.
     pub params: Option<&'a RawValue>,
 }
 
-/// A notification: no id, no answer.
+/// A notification, which has no id and gets no response.
 #[derive(Debug, Clone)]
 pub struct Notification<'a> {
-    /// Which event.
+    /// The method.
     pub method: Cow<'a, str>,
     /// Its parameters, not yet decoded.
     pub params: Option<&'a RawValue>,
 }
 
-/// An answer to a request.
+/// A response to a request.
 #[derive(Debug, Clone)]
 pub struct Response<'a> {
     /// The request's id; absent only on an error about a message whose id could not be read.
     pub id: Option<RequestId>,
-    /// What came of it. A result is decoded by the method that was called, never by its shape.
+    /// Its result or error. A result is decoded by the method that was called, never by its shape.
     pub outcome: Result<&'a RawValue, ErrorObject>,
 }
 
 /// Any JSON-RPC message.
 #[derive(Debug, Clone)]
 pub enum Message<'a> {
-    /// Wants an answer.
+    /// A request.
     Request(Request<'a>),
-    /// Wants none.
+    /// A notification.
     Notification(Notification<'a>),
-    /// Is an answer.
+    /// A response.
     Response(Response<'a>),
 }
 
@@ -137,7 +138,7 @@ pub struct Malformed {
     pub error: ErrorObject,
 }
 
-/// What one pass over the bytes collects; which members are there decides what it is.
+/// The members of a message, from one pass over the bytes; which of them are there decides its kind.
 #[derive(Deserialize)]
 #[serde(bound = "P: Deserialize<'de>")]
 struct Envelope<'a, P> {
@@ -155,7 +156,7 @@ struct Envelope<'a, P> {
     error: Option<ErrorObject>,
 }
 
-/// A default that asks nothing of its type.
+/// Returns `None`, a default without bounds on the type.
 fn none<T>() -> Option<T> {
     None
 }
@@ -176,7 +177,7 @@ impl<'de> Deserialize<'de> for IdField {
 }
 
 impl<'a> Message<'a> {
-    /// Reads one message.
+    /// Decodes a message.
     ///
     /// # Errors
     /// [`Malformed`] carries the JSON-RPC error to send back. Batches are refused: this protocol has none.
@@ -212,8 +213,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Reads a request whose method is known beforehand, its parameters included, in one pass. Nothing is said about bytes
-/// that are anything else, or not quite that: [`Message::decode`] finds out what they are.
+/// Decodes a request of a method known beforehand, its parameters included, in one pass. `None` for all other bytes:
+/// [`Message::decode`] tells what they are.
 pub fn decode_call<'a, M: Method>(bytes: &'a [u8]) -> Option<(RequestId, M::Params<'a>)> {
     let text = std::str::from_utf8(bytes).ok()?;
     match serde_json::from_str(text).ok()? {
@@ -234,7 +235,7 @@ pub fn decode_call<'a, M: Method>(bytes: &'a [u8]) -> Option<(RequestId, M::Para
 /// Stops at the first message beyond `most`: a list of a million numbers takes no more room than its text.
 ///
 /// # Errors
-/// When it is not a list, or a longer one.
+/// Fails if it is not a list, or a longer one.
 pub fn decode_batch(bytes: &[u8], most: usize) -> Result<Vec<&RawValue>, serde_json::Error> {
     struct BatchVisitor(usize);
     impl<'de> Visitor<'de> for BatchVisitor {
@@ -269,7 +270,7 @@ impl Malformed {
     }
 }
 
-/// The slow path: says what is wrong, and digs out the id if there is one.
+/// Describes a decoding error, and finds the id if there is one. This is the slow path.
 #[cold]
 fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
     #[derive(Deserialize)]
@@ -303,10 +304,10 @@ impl Serialize for Request<'_> {
     }
 }
 
-/// Writes a request with parameters that are serialised on the way.
+/// Encodes a request.
 ///
 /// # Errors
-/// When the parameters do not serialise.
+/// Fails if the parameters do not serialise.
 pub fn encode_request<P: Serialize>(
     id: &RequestId,
     method: &str,
@@ -322,10 +323,10 @@ pub fn encode_request<P: Serialize>(
     serde_json::to_vec(&Out { jsonrpc: JSONRPC_VERSION, id, method, params })
 }
 
-/// Writes a notification.
+/// Encodes a notification.
 ///
 /// # Errors
-/// When the parameters do not serialise.
+/// Fails if the parameters do not serialise.
 pub fn encode_notification<P: Serialize>(method: &str, params: &P) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Out<'a, P> {
@@ -336,10 +337,10 @@ pub fn encode_notification<P: Serialize>(method: &str, params: &P) -> Result<Vec
     serde_json::to_vec(&Out { jsonrpc: JSONRPC_VERSION, method, params })
 }
 
-/// Writes a successful answer at the end of `out`.
+/// Appends a successful response to `out`.
 ///
 /// # Errors
-/// When the result does not serialise; what was written so far is taken back.
+/// Fails if the result does not serialise; `out` is then as it was.
 pub fn encode_result<R: Serialize>(
     out: &mut Vec<u8>,
     id: &RequestId,
@@ -359,7 +360,7 @@ pub fn encode_result<R: Serialize>(
     written
 }
 
-/// Writes an error answer at the end of `out`. An error object always serialises.
+/// Appends an error response to `out`. An error object always serialises.
 pub fn encode_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) {
     #[derive(Serialize)]
     struct Out<'a> {

@@ -8,93 +8,91 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::content::whole;
-use super::tagged::{self, Tagged};
-use super::{
-    AudioContent, ContentBlock, ImageContent, JsonObject, MetaObject, Raw, Role, TextContent, Tool, null,
-    number,
-};
+use super::serde::tagged::{self, Tagged};
+use super::serde::{null, number};
+use super::{AudioContent, ContentBlock, ImageContent, JsonObject, MetaObject, Raw, Role, TextContent, Tool};
 
-/// What to ask the model.
+/// Parameters of `sampling/createMessage`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateMessageRequestParams {
     /// The conversation so far.
     pub messages: Vec<SamplingMessage>,
-    /// Which model to prefer.
+    /// Preferences for the choice of a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_preferences: Option<ModelPreferences>,
-    /// What to tell the model first.
+    /// The system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Which servers' context to add.
+    /// Servers whose context to add.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
-    /// How freely to sample.
+    /// The sampling temperature.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub temperature: Option<f64>,
-    /// How many tokens at most.
+    /// Greatest number of tokens.
     pub max_tokens: u64,
-    /// Texts at which to stop.
+    /// Texts at which the model stops.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<String>,
-    /// For the model's provider, in its own format.
+    /// Metadata for the model's provider, in its own format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<JsonObject>,
     /// Tools the model may use.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
-    /// Whether it must use them.
+    /// Rule for the use of tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
 }
 
-/// Which servers' context to add to the conversation.
+/// Servers whose context to add to the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum IncludeContext {
-    /// None's.
+    /// No server.
     None,
-    /// That of the server that asks.
+    /// The server that asks.
     ThisServer,
-    /// That of every server.
+    /// Every server.
     AllServers,
 }
 
-/// Whether the model must use tools.
+/// Rule for the use of tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolChoice {
-    /// Must, may or must not; may where absent.
+    /// The mode; `auto` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ToolChoiceMode>,
 }
 
-/// Must, may or must not.
+/// Mode of tool use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolChoiceMode {
-    /// It may use them.
+    /// The model may use tools.
     Auto,
-    /// It must use at least one.
+    /// The model must use at least one tool.
     Required,
-    /// It must use none.
+    /// The model must not use tools.
     None,
 }
 
-/// Which model to prefer. Priorities run from 0 (does not matter) to 1 (matters most).
+/// Preferences for the choice of a model. Priorities run from 0 (does not matter) to 1 (matters most).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelPreferences {
     /// Models by name, best first.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<ModelHint>,
-    /// How much its price matters.
+    /// Weight of a low price.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub cost_priority: Option<f64>,
-    /// How much its speed matters.
+    /// Weight of speed.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub speed_priority: Option<f64>,
-    /// How much its abilities matter.
+    /// Weight of ability.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "number::option")]
     pub intelligence_priority: Option<f64>,
 }
@@ -108,20 +106,20 @@ pub struct ModelHint {
     pub name: Option<String>,
 }
 
-/// What the model said.
+/// Result of `sampling/createMessage`: the model's message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateMessageResult {
-    /// Who said it.
+    /// The speaker.
     pub role: Role,
-    /// What was said.
+    /// The content.
     pub content: SamplingContent,
-    /// Which model said it.
+    /// The name of the model.
     pub model: String,
-    /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a reason of its provider.
+    /// The reason it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or one of the provider's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
@@ -130,17 +128,17 @@ pub struct CreateMessageResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingMessage {
-    /// Who says it.
+    /// The speaker.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: SamplingContent,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
 impl SamplingMessage {
-    /// What the user says.
+    /// Creates a message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         let text = SamplingMessageContentBlock::Text(TextContent::new(text));
         Self { role: Role::User, content: SamplingContent::One(text), meta: None }
@@ -148,21 +146,21 @@ impl SamplingMessage {
 }
 
 impl CreateMessageRequestParams {
-    /// Has the model answer a text, within so many tokens.
+    /// Creates a request for an answer to a text, within so many tokens.
     pub fn text(text: impl Into<String>, max_tokens: u32) -> Self {
         Self { messages: vec![SamplingMessage::user(text)], max_tokens: max_tokens.into(), ..Self::default() }
     }
 }
 
 impl CreateMessageResult {
-    /// Text that a model said.
+    /// Creates a text message of a model.
     pub fn assistant(text: impl Into<String>, model: impl Into<String>) -> Self {
         let text = SamplingMessageContentBlock::Text(TextContent::new(text));
         let content = SamplingContent::One(text);
         Self { role: Role::Assistant, content, model: model.into(), stop_reason: None, meta: None }
     }
 
-    /// All the text of it, in one piece.
+    /// Concatenates all its text.
     pub fn text(&self) -> String {
         let text = |block: &SamplingMessageContentBlock| match block {
             SamplingMessageContentBlock::Text(content) => Some(content.text.clone()),
@@ -172,7 +170,7 @@ impl CreateMessageResult {
     }
 }
 
-/// One block or a list of them; it goes out the way it came in.
+/// Content of a message: one block or a list, sent the way it came.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SamplingContent {
     /// One block.
@@ -182,7 +180,7 @@ pub enum SamplingContent {
 }
 
 impl SamplingContent {
-    /// The blocks, however many.
+    /// Returns the blocks, however many.
     pub fn blocks(&self) -> &[SamplingMessageContentBlock] {
         match self {
             Self::One(block) => std::slice::from_ref(block),
@@ -225,21 +223,21 @@ impl<'de> Deserialize<'de> for SamplingContent {
     }
 }
 
-/// One piece of a conversation with a model, told apart by `type`.
+/// A content block of a conversation with a model, told apart by `type`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum SamplingMessageContentBlock {
     /// Text.
     Text(TextContent),
-    /// A picture.
+    /// An image.
     Image(ImageContent),
-    /// Sound.
+    /// Audio.
     Audio(AudioContent),
-    /// The model wants to use a tool.
+    /// A tool call of the model.
     ToolUse(ToolUseContent),
-    /// What came of it.
+    /// The result of a tool call.
     ToolResult(ToolResultContent),
-    /// A kind this revision does not have, kept whole (W11).
+    /// A block of a type this revision does not have, kept whole (W11).
     #[serde(untagged)]
     Other(JsonObject),
 }
@@ -267,36 +265,36 @@ impl<'de> Deserialize<'de> for SamplingMessageContentBlock {
     }
 }
 
-/// The model wants to use a tool.
+/// A tool call of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolUseContent {
-    /// Ties the result to this wish.
+    /// The id that ties the result to this call.
     pub id: String,
-    /// Which tool.
+    /// The name of the tool.
     pub name: String,
     /// Its arguments.
     pub input: Raw,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
-/// What came of a tool the model used.
+/// The result of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultContent {
-    /// The id of the model's wish.
+    /// The id of the tool call.
     pub tool_use_id: String,
-    /// What the tool says.
+    /// Its content.
     pub content: Vec<ContentBlock>,
-    /// What it says, for programs: any JSON value, null included.
+    /// Its structured content: any JSON value, null included.
     #[serde(default, deserialize_with = "null::is_a_value", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Raw>,
-    /// Whether it failed; assumed not to be so.
+    /// True if the tool failed; `false` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }

@@ -1,4 +1,4 @@
-//! Any result a server sends: what the many handlers of a server have in common.
+//! Results of all methods in one type, for the code that all handlers of a server share.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use super::{
 
 macro_rules! results {
     ($($(#[$doc:meta])* $variant:ident($result:ident),)*) => {
-        /// Any result a server sends. It goes out as the result alone, without a trace of the variant.
+        /// Result of any method. It is serialised without a trace of the variant.
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum ServerResult {
             $($(#[$doc])* $variant($result),)*
-            /// A result serialised before, shared among all who ask.
+            /// A result serialised before, shared by all requests.
             Cached(Arc<Raw>),
         }
 
         impl ServerResult {
-            /// The result's `_meta`; none for a cached result, which is as it is.
+            /// Returns the result's `_meta`; `None` for a cached result, which is not changed.
             pub fn meta_mut(&mut self) -> Option<&mut ResultMeta> {
                 match self {
                     $(Self::$variant(result) => Some(&mut result.meta),)*
@@ -52,40 +52,40 @@ macro_rules! results {
 }
 
 results! {
-    /// Of `server/discover`.
+    /// Result of `server/discover`.
     Discover(DiscoverResult),
-    /// Of `tools/list`.
+    /// Result of `tools/list`.
     ListTools(ListToolsResult),
-    /// Of `tools/call`.
+    /// Result of `tools/call`.
     CallTool(CallToolResult),
-    /// Of `prompts/list`.
+    /// Result of `prompts/list`.
     ListPrompts(ListPromptsResult),
-    /// Of `prompts/get`.
+    /// Result of `prompts/get`.
     GetPrompt(GetPromptResult),
-    /// Of `resources/list`.
+    /// Result of `resources/list`.
     ListResources(ListResourcesResult),
-    /// Of `resources/templates/list`.
+    /// Result of `resources/templates/list`.
     ListResourceTemplates(ListResourceTemplatesResult),
-    /// Of `resources/read`.
+    /// Result of `resources/read`.
     ReadResource(ReadResourceResult),
-    /// Of `completion/complete`.
+    /// Result of `completion/complete`.
     Complete(CompleteResult),
-    /// Of `subscriptions/listen`.
+    /// Result of `subscriptions/listen`.
     SubscriptionsListen(SubscriptionsListenResult),
-    /// Of any method that may ask.
+    /// `input_required`, of any method that may ask.
     InputRequired(InputRequiredResult),
 }
 
-/// Who answers, ready to be put on every result.
+/// The server's name and version, serialised for the `_meta` of every result.
 #[derive(Debug, Clone)]
 pub struct Signature {
     info: Arc<Implementation>,
-    /// The `_meta` of a result that has no other.
+    /// The whole `_meta` of a result that has no other members in it.
     text: Option<Box<str>>,
 }
 
 impl Signature {
-    /// Serialises who answers, once and for all.
+    /// Serialises the server's name and version.
     pub fn new(info: Arc<Implementation>) -> Self {
         let meta = ResultMeta { server_info: Some(Arc::clone(&info)), ..ResultMeta::default() };
         let text = serde_json::to_string(&meta).ok().map(String::into_boxed_str);
@@ -94,12 +94,13 @@ impl Signature {
 }
 
 impl ServerResult {
-    /// Writes the result as the answer to a request at the end of `out`, with who answers in its `_meta` (W7).
+    /// Appends the result as the response to a request to `out`, with the server's name and version in its `_meta`
+    /// (W7).
     ///
-    /// What is the same on every result, and what is long and needs no escapes, is copied and not serialised.
+    /// Members that are the same on every result, and long text without escapes, are copied instead of serialised.
     ///
     /// # Errors
-    /// When the result does not serialise; what was written so far is taken back.
+    /// Fails if the result does not serialise; `out` is then as it was.
     pub fn encode(
         mut self,
         out: &mut Vec<u8>,
@@ -133,8 +134,8 @@ impl ServerResult {
     }
 }
 
-/// Writes text as a JSON string. A state can be long, and as a rule has nothing to escape; then it is copied as a whole
-/// instead of looked at letter by letter.
+/// Writes text as a JSON string. A `requestState` can be long, and usually has nothing to escape; then it is copied
+/// as a whole instead of byte by byte.
 fn write_text(out: &mut Vec<u8>, text: &str) -> Result<(), serde_json::Error> {
     let plain = |byte: u8| (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\');
     if !text.bytes().fold(true, |all, byte| all & plain(byte)) {

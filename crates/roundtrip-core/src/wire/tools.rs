@@ -1,13 +1,13 @@
-//! Tools: what a server can do (server, "Tools").
+//! Tools: functions of a server (server, "Tools").
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::serde::{cow, null};
 use super::{
-    CacheScope, ContentBlock, Icon, MetaObject, Raw, RequestMeta, ResultComplete, ResultMeta, cow, null,
-    pagination,
+    CacheScope, ContentBlock, Icon, MetaObject, Raw, RequestMeta, ResultComplete, ResultMeta, pagination,
 };
 
 /// A tool in a list.
@@ -19,7 +19,7 @@ pub struct Tool {
     /// The name people see; `name` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is, for people and models.
+    /// Description for people and models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The JSON Schema of its arguments, passed on byte for byte.
@@ -27,19 +27,19 @@ pub struct Tool {
     /// The JSON Schema of its structured results, passed on byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Raw>,
-    /// Hints about how it behaves.
+    /// Hints about its behaviour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
-    /// Its pictures.
+    /// Its icons.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// Anything else.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
 }
 
 impl Tool {
-    /// The two fields there must be.
+    /// Creates one with the required fields.
     pub fn new(name: impl Into<String>, input_schema: impl Into<Raw>) -> Self {
         Self {
             name: name.into(),
@@ -54,46 +54,46 @@ impl Tool {
     }
 }
 
-/// Hints about how a tool behaves. They are claims of the server: nothing may be trusted to them.
+/// Hints about the behaviour of a tool. They are claims of the server: do not rely on them for security.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolAnnotations {
     /// The name people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// It changes nothing; assumed not to be so.
+    /// It changes nothing; `false` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// What it changes may be lost; assumed to be so.
+    /// It may destroy data; `true` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Calling it again with the same arguments changes nothing more; assumed not to be so.
+    /// Calling it again with the same arguments changes nothing more; `false` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches beyond a closed world; assumed to be so.
+    /// It reaches beyond a closed world; `true` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
 
-/// One page of the tools there are.
+/// One page of a list of tools.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListToolsResult {
-    /// Says that this is the answer.
+    /// The `resultType`: `complete`.
     #[serde(default)]
     pub result_type: ResultComplete,
     /// The tools.
     pub tools: Vec<Tool>,
-    /// Where the next page starts; this is the last where absent.
+    /// Cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long it stays fresh, in milliseconds; 0 is stale at once.
+    /// Time it stays fresh, in milliseconds; 0 is stale at once.
     #[serde(default, deserialize_with = "pagination::ttl")]
     pub ttl_ms: u64,
-    /// Who may be given a kept copy.
+    /// Caches that may keep it.
     #[serde(default)]
     pub cache_scope: CacheScope,
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(
         rename = "_meta",
         default,
@@ -103,43 +103,43 @@ pub struct ListToolsResult {
     pub meta: ResultMeta,
 }
 
-/// Which tool to run, and with what.
+/// Parameters of `tools/call`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolRequestParams<'a> {
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(borrow, rename = "_meta")]
     pub meta: RequestMeta<'a>,
-    /// Which tool.
+    /// The name of the tool.
     #[serde(borrow)]
     pub name: Cow<'a, str>,
-    /// Its arguments, parsed once, by whoever runs it.
+    /// Its arguments, undecoded until the tool runs.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<&'a RawValue>,
-    /// Answers to what the round before asked, by key; the questions say how to decode them.
+    /// Answers to the questions of the round before, by key; decoding them needs the questions.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<&'a RawValue>,
-    /// What the round before gave to be handed back.
+    /// The state from the round before, returned unchanged.
     #[serde(borrow, default, deserialize_with = "cow::option", skip_serializing_if = "Option::is_none")]
     pub request_state: Option<Cow<'a, str>>,
 }
 
-/// What came of running a tool.
+/// Result of `tools/call`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolResult {
-    /// Says that this is the answer.
+    /// The `resultType`: `complete`.
     #[serde(default)]
     pub result_type: ResultComplete,
-    /// What it says, for people and models.
+    /// Its content, for people and models.
     pub content: Vec<ContentBlock>,
-    /// What it says, for programs: any JSON value, null included.
+    /// Its structured content, for programs: any JSON value, null included.
     #[serde(default, deserialize_with = "null::is_a_value", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Raw>,
-    /// Whether it failed; assumed not to be so.
+    /// True if the tool failed; `false` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// The protocol's fields.
+    /// The `_meta` object.
     #[serde(
         rename = "_meta",
         default,

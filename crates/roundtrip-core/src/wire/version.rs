@@ -19,7 +19,7 @@ pub enum ProtocolVersion {
     V2026_07_28,
 }
 
-/// How a revision carries version, identity and capabilities.
+/// Era of a revision: the way it carries version, identity and capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Era {
     /// In a session opened by `initialize` (2025-11-25 and before).
@@ -36,7 +36,7 @@ impl ProtocolVersion {
     pub const ALL: [Self; 5] =
         [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
 
-    /// The revision as it stands on the wire.
+    /// Returns the revision as it is spelled on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -47,7 +47,7 @@ impl ProtocolVersion {
         }
     }
 
-    /// The era this revision belongs to.
+    /// Returns the era of this revision.
     pub const fn era(self) -> Era {
         match self {
             Self::V2026_07_28 => Era::Modern,

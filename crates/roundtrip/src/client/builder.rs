@@ -1,4 +1,4 @@
-//! The client itself: its settings, and what its calls share.
+//! `Client`: its settings, and the state that its calls share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, Implementation, Method as _, ProtocolVersion, Raw, RequestId, RequestMeta,
     encode_request, one_line,
@@ -21,12 +21,12 @@ use super::tools::Tools;
 use super::transport::{Outgoing, Transport};
 use super::weak_client::WeakClient;
 
-/// How long a request may take unless somebody says otherwise.
+/// Default time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How many results are kept unless somebody says otherwise.
+/// Default number of results in the cache.
 const CACHE: usize = 256;
 
-/// A client of one server. Clones are cheap and share everything.
+/// Client of one server. Clones are cheap and share everything.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), roundtrip::Error> {
@@ -60,7 +60,7 @@ pub(super) struct Inner {
 #[derive(Clone)]
 pub(super) struct Settings {
     info: Option<Raw>,
-    /// What the author declares beyond what the handlers say.
+    /// Capabilities declared beyond those of the handlers.
     capabilities: ClientCapabilities,
     pub(super) handlers: Handlers,
     timeout: Duration,
@@ -68,11 +68,11 @@ pub(super) struct Settings {
     limits: ClientLimits,
     /// The one revision to speak.
     pinned: Option<ProtocolVersion>,
-    /// What is wrong with the settings: the first call reports it.
+    /// First mistake in the settings: every call reports it.
     pub(super) problem: Option<String>,
 }
 
-/// What calls leave behind for later calls.
+/// State that calls leave behind for later calls.
 #[derive(Debug, Default)]
 struct Memory {
     cache: Cache,
@@ -80,7 +80,7 @@ struct Memory {
 }
 
 impl Client {
-    /// A client on any transport.
+    /// Builds a client on any transport.
     pub fn new(transport: impl Transport) -> Self {
         let settings = Settings {
             info: raw(&Implementation::new("roundtrip", env!("CARGO_PKG_VERSION")), "").ok(),
@@ -96,31 +96,31 @@ impl Client {
         Self(Arc::new(Inner { transport, ids: Arc::default(), settings, memory: Arc::default() }))
     }
 
-    /// Who this client says it is. The default is this library.
+    /// Sets the name and version that servers are told. The default is this library.
     pub fn info(self, name: impl Into<String>, version: impl Into<String>) -> Self {
         let info = Implementation::new(name, version);
         self.set(|settings| settings.info = raw(&info, "").ok())
     }
 
-    /// What this client says it can do for servers, beyond what its handlers say: a client with
-    /// [`on_form`](Self::on_form) declares forms without being told to.
+    /// Declares capabilities beyond those of the handlers: a client with [`on_form`](Self::on_form) declares forms
+    /// without being told to.
     pub fn capabilities(self, capabilities: ClientCapabilities) -> Self {
         self.set(|settings| settings.capabilities = capabilities)
     }
 
-    /// How long a request may take, with everything that is done for it, unless the call says otherwise. The default is
-    /// 60 seconds.
+    /// Sets the time limit of a request, with everything that is done for it, for calls that have none of their own. The
+    /// default is 60 seconds.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set(|settings| settings.timeout = timeout)
     }
 
-    /// How many results to keep for as long as the server says they stay fresh; 0 keeps none. The default is 256.
+    /// Sets the number of results to keep while they are fresh by the server's account; 0 keeps none. The default is 256.
     /// [`ClientLimits::cache_bytes`] bounds them in bytes.
     pub fn cache(self, results: usize) -> Self {
         self.set(|settings| settings.cache = results)
     }
 
-    /// Limits of what a server can make this client do and keep.
+    /// Sets the limits of what a server can make this client do and keep.
     pub fn limits(self, limits: ClientLimits) -> Self {
         self.set(|settings| settings.limits = limits)
     }
@@ -139,8 +139,22 @@ impl Client {
         Self(inner)
     }
 
-    /// Speaks one revision alone.
-    pub(crate) fn pin(self, version: ProtocolVersion) -> Self {
+    /// Speaks one revision and no other, instead of detecting which one the server speaks. A server that does not speak
+    /// it is [`Error::PeerIncompatible`].
+    ///
+    /// Revisions that have a handshake are for clients made by [`http`](Self::http) and [`stdio`](Self::stdio).
+    ///
+    /// ```
+    /// use roundtrip::Client;
+    /// use roundtrip::wire::ProtocolVersion;
+    ///
+    /// # fn main() -> Result<(), roundtrip::Error> {
+    /// let modern = Client::http("https://tools.example/mcp")?.protocol(ProtocolVersion::LATEST);
+    /// let legacy = Client::http("https://old.example/mcp")?.protocol(ProtocolVersion::V2025_11_25);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn protocol(self, version: ProtocolVersion) -> Self {
         let speaks = self.transport().speaks(version);
         self.set(|settings| {
             settings.pinned = Some(version);
@@ -154,7 +168,7 @@ impl Client {
     pub(super) fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         let inner = Arc::make_mut(&mut self.0);
         change(&mut inner.settings);
-        // What was learnt as somebody else is not ours to use.
+        // Results and tools seen with other credentials are not to be used.
         inner.memory = Arc::default();
         self
     }
@@ -187,10 +201,10 @@ impl Client {
         }
     }
 
-    /// Reports what went wrong while client or call were put together.
+    /// Reports the first mistake in the settings of the client or the call.
     pub(crate) fn ready(&self, options: &mut Options) -> Result<(), Error> {
         if let Some(problem) = &self.0.settings.problem {
-            return Err(Error::ApiMisuse(problem.clone()));
+            return Err(ApiMisuse::Settings(problem.clone()).into());
         }
         options.problem.take().map_or(Ok(()), Err)
     }
@@ -214,7 +228,7 @@ impl Client {
             extra: options.extra().map(|(key, value)| (key.into(), value.as_ref())).collect(),
         };
         let mut message = encode_request(&id, request.method, &request.with_meta(meta))
-            .map_err(|error| Error::ApiMisuse(format!("the request does not serialise: {error}")))?;
+            .map_err(|error| ApiMisuse::Unserializable(format!("the request does not serialise: {error}")))?;
         one_line(&mut message);
         let target = request.target();
         let mirrored = match &target {
@@ -236,7 +250,7 @@ impl Client {
         })
     }
 
-    /// What this client declares; a caller who takes questions by hand can put them to the user.
+    /// Returns the declared capabilities; a caller who takes questions by hand can put them to the user.
     pub(crate) fn declared(&self, by_hand: bool) -> ClientCapabilities {
         let Settings { capabilities, handlers, .. } = &self.0.settings;
         handlers.declare(capabilities.clone(), by_hand)

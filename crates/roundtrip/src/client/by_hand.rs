@@ -1,4 +1,4 @@
-//! One request at a time: the caller answers, now or in another process.
+//! Calls by hand, one request at a time: the caller answers, now or in another process.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::rounds::{Rounds, leg};
 use super::send::within;
 use super::transport::BoxFuture;
 
-/// What one request came to.
+/// Outcome of one request.
 #[must_use = "a call that was asked something is not over"]
 #[expect(
     clippy::large_enum_variant,
@@ -40,7 +40,7 @@ impl<M: Method> fmt::Debug for Turn<M> {
     }
 }
 
-/// One request, to be awaited for the [`Turn`] it comes to.
+/// One request, to be awaited for its [`Turn`].
 #[derive(Debug)]
 #[must_use = "a turn is not taken until it is awaited"]
 pub struct Once<M: Method> {
@@ -50,7 +50,7 @@ pub struct Once<M: Method> {
     rounds: Rounds<M>,
 }
 
-/// Where a turn starts.
+/// Start of a turn: a new call, or answered questions.
 #[derive(Debug)]
 enum Start<M: Method> {
     Call(Request<'static>),
@@ -119,10 +119,11 @@ impl<M: MayAsk> IntoFuture for Once<M> {
 
 impl Client {
     /// Goes on with a call that was asked something, in this process or in another one: no handlers are needed, and
-    /// nothing has to be left of the client that began it. Where the server only wants to be called again, a short
+    /// the client that began it may be gone. Where the server only wants to be called again, a short
     /// pause comes first, longer each time.
     ///
-    /// A question that has no answer yet is [`Error::ApiMisuse`], and nothing is sent.
+    /// A question that has no answer yet is [`ApiMisuse::Unanswered`](super::ApiMisuse::Unanswered), and nothing is
+    /// sent.
     pub fn resume<M: MayAsk>(&self, pending: Pending<M>) -> Once<M> {
         Once {
             client: self.clone(),

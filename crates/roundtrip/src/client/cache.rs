@@ -1,4 +1,4 @@
-//! Results that are still fresh (caching). The cache belongs to one client, hence to one set of credentials, so
+//! Response cache (caching). The cache belongs to one client, hence to one set of credentials, so
 //! private results may be kept in it as public ones are.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::listen::Change;
 use super::request::Request;
 
-/// What a kept result is found by: the method, and the one parameter that matters.
+/// Key of a kept result: the method, and the one parameter that matters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     method: &'static str,
@@ -23,8 +23,8 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// None where the result must not be kept: other methods, and requests with more to them than a cursor or a
-    /// URI, such as those that answer questions.
+    /// Returns the key of a request; none where the result must not be kept: other methods, and requests with more to
+    /// them than a cursor or a URI, such as those that answer questions.
     pub(crate) fn of(request: &Request<'_>) -> Option<Self> {
         let detail = match request.method {
             ListTools::NAME | ListPrompts::NAME | ListResources::NAME | ListResourceTemplates::NAME => {
@@ -60,7 +60,7 @@ struct Entry {
     until: Instant,
 }
 
-/// How much a cache holds; what is oldest goes first.
+/// Capacity of a cache; the oldest results go first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Capacity {
     pub(crate) results: usize,
@@ -109,7 +109,7 @@ impl Cache {
         None
     }
 
-    /// To be taken before a request is sent, and given with what came of it.
+    /// Returns the count of changes, to be taken before a request is sent and given with its result.
     pub(crate) fn generation(&self) -> u64 {
         self.entries().generation
     }
@@ -123,7 +123,7 @@ impl Cache {
         }
     }
 
-    /// Drops what a change has made stale.
+    /// Drops results that a change has made stale.
     pub(crate) fn invalidate(&self, change: &Change) {
         let mut entries = self.entries();
         let Entries { kept, bytes, generation } = &mut *entries;
@@ -140,7 +140,7 @@ impl Cache {
     }
 }
 
-/// How long a result stays fresh. What is not a positive number of milliseconds means not at all.
+/// Returns the time a result stays fresh (`ttlMs`). Anything but a positive number of milliseconds means not at all.
 fn time_to_live(result: &Raw) -> Duration {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

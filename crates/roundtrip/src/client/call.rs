@@ -1,4 +1,4 @@
-//! A call being put together; awaiting it makes it.
+//! Builder of a call; awaiting it makes the call.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::request::{Request, raw};
 use super::rounds::{self, Rounds};
 use super::transport::BoxFuture;
 
-/// A call of a method, to be awaited for its result.
+/// Call of a method, to be awaited for its result.
 #[derive(Debug)]
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<M> {
@@ -23,7 +23,7 @@ pub struct Call<M> {
 }
 
 impl<M: Method> Call<M> {
-    /// `build` fills in the parameters; what goes wrong there is reported when the call is awaited.
+    /// Builds a call. `build` fills in the parameters; its error is reported when the call is awaited.
     pub(crate) fn new(
         client: &Client,
         build: impl FnOnce(&mut Request<'static>) -> Result<(), Error>,
@@ -58,19 +58,19 @@ impl<M: Method> IntoFuture for Call<M> {
     }
 }
 
-/// What can be said of a call that may be asked something.
+/// Settings of a call that may be asked something.
 impl<M: MayAsk> Call<M> {
     rounds_options!();
 
-    /// How many rounds may ask something before the call is given up. The default is 10. The bound is checked before
-    /// anybody is asked.
+    /// Sets the number of rounds that may ask something before the call is given up. The default is 10. The bound is
+    /// checked before a handler is asked.
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.rounds.limits.rounds = rounds;
         self
     }
 
-    /// How long the server may go on wanting to be called again without asking anything, in all. The default is five
-    /// minutes.
+    /// Sets the time that rounds without questions may take in all, in which the server only wants to be called again.
+    /// The default is five minutes.
     pub fn max_polling(mut self, time: Duration) -> Self {
         self.rounds.limits.polling = time;
         self
@@ -88,7 +88,7 @@ impl<M: MayAsk> Call<M> {
         self
     }
 
-    /// Makes one request and hands over what it came to: the result, or a [`Pending`](super::Pending) that can be
+    /// Makes one request and returns its outcome: the result, or a [`Pending`](super::Pending) that can be
     /// looked at, answered, stored, and [resumed](Client::resume) here or in another process. The client's handlers
     /// are left alone.
     ///
@@ -105,7 +105,7 @@ impl<M: MayAsk> Call<M> {
     /// # }
     /// ```
     ///
-    /// Whoever takes questions by hand can put forms and web pages to the user, so these are declared whatever the
+    /// A caller who takes questions by hand can put forms and web pages to the user, so these are declared whatever the
     /// handlers. Language models and roots are declared where handlers or [`Client::capabilities`] say so.
     pub fn once(self) -> Once<M> {
         Once::new(self.client, self.request, self.options, self.rounds)
@@ -120,7 +120,7 @@ impl Call<GetPrompt> {
 }
 
 impl Call<Complete> {
-    /// Says which value another argument has already.
+    /// Sets the value that another argument has already.
     pub fn context(self, argument: impl Into<String>, value: impl Into<String>) -> Self {
         self.entry("context", &["arguments"], argument.into(), value.into())
     }
@@ -142,19 +142,19 @@ impl Call<ReadResource> {
     }
 }
 
-/// The settings of whatever may be asked something.
+/// Settings of calls and turns that may be asked something.
 macro_rules! rounds_options {
     () => {
-        /// How long all of it may take: every request, every pause, and the time people think. When it is over, what
-        /// is under way is cancelled. There is no such bound unless it is set; [`timeout`](Self::timeout) bounds
+        /// Limits the whole call in time: every request, every pause, and the time people think. When it is over, the
+        /// request under way is cancelled. There is no such bound unless it is set; [`timeout`](Self::timeout) bounds
         /// each request alone.
         pub fn deadline(mut self, deadline: std::time::Duration) -> Self {
             self.rounds.deadline = Some(deadline);
             self
         }
 
-        /// Sees every round in which the server does not answer, before anybody is asked anything: for logs, for
-        /// audit, and for policy. An error refuses the round, and the call ends with it.
+        /// Calls a hook with every `input_required` result, before a handler is asked anything: for logs, for audit, and
+        /// for policy. An error refuses the round, and the call ends with it.
         pub fn on_round<F, E>(mut self, mut hook: F) -> Self
         where
             F: FnMut(&roundtrip_core::exchange::Pending<M>) -> Result<(), E> + Send + 'static,
@@ -165,7 +165,7 @@ macro_rules! rounds_options {
             self
         }
 
-        /// When a request is sent again after the connection broke. The default is
+        /// Sets when a request is sent again after the connection broke. The default is
         /// [`Resend::Unsent`](crate::client::Resend::Unsent).
         pub fn resend(mut self, policy: crate::client::Resend) -> Self {
             self.options.resend = Some(policy);
@@ -176,7 +176,7 @@ macro_rules! rounds_options {
 
 pub(crate) use rounds_options;
 
-/// A string among the parameters.
+/// Serialises a string among the parameters.
 pub(crate) fn text(value: &str) -> Result<Option<Raw>, Error> {
     raw(value, "a string").map(Some)
 }

@@ -1,9 +1,9 @@
-//! Who answers which questions, and what a client therefore declares.
+//! Handlers for the server's questions, and the capabilities that a client declares for them.
 
 use std::future::ready;
 use std::sync::Arc;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
 use roundtrip_core::exchange::{Answer, Kind, Question};
 use roundtrip_core::wire::{
     ClientCapabilities, CreateMessageResult, ElicitRequestParams, ElicitationCapability, InputRequest,
@@ -32,7 +32,7 @@ pub(crate) struct Handlers {
 
 /// A client with a handler says so to servers, and is asked such questions; one without is not.
 impl Client {
-    /// Answers forms: puts them to the user, and gives back what the user did.
+    /// Sets the handler for forms: it puts them to the user, and returns the user's answer.
     ///
     /// ```no_run
     /// # fn read(label: &str) -> String { label.to_owned() }
@@ -59,7 +59,7 @@ impl Client {
         self.set(|settings| settings.handlers.form = Some(handler))
     }
 
-    /// Sends the user to web pages, with the user's consent.
+    /// Sets the handler for web pages: it sends the user there, with the user's consent.
     pub fn on_url<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(UrlRequest) -> Fut + Send + Sync + 'static,
@@ -69,7 +69,7 @@ impl Client {
         self.set(|settings| settings.handlers.url = Some(handler))
     }
 
-    /// Asks a language model. Servers may let the model use tools only where
+    /// Sets the handler that asks a language model. Servers may let the model use tools only where
     /// [`sampling_tools`](Self::sampling_tools) says that the handler can do that.
     pub fn on_sample<F, Fut>(self, handler: F) -> Self
     where
@@ -80,12 +80,12 @@ impl Client {
         self.set(|settings| settings.handlers.sample = Some(handler))
     }
 
-    /// Says that the handler given to [`on_sample`](Self::on_sample) passes tools on to the model.
+    /// Declares that the handler given to [`on_sample`](Self::on_sample) passes tools on to the model.
     pub fn sampling_tools(self) -> Self {
         self.set(|settings| settings.handlers.sampling_tools = true)
     }
 
-    /// The folders and files a server may work in, as `file://` URIs.
+    /// Sets the folders and files a server may work in, as `file://` URIs.
     pub fn roots<R: IntoRoot>(self, roots: impl IntoIterator<Item = R>) -> Self {
         let roots: Vec<Root> = roots.into_iter().map(IntoRoot::into_root).collect();
         match Answer::roots(roots) {
@@ -100,20 +100,20 @@ impl Client {
         }
     }
 
-    /// The folders and files a server may work in, found out whenever one asks.
+    /// Sets the handler that lists the folders and files a server may work in, whenever a server asks.
     pub fn on_roots<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(RootsRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Vec<Root>>> + Send + 'static,
     {
         let handler = boxed(handler, |roots| {
-            Answer::roots(roots).map_err(|misfit| Error::ApiMisuse(misfit.to_string()))
+            Answer::roots(roots).map_err(|misfit| ApiMisuse::UnfitAnswer(misfit.to_string()).into())
         });
         self.set(|settings| settings.handlers.roots = Some(handler))
     }
 }
 
-/// A handler of any kind.
+/// Boxes a handler of any kind.
 fn boxed<Q, A, F, Fut>(handler: F, make: fn(A) -> Result<Answer, Error>) -> Handler<Q>
 where
     A: 'static,
@@ -127,8 +127,8 @@ where
 }
 
 impl Handlers {
-    /// What a client declares that has these handlers, and says this besides. A caller who takes questions by hand
-    /// can put forms and pages to the user.
+    /// Adds the capabilities of these handlers to those declared. A caller who takes questions by hand can put forms and
+    /// pages to the user.
     pub(crate) fn declare(&self, mut declared: ClientCapabilities, by_hand: bool) -> ClientCapabilities {
         let (form, url) = (self.form.is_some() || by_hand, self.url.is_some() || by_hand);
         if form || url {
@@ -156,7 +156,7 @@ impl Handlers {
         declared
     }
 
-    /// Checks that somebody here can answer a question, before anybody is asked anything.
+    /// Checks that there is a handler for a question, before any handler is asked.
     pub(crate) fn check(
         &self,
         method: &str,
@@ -179,23 +179,26 @@ impl Handlers {
             && !params.tools.is_empty()
             && declared.sampling.as_ref().is_none_or(|sampling| sampling.tools.is_none())
         {
-            return Err(Error::PeerMisbehaved(format!(
+            return Err(PeerMisbehaved::NotOffered(format!(
                 "`{method}` asks `{key}` ({kind}) with tools for the model, which this client did not offer"
-            )));
+            ))
+            .into());
         }
         match (handled, said) {
             (true, _) => Ok(()),
-            (false, true) => Err(Error::ApiMisuse(format!(
+            (false, true) => Err(ApiMisuse::NoHandler(format!(
                 "`{method}` asks `{key}` ({kind}), which this client declares and has no handler for: \
                  add `{add}`, or take the questions yourself with `once`"
-            ))),
-            (false, false) => Err(Error::PeerMisbehaved(format!(
+            ))
+            .into()),
+            (false, false) => Err(PeerMisbehaved::NotOffered(format!(
                 "`{method}` asks `{key}` ({kind}), which this client did not offer to answer"
-            ))),
+            ))
+            .into()),
         }
     }
 
-    /// Asks whoever is there for it; none where nobody is.
+    /// Calls the handler for a question; none where there is no such handler.
     pub(crate) fn ask(&self, question: Question<'_>, origin: Origin) -> Option<Answering> {
         Some(match question.request() {
             InputRequest::Elicit(ElicitRequestParams::Form(form)) => self.form.as_ref()?(FormRequest {

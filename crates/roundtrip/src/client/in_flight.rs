@@ -1,9 +1,9 @@
-//! One request under way: what comes back is read, held against the request, and told apart.
+//! One request in flight: its messages are read, checked against the request, and told apart.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
-use roundtrip_core::error::{Error, Sent};
+use roundtrip_core::error::{Error, PeerMisbehaved, Sent};
 use roundtrip_core::wire::{ErrorObject, Message, Raw, RequestId, clip};
 use serde::Deserialize;
 use tokio::task::coop;
@@ -16,7 +16,7 @@ pub(crate) struct InFlight {
     incoming: Incoming,
 }
 
-/// What a server says to a request.
+/// Message that answers a request, or precedes its answer.
 #[derive(Debug)]
 pub(crate) enum Event {
     Notification { method: String, params: Option<Raw> },
@@ -33,7 +33,7 @@ impl InFlight {
         &self.id
     }
 
-    /// The next message. An error is the end: of the request, of the connection, or of our patience with it.
+    /// Polls for the next message. After an error there is none.
     pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, Error>> {
         // A server that always has something to say must not keep timeouts, and other tasks, from their turn.
         let turn = ready!(coop::poll_proceed(cx));
@@ -42,7 +42,9 @@ impl InFlight {
         Poll::Ready(match next {
             Some(Ok(bytes)) => self.read(&bytes),
             Some(Err(error)) => Err(error),
-            None => Err(Error::unreachable("the server ended the exchange without an answer", Sent::Maybe)),
+            None => {
+                Err(Error::closed_by_server("the server ended the exchange without an answer", Sent::Maybe))
+            }
         })
     }
 
@@ -51,7 +53,6 @@ impl InFlight {
     }
 
     fn read(&self, bytes: &[u8]) -> Result<Event, Error> {
-        let misbehaved = |what: String| Err(Error::PeerMisbehaved(what));
         match Message::decode(bytes) {
             Ok(Message::Notification(notification)) => Ok(Event::Notification {
                 method: notification.method.into_owned(),
@@ -59,24 +60,24 @@ impl InFlight {
             }),
             Ok(Message::Response(response)) => match (response.id, response.outcome) {
                 (Some(id), _) if id != self.id => {
-                    misbehaved(format!("request {} was answered under the id {id}", self.id))
+                    let why = format!("request {} was answered under the id {id}", self.id);
+                    Err(PeerMisbehaved::WrongId(why).into())
                 }
                 (_, Ok(result)) => Ok(Event::Answer(result.into())),
-                (_, Err(error)) => Err(Error::Rejected(error)),
+                (_, Err(error)) => Err(error.into()),
             },
-            Ok(Message::Request(request)) => misbehaved(format!(
-                "it sent a request (`{}`), which a server of this revision never does",
-                clip(&request.method)
-            )),
+            Ok(Message::Request(request)) => {
+                Err(PeerMisbehaved::SentRequest { method: clip(&request.method).into_owned() }.into())
+            }
             Err(malformed) => match nameless_error(bytes) {
-                Some(error) => Err(Error::Rejected(error)),
-                None => misbehaved(malformed.error.message.into_owned()),
+                Some(error) => Err(error.into()),
+                None => Err(PeerMisbehaved::MalformedMessage(malformed.error.message.into_owned()).into()),
             },
         }
     }
 }
 
-/// An error whose id is null. Plain JSON-RPC has these where the request could not be read, and whoever asked
+/// Decodes an error whose id is null. Plain JSON-RPC has these where the request could not be read, and the caller
 /// still wants to know.
 pub(crate) fn nameless_error(bytes: &[u8]) -> Option<ErrorObject> {
     #[derive(Deserialize)]

@@ -23,7 +23,7 @@ pub struct ClientLimits {
     pub list_items: usize,
     /// Bytes of one list, all pages together. Default: 64 MiB.
     pub list_bytes: usize,
-    /// Questions of one round. Default: 32. Checked before anybody is asked.
+    /// Questions of one round. Default: 32. Checked before a handler is asked.
     pub questions: usize,
     /// Questions outside of any call that are with the handlers at the same time. Default: 32. Those beyond are refused,
     /// and the server is told.

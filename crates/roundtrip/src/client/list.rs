@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{Error, GaveUp, PeerMisbehaved};
 use roundtrip_core::wire::{
     ListPrompts, ListResourceTemplates, ListResources, ListTools, Method, Prompt, Resource, ResourceTemplate,
     Tool,
@@ -18,7 +18,7 @@ use super::transport::BoxFuture;
 
 /// A method that lists something, page by page.
 pub trait Listing: Method + sealed::Page {
-    /// What it lists.
+    /// Entry of the list.
     type Item: Send + 'static;
 }
 
@@ -26,7 +26,7 @@ mod sealed {
     use super::{Client, Listing, Method};
 
     pub trait Page: Method {
-        /// The entries of a page that are good, and where the next page starts.
+        /// Splits a page into its valid entries and the cursor of the next page.
         fn split(client: &Client, page: Self::Result) -> (Vec<Self::Item>, Option<String>)
         where
             Self: Listing;
@@ -57,15 +57,15 @@ listings! {
     ListResourceTemplates: resource_templates => ResourceTemplate;
 }
 
-/// What the list says of its tools is remembered. Where arguments are mirrored in headers, a tool with invalid
-/// annotations is as good as not there (H3).
+/// Headers and output schemas of listed tools are remembered. Where arguments are mirrored in headers, a tool with
+/// invalid annotations is left out (H3).
 fn known_tools(client: &Client, mut tools: Vec<Tool>) -> Vec<Tool> {
     let has_headers = client.transport().has_headers();
     tools.retain(|tool| client.tools().learn(tool, has_headers));
     tools
 }
 
-/// A list to be asked for: awaited it gives all entries, by way of [`pages`](Self::pages) one page at a time.
+/// Call of a list: awaited it gives all entries, by way of [`pages`](Self::pages) one page at a time.
 ///
 /// Awaited, all pages together have the time that [`timeout`](Self::timeout) says. However it is read, a list has an end:
 /// [`ClientLimits`](super::ClientLimits) says where.
@@ -90,7 +90,7 @@ impl<M: Listing> List<M> {
         self
     }
 
-    /// One page at a time. Each has the time that [`timeout`](Self::timeout) says.
+    /// Reads one page at a time. Each has the time that [`timeout`](Self::timeout) says.
     pub fn pages(self) -> Pages<M> {
         Pages {
             client: self.client,
@@ -125,7 +125,7 @@ impl<M: Listing> IntoFuture for List<M> {
 pub struct Pages<M> {
     client: Client,
     options: Options,
-    /// For the next page; none after the last one.
+    /// Request for the next page; none after the last one.
     request: Option<Request<'static>>,
     /// Cursors so far: one that comes back would lead in a circle.
     seen: HashSet<String>,
@@ -133,7 +133,7 @@ pub struct Pages<M> {
     method: std::marker::PhantomData<fn() -> M>,
 }
 
-/// How much of a list has been read.
+/// Amount of a list that has been read.
 #[derive(Debug, Default)]
 struct Read {
     pages: usize,
@@ -142,17 +142,12 @@ struct Read {
 }
 
 /// Gives up a list that is longer than it may be.
-fn within_limit(method: &str, read: usize, most: usize, limit: &str) -> Result<(), Error> {
-    if read <= most {
-        return Ok(());
-    }
-    Err(Error::GaveUp(format!(
-        "`{method}` lists more than `{limit}` of the client's limits allows, which is {most}: raise it if that is right"
-    )))
+fn within_limit(method: &'static str, read: usize, allowed: usize, limit: &'static str) -> Result<(), Error> {
+    if read <= allowed { Ok(()) } else { Err(GaveUp::ListTooLong { method, limit, allowed }.into()) }
 }
 
 impl<M: Listing> Pages<M> {
-    /// The next page; none after the last one, and after an error.
+    /// Returns the next page; none after the last one, and after an error.
     pub async fn next(&mut self) -> Option<Result<Vec<M::Item>, Error>> {
         let request = self.request.take()?;
         Some(self.page(request).await)
@@ -171,7 +166,7 @@ impl<M: Listing> Pages<M> {
         within_limit(M::NAME, *items, limits.list_items, "list_items")?;
         if let Some(cursor) = cursor {
             if !self.seen.insert(cursor.clone()) {
-                return Err(Error::PeerMisbehaved(format!("the pages of `{}` lead in a circle", M::NAME)));
+                return Err(PeerMisbehaved::RepeatedCursor { method: M::NAME }.into());
             }
             request.set("cursor", text(&cursor)?);
             self.request = Some(request);

@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: being told of changes.
+//! `subscriptions/listen`: the stream of changes.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{Error, PeerMisbehaved};
 use roundtrip_core::wire::{
     CancelledNotification, CancelledNotificationParams, Method as _, NotificationMeta, NotificationMethod,
     NotificationParams, PromptListChangedNotification, Raw, RequestId, ResourceListChangedNotification,
@@ -22,7 +22,7 @@ use super::request::{Request, raw};
 use super::send::{Attempts, within};
 use super::transport::BoxFuture;
 
-/// Something changed on the server.
+/// Change on the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
@@ -32,14 +32,14 @@ pub enum Change {
     Prompts,
     /// The list of resources.
     Resources,
-    /// What is in a resource.
+    /// The content of a resource.
     Resource {
-        /// Where it is; it may lie below the URI that was listened for.
+        /// URI of the resource; it may lie below the URI that was listened for.
         uri: String,
     },
 }
 
-/// Says what to be told of; awaiting it opens the stream of [`Changes`].
+/// Builder of a subscription; awaiting it opens the stream of [`Changes`].
 #[derive(Debug)]
 #[must_use = "nothing is listened for until this is awaited"]
 pub struct Listen {
@@ -71,13 +71,13 @@ impl Listen {
         self
     }
 
-    /// Changes of what is in a resource. Say it again for more of them.
+    /// Changes of the content of a resource. Call it again for more of them.
     pub fn resource(mut self, uri: impl Into<String>) -> Self {
         self.filter.resource_subscriptions.push(uri.into());
         self
     }
 
-    /// How long the server may take to acknowledge, in place of the client's setting. The stream itself stays
+    /// Limits the time the server may take to acknowledge, in place of the client's setting. The stream itself stays
     /// open for as long as both sides want it to.
     pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
         self.options.timeout = Some(timeout);
@@ -132,31 +132,33 @@ async fn acknowledged(
             belongs(&params.meta, leg.id(), &method)?;
             Ok((leg, params.notifications))
         }
-        Event::Notification { method, .. } => Err(Error::PeerMisbehaved(format!(
+        Event::Notification { method, .. } => misbehaved(format!(
             "it sent `{}` on a stream of changes that it had not acknowledged",
             clip(&method)
-        ))),
+        )),
         Event::Answer(_) => {
-            Err(Error::PeerMisbehaved("it ended a stream of changes that it had not acknowledged".to_owned()))
+            misbehaved("it ended a stream of changes that it had not acknowledged".to_owned())
         }
     }
 }
 
-/// Every message on a stream names the stream.
+/// Checks that a message on a stream names the stream.
 fn belongs(meta: &NotificationMeta, stream: &RequestId, method: &str) -> Result<(), Error> {
     match &meta.subscription_id {
         Some(id) if id == stream => Ok(()),
-        Some(id) => {
-            Err(Error::PeerMisbehaved(format!("`{method}` came on stream {stream} and is tagged {id}")))
-        }
-        None => Err(Error::PeerMisbehaved(format!("`{method}` came on stream {stream} without its id"))),
+        Some(id) => misbehaved(format!("`{method}` came on stream {stream} and is tagged {id}")),
+        None => misbehaved(format!("`{method}` came on stream {stream} without its id")),
     }
+}
+
+fn misbehaved<T>(how: String) -> Result<T, Error> {
+    Err(PeerMisbehaved::Subscription(how).into())
 }
 
 /// A stream of changes. Dropping it ends the subscription.
 ///
 /// It is a [`Stream`] of results: it ends with `None` when the server ends it in good order, and with an error, then
-/// `None`, when it breaks. Whatever this client keeps of what changed is dropped before the change is handed on.
+/// `None`, when it breaks. Cached results of what changed are dropped before the change is handed on.
 #[must_use = "changes do nothing until they are asked for"]
 pub struct Changes {
     client: Client,
@@ -166,12 +168,12 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What the server agreed to tell of: it may be less than was asked for.
+    /// Returns the changes that the server agreed to tell of: they may be fewer than were asked for.
     pub fn acknowledged(&self) -> &SubscriptionFilter {
         &self.acknowledged
     }
 
-    /// The next change.
+    /// Returns the next change.
     pub async fn next(&mut self) -> Option<Result<Change, Error>> {
         poll_fn(|cx| self.poll_change(cx)).await
     }
@@ -203,7 +205,7 @@ impl Changes {
     }
 }
 
-/// What a message on the stream says.
+/// Content of a message on the stream.
 enum Told {
     Change(Change),
     Nothing,

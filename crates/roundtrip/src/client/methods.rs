@@ -14,27 +14,27 @@ use super::listen::Listen;
 use super::request::{Request, object, raw};
 
 impl Client {
-    /// What the server is and can do.
+    /// Asks for the server's name, versions and capabilities (`server/discover`).
     pub fn discover(&self) -> Call<Discover> {
         Call::new(self, |_| Ok(()))
     }
 
-    /// The tools there are. On HTTP, tools whose header annotations are invalid are left out, with a warning.
+    /// Lists the tools. On HTTP, tools whose header annotations are invalid are left out, with a warning.
     pub fn list_tools(&self) -> List<ListTools> {
         List::new(self)
     }
 
-    /// The prompts there are.
+    /// Lists the prompts.
     pub fn list_prompts(&self) -> List<ListPrompts> {
         List::new(self)
     }
 
-    /// The resources there are.
+    /// Lists the resources.
     pub fn list_resources(&self) -> List<ListResources> {
         List::new(self)
     }
 
-    /// The resource templates there are.
+    /// Lists the resource templates.
     pub fn list_resource_templates(&self) -> List<ListResourceTemplates> {
         List::new(self)
     }
@@ -67,8 +67,8 @@ impl Client {
         })
     }
 
-    /// Suggestions for an argument of a prompt, given what is typed so far. Say with [`context`](Call::context)
-    /// what other arguments are already.
+    /// Asks for suggestions for an argument of a prompt, given the text typed so far. Set the arguments that are known
+    /// already with [`context`](Call::context).
     pub fn complete_prompt(
         &self,
         prompt: impl AsRef<str>,
@@ -79,7 +79,7 @@ impl Client {
         self.complete(&CompletionReference::Prompt(prompt), argument.as_ref(), typed.as_ref())
     }
 
-    /// Suggestions for a variable of a resource template, given what is typed so far.
+    /// Asks for suggestions for a variable of a resource template, given the text typed so far.
     pub fn complete_resource(
         &self,
         uri_template: impl AsRef<str>,
@@ -99,7 +99,7 @@ impl Client {
         })
     }
 
-    /// Says what changes to be told of, one by one; awaited, it opens the stream.
+    /// Subscribes to changes, named one by one; awaited, it opens the stream.
     ///
     /// ```no_run
     /// # async fn example(client: roundtrip::Client) -> Result<(), roundtrip::Error> {

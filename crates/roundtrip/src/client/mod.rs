@@ -1,7 +1,7 @@
-//! The client: calls as builders that are awaited, what it remembers between them, and the seam to transports.
+//! Client: calls as builders that are awaited, the cache between them, and the [`Transport`] trait.
 //!
-//! This room knows nothing of sockets, processes or servers. A [`Transport`] takes one message and gives back the
-//! messages that come of it; everything else (ids, versions, timeouts, pages, caching, rounds) happens here.
+//! This module knows nothing of sockets, processes or servers. A [`Transport`] sends one request and returns the
+//! stream of its messages; everything else (ids, versions, timeouts, pages, caching, rounds) happens here.
 
 mod builder;
 mod by_hand;
@@ -35,7 +35,9 @@ pub use questions::{
     FormAnswer, FormRequest, IntoAnswer, IntoRoot, Origin, RootsRequest, SampleRequest, UrlAnswer, UrlRequest,
 };
 pub use resend::Resend;
-pub use roundtrip_core::error::{Error, Sent};
+pub use roundtrip_core::error::{
+    ApiMisuse, Error, GaveUp, HttpRefusal, PeerIncompatible, PeerMisbehaved, Rejection, Sent, Unreachable,
+};
 pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, Question, RequestState};
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 

@@ -1,9 +1,9 @@
-//! What can be said about one call besides what it asks for.
+//! Options of one call.
 
 use std::fmt;
 use std::time::Duration;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod,
@@ -25,15 +25,15 @@ pub(crate) struct Options {
     pub(crate) on_log: Option<OnLog>,
     log_level: Option<LoggingLevel>,
     pub(crate) extra: Vec<(String, Raw)>,
-    /// Whether the cache is left aside.
+    /// True if the cache is left aside.
     pub(crate) fresh: bool,
-    /// What to do about a connection that breaks.
+    /// Policy for a connection that breaks.
     pub(crate) resend: Option<Resend>,
-    /// Names this very request, so that a server can tell when it comes twice.
+    /// Name of this very request, so that a server can tell when it comes twice.
     pub(crate) request_key: Option<Raw>,
-    /// Whether questions go to the caller, who can put them to the user.
+    /// True if questions go to the caller, who can put them to the user.
     pub(crate) by_hand: bool,
-    /// The first thing that went wrong while the call was put together.
+    /// First mistake in the settings of the call.
     pub(crate) problem: Option<Error>,
     last_progress: Option<f64>,
 }
@@ -57,11 +57,14 @@ impl Options {
             meta::key::LOG_LEVEL,
         ];
         if reserved.contains(&key.as_str()) {
-            self.fail(Error::ApiMisuse(format!("`{key}` in `_meta` is filled in by the client")));
+            self.fail(
+                ApiMisuse::ReservedMeta(format!("`{key}` in `_meta` is filled in by the client")).into(),
+            );
             return;
         }
         if key == IDEMPOTENCY_KEY {
-            self.fail(Error::ApiMisuse(format!("`{key}` in `_meta` is what `.idempotency_key(..)` is for")));
+            let why = format!("`{key}` in `_meta` is what `.idempotency_key(..)` is for");
+            self.fail(ApiMisuse::ReservedMeta(why).into());
             return;
         }
         match raw(value, "a value in `_meta`") {
@@ -73,13 +76,13 @@ impl Options {
         }
     }
 
-    /// What to do about a connection that breaks. Whoever names its requests wants them sent again.
+    /// Returns the policy for a connection that breaks. A caller that names its requests wants them sent again.
     pub(crate) fn resend(&self) -> Resend {
         let unsaid = if self.request_key.is_some() { Resend::Always } else { Resend::default() };
         self.resend.unwrap_or(unsaid)
     }
 
-    /// Adds what was added to `_meta` before, except where something else is said now.
+    /// Adds the members that `_meta` had before, except those set now.
     pub(crate) fn keep_meta(&mut self, meta: &Params) {
         for (name, value) in meta.iter() {
             if !self.extra.iter().any(|(said, _)| said == name) {
@@ -88,7 +91,7 @@ impl Options {
         }
     }
 
-    /// Everything to be added to `_meta`.
+    /// Returns the members to be added to `_meta`.
     pub(crate) fn extra(&self) -> impl Iterator<Item = (&str, &Raw)> {
         let key = self.request_key.iter().map(|key| (IDEMPOTENCY_KEY, key));
         self.extra.iter().map(|(name, value)| (name.as_str(), value)).chain(key)
@@ -98,13 +101,13 @@ impl Options {
         self.problem.get_or_insert(error);
     }
 
-    /// A new request for the same call starts to count anew.
+    /// Begins a request: progress is counted anew.
     pub(crate) fn begin(&mut self) {
         self.last_progress = None;
     }
 
-    /// Hands a notification that came before the answer to whoever waits for it. What this request did not ask
-    /// for, and progress that does not progress, is left out (N2).
+    /// Hands a notification that came before the answer to the hook for it. Notifications that this request did not ask
+    /// for, and progress that does not progress, are left out (N2).
     pub(crate) fn observe(
         &mut self,
         id: &RequestId,
@@ -129,7 +132,7 @@ impl Options {
                     _ => {}
                 }
             }
-            other => tracing::debug!(method = &*clip(other), "a notification that nobody waits for"),
+            other => tracing::debug!(method = &*clip(other), "a notification that no hook waits for"),
         }
         Ok(())
     }
@@ -139,7 +142,8 @@ pub(crate) fn decode<P: serde::de::DeserializeOwned>(
     method: &str,
     params: Option<&RawValue>,
 ) -> Result<P, Error> {
-    decode_params(params).map_err(|error| Error::PeerMisbehaved(format!("`{method}`: {}", error.message)))
+    decode_params(params)
+        .map_err(|error| PeerMisbehaved::MalformedMessage(format!("`{method}`: {}", error.message)).into())
 }
 
 impl fmt::Debug for Options {
@@ -148,10 +152,10 @@ impl fmt::Debug for Options {
     }
 }
 
-/// The settings every call has.
+/// Settings of every call.
 macro_rules! options {
     () => {
-        /// How long one request may take, in place of the client's setting. When it is over the request is
+        /// Limits one request in time, in place of the client's setting. When it is over the request is
         /// cancelled; progress does not prolong it. Everything that is done for the request counts: finding out which
         /// revision the server speaks, the handshake, looking up a tool's headers, sending again.
         pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
@@ -159,7 +163,7 @@ macro_rules! options {
             self
         }
 
-        /// Asks for progress, and is given it as it comes.
+        /// Asks for progress, and calls the hook with it as it comes.
         pub fn on_progress<F>(mut self, observer: F) -> Self
         where
             F: FnMut(roundtrip_core::wire::ProgressNotificationParams) + Send + 'static,
@@ -168,7 +172,7 @@ macro_rules! options {
             self
         }
 
-        /// Is given the server's log messages as they come: at level `info` and above, unless
+        /// Calls the hook with the server's log messages as they come: at level `info` and above, unless
         /// [`log_level`](Self::log_level) says otherwise.
         ///
         /// On a transport that all calls share (stdio) log messages do not say which call they belong to: every

@@ -1,29 +1,30 @@
-//! Web pages that servers want people to visit.
+//! Checks of the URLs that servers ask users to visit.
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{Error, PeerMisbehaved};
 use roundtrip_core::exchange::{Pending, Question};
 use roundtrip_core::wire::{Method, clip};
 use url::Url;
 
 use super::limits::ClientLimits;
 
-/// How many characters of a refused URL are shown.
+/// Number of characters of a refused URL that are shown.
 const SHOWN: usize = 80;
 
-/// Refuses a round that would send people to something else than a web page, before anybody sees it (elicitation, "Safe
-/// URL Handling").
+/// Refuses a round that would send users to something else than a web page, before any handler sees it (elicitation,
+/// "Safe URL Handling").
 pub(crate) fn check_pages<M: Method>(pending: &Pending<M>, limits: &ClientLimits) -> Result<(), Error> {
     let check = |question: Question<'_>| match question.url() {
         Some(url) => check_url(url, limits).map_err(|why| {
-            Error::PeerMisbehaved(format!("`{}` asks `{}` (url): {why}", M::NAME, clip(question.key())))
+            let key = clip(question.key());
+            PeerMisbehaved::UnsafeUrl(format!("`{}` asks `{key}` (url): {why}", M::NAME)).into()
         }),
         None => Ok(()),
     };
     pending.questions().try_for_each(check)
 }
 
-/// Checks that a URL is an absolute one of HTTP, written as a browser would read it; why it is not, otherwise. Other
-/// schemes run code (`javascript:`), show what somebody made up (`data:`) or open what is not on the web (`file:`).
+/// Checks that a URL is an absolute one of HTTP, written as a browser would read it; the error says why it is not. Other
+/// schemes run code (`javascript:`), show made-up content (`data:`) or open local files (`file:`).
 pub(crate) fn check_url(text: &str, limits: &ClientLimits) -> Result<(), String> {
     let most = limits.url_bytes;
     if text.len() > most {

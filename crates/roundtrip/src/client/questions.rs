@@ -9,7 +9,7 @@ use roundtrip_core::wire::{
 };
 use serde::Serialize;
 
-/// Where a question comes from.
+/// Origin of a question.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Origin {
@@ -18,11 +18,11 @@ pub struct Origin {
     pub server: Option<Arc<Implementation>>,
     /// The method that was called.
     pub method: &'static str,
-    /// What the call is aimed at: a tool or prompt by name, a resource by URI.
+    /// Target of the call: a tool or prompt by name, a resource by URI.
     pub target: Option<String>,
     /// The server's name for the question.
     pub key: String,
-    /// How many rounds of this call have asked something, this one included.
+    /// Number of rounds of this call that have asked something, this one included.
     pub round: u32,
 }
 
@@ -30,33 +30,34 @@ pub struct Origin {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FormRequest {
-    /// Where it comes from.
+    /// Origin of the question.
     pub origin: Origin,
-    /// What the user is told.
+    /// Message for the user.
     pub message: String,
     /// The form's fields.
     pub schema: ElicitSchema,
 }
 
-/// What the user did about a form.
+/// The user's answer to a form.
 #[derive(Debug, Clone)]
 pub struct FormAnswer(pub(crate) Answer);
 
 impl FormRequest {
-    /// The user filled it in. Fields left out get their defaults, and fields the form does not have are dropped.
+    /// Builds the answer of a user who filled the form in. Fields left out get their defaults, and fields the form does
+    /// not have are dropped.
     ///
     /// # Errors
-    /// What is wrong with the content: show it to the user, and let them try again.
+    /// If the content does not fit the form: show the error to the user, and let them try again.
     pub fn accept(&self, content: impl Serialize) -> Result<FormAnswer, Misfit> {
         Answer::fill(&self.schema, content).map(FormAnswer)
     }
 
-    /// The user said no.
+    /// Builds the answer of a user who said no.
     pub fn decline(&self) -> FormAnswer {
         FormAnswer(Answer::decline())
     }
 
-    /// The user went away without saying.
+    /// Builds the answer of a user who dismissed the question.
     pub fn cancel(&self) -> FormAnswer {
         FormAnswer(Answer::cancel())
     }
@@ -69,30 +70,30 @@ impl FormRequest {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct UrlRequest {
-    /// Where it comes from.
+    /// Origin of the question.
     pub origin: Origin,
-    /// What the user is told.
+    /// Message for the user.
     pub message: String,
-    /// Where to go: an absolute URL of HTTP. A call that asks for anything else ends before it comes here.
+    /// Absolute URL of HTTP. A call that asks for anything else ends before it reaches a handler.
     pub url: String,
 }
 
-/// What the user did about a web page.
+/// The user's answer to a web page.
 #[derive(Debug, Clone)]
 pub struct UrlAnswer(pub(crate) Answer);
 
 impl UrlRequest {
-    /// The user agreed to visit it. That says nothing of what happened there.
+    /// Builds the answer of a user who agreed to visit the page. It says nothing of what happened there.
     pub fn consent(&self) -> UrlAnswer {
         UrlAnswer(Answer::consent())
     }
 
-    /// The user said no.
+    /// Builds the answer of a user who said no.
     pub fn decline(&self) -> UrlAnswer {
         UrlAnswer(Answer::decline())
     }
 
-    /// The user went away without saying.
+    /// Builds the answer of a user who dismissed the question.
     pub fn cancel(&self) -> UrlAnswer {
         UrlAnswer(Answer::cancel())
     }
@@ -103,31 +104,31 @@ impl UrlRequest {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SampleRequest {
-    /// Where it comes from.
+    /// Origin of the question.
     pub origin: Origin,
-    /// What to ask the model.
+    /// Prompt and parameters for the model.
     pub params: CreateMessageRequestParams,
 }
 
-/// A server wants to know which roots there are.
+/// A server's request for the list of roots.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RootsRequest {
-    /// Where it comes from.
+    /// Origin of the question.
     pub origin: Origin,
 }
 
-/// What a handler may return: an answer, or a `Result` of one.
+/// Return type of a handler: an answer, or a `Result` of one.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "this is not the answer to the question",
     note = "return `{A}`, or a `Result` of it with an error that converts into `Box<dyn Error + Send + Sync>`"
 )]
 pub trait IntoAnswer<A>: Send + 'static {
-    /// The answer, or why there is none.
+    /// Converts into the answer, or the error of the handler.
     ///
     /// # Errors
-    /// What the handler failed with.
+    /// If the handler failed.
     fn into_answer(self) -> Result<A, Box<dyn StdError + Send + Sync>>;
 }
 
@@ -157,7 +158,7 @@ plain_answers!(FormAnswer, UrlAnswer, CreateMessageResult, Vec<Root>);
 
 /// A folder or file: a [`Root`], or its `file://` URI.
 pub trait IntoRoot {
-    /// The root.
+    /// Converts into a root.
     fn into_root(self) -> Root;
 }
 

@@ -1,15 +1,15 @@
-//! What is asked of a server, before it has an id, a version or a way to travel.
+//! Requests before they have an id, a version and a transport.
 
 use std::borrow::Cow;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error};
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{Raw, RequestMeta};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-/// A method and its parameters, `_meta` left out: that is made anew for every message.
+/// Method and its parameters, without `_meta`, which is made anew for every message.
 #[derive(Debug, Clone)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'static str,
@@ -21,27 +21,26 @@ impl<'a> Request<'a> {
         Self { method, params: Cow::default() }
     }
 
-    /// A request with parameters that are somebody else's.
+    /// Builds a request that borrows its parameters.
     pub(crate) fn borrowing(method: &'static str, params: &'a Params) -> Self {
         Self { method, params: Cow::Borrowed(params) }
     }
 
-    /// Parameters given as any value that serialises to an object; null counts as an empty one.
+    /// Builds a request with parameters given as any value that serialises to an object; null counts as an empty one.
     pub(crate) fn with_params(method: &'static str, params: &impl Serialize) -> Result<Self, Error> {
         let mut request = Self::new(method);
         let params = object(params, "the parameters of a request")?;
         let Some(params) = params else { return Ok(request) };
         let params: Params = params.to().map_err(|error| misuse("the parameters of a request", &error))?;
         if params.get("_meta").is_some() {
-            return Err(Error::ApiMisuse(
-                "`_meta` is filled in by the client: use `.meta(key, value)`".into(),
-            ));
+            let why = "`_meta` is filled in by the client: use `.meta(key, value)`";
+            return Err(ApiMisuse::ReservedMeta(why.to_owned()).into());
         }
         request.params = Cow::Owned(params);
         Ok(request)
     }
 
-    /// Sets a member; none takes it away.
+    /// Sets a member; `None` removes it.
     pub(crate) fn set(&mut self, name: &'static str, value: Option<Raw>) {
         self.params.to_mut().set(name, value);
     }
@@ -50,22 +49,22 @@ impl<'a> Request<'a> {
         self.params.get(name)
     }
 
-    /// The names of all members.
+    /// Returns the names of all members.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.params.iter().map(|(name, _)| name)
     }
 
-    /// A tool or prompt by name, a resource by URI, a task by id.
+    /// Returns the target: a tool or prompt by name, a resource by URI, a task by id.
     pub(crate) fn target(&self) -> Option<String> {
         self.params.target(self.method)
     }
 
-    /// The parameters alone.
+    /// Returns the parameters.
     pub(crate) fn into_params(self) -> Params {
         self.params.into_owned()
     }
 
-    /// The parameters as they go out.
+    /// Returns the parameters with `_meta`, as they go out.
     pub(crate) fn with_meta<'b>(&'b self, meta: RequestMeta<'b>) -> impl Serialize + 'b {
         WithMeta { meta, params: &self.params }
     }
@@ -87,21 +86,21 @@ impl Serialize for WithMeta<'_> {
     }
 }
 
-/// Any value as a JSON object; none where it is null.
+/// Serialises a value that must be a JSON object; none where it is null.
 pub(crate) fn object(value: &impl Serialize, what: &str) -> Result<Option<Raw>, Error> {
     let raw = Raw::of(value).map_err(|error| misuse(what, &error))?;
     match raw.get().as_bytes().first() {
         Some(b'{') => Ok(Some(raw)),
         Some(b'n') => Ok(None),
-        _ => Err(Error::ApiMisuse(format!("{what} must be an object"))),
+        _ => Err(ApiMisuse::Unserializable(format!("{what} must be an object")).into()),
     }
 }
 
-/// Any value as JSON.
+/// Serialises a value.
 pub(crate) fn raw(value: &(impl Serialize + ?Sized), what: &str) -> Result<Raw, Error> {
     Raw::of(value).map_err(|error| misuse(what, &error))
 }
 
 fn misuse(what: &str, error: &serde_json::Error) -> Error {
-    Error::ApiMisuse(format!("{what} must serialise: {error}"))
+    ApiMisuse::Unserializable(format!("{what} must serialise: {error}")).into()
 }

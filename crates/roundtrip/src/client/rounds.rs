@@ -1,4 +1,4 @@
-//! Calls that take several rounds: the core says what to do, and here it is done.
+//! The client's loop over the rounds of a call: the core decides each step, and this carries it out.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -23,7 +23,7 @@ use super::send::{fetch, within};
 
 type OnRound<M> = Box<dyn FnMut(&Pending<M>) -> Result<(), Error> + Send>;
 
-/// What a call says about its rounds.
+/// Settings of a call for its rounds.
 pub(crate) struct Rounds<M> {
     pub(crate) limits: Limits,
     pub(crate) deadline: Option<Duration>,
@@ -32,7 +32,7 @@ pub(crate) struct Rounds<M> {
 }
 
 impl<M: Method> Rounds<M> {
-    /// The first request of a call.
+    /// Begins the flow with the first request of a call.
     pub(crate) fn begin(
         &mut self,
         client: &Client,
@@ -47,7 +47,7 @@ impl<M: Method> Rounds<M> {
             .idempotency_key(self.idempotency_key.take())
     }
 
-    /// Shows a round to whoever wants to see it, who may refuse it (C13).
+    /// Calls the hook with a round, which it may refuse (C13).
     pub(crate) fn see(&mut self, pending: &Pending<M>) -> Result<(), Error> {
         self.on_round.as_mut().map_or(Ok(()), |on_round| on_round(pending))
     }
@@ -69,7 +69,7 @@ impl<M> fmt::Debug for Rounds<M> {
     }
 }
 
-/// Makes a call, through as many rounds as it takes. Nothing is spawned: dropping this ends it wherever it is (C12).
+/// Makes a call, through as many rounds as it takes. Nothing is spawned: dropping the future ends the call (C12).
 pub(crate) async fn call<M: Method>(
     client: &Client,
     request: Request<'static>,
@@ -104,15 +104,15 @@ pub(crate) async fn call<M: Method>(
     }
 }
 
-/// A round that waits for its answers. Where nobody goes on with it, the transport is told.
+/// Guard of a round that waits for its answers. Dropped without them, it tells the transport.
 pub(crate) struct Begun<'a> {
     client: &'a Client,
-    /// What was answered; its state is read only where it is needed.
+    /// Result that asks; its `requestState` is read only where it is needed.
     result: Option<Arc<Raw>>,
 }
 
 impl Begun<'_> {
-    /// Somebody goes on with it, or will.
+    /// Disarms the guard: the round goes on, or will.
     pub(crate) fn goes_on(mut self) {
         self.result = None;
     }
@@ -131,7 +131,7 @@ impl Drop for Begun<'_> {
     }
 }
 
-/// One request of a flow, and what it makes of the flow.
+/// Sends one request of a flow and returns the next step.
 pub(crate) async fn leg<'a, M: Method>(
     client: &'a Client,
     exchange: Exchange<M>,
@@ -141,7 +141,7 @@ pub(crate) async fn leg<'a, M: Method>(
     let request = Request::borrowing(M::NAME, exchange.params());
     let (target, begun) = (request.target(), Instant::now());
     let result = fetch(client, &request, options).await?;
-    // A flow that has gone as far as it may ends here, with a round that nobody goes on with.
+    // A flow that has gone as far as it may ends here, with a round that does not go on.
     let mut round = Begun { client, result: Some(Arc::clone(&result)) };
     let step = exchange.reply((*result).as_ref(), begun.elapsed())?;
     match &step {
@@ -157,7 +157,7 @@ pub(crate) async fn leg<'a, M: Method>(
     Ok((step, round))
 }
 
-/// Puts every question of a round to whoever is there for it, side by side (C1).
+/// Puts every question of a round to its handler, side by side (C1).
 pub(crate) async fn ask<M: Method>(
     handlers: &Handlers,
     declared: &ClientCapabilities,

@@ -1,10 +1,10 @@
-//! From a request to its result: sent, watched, and sent once more where the server says how, or where the connection
-//! broke and that is safe.
+//! Sends a request until it has its result: again where the server says how, or where the connection broke and that is
+//! safe.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_core::error::{Error, Sent};
+use roundtrip_core::error::{Error, PeerIncompatible, PeerMisbehaved, Sent, Unreachable};
 use roundtrip_core::wire::{
     CallTool, ErrorObject, HEADER_MISMATCH, Method, ProtocolVersion, Raw, UNSUPPORTED_PROTOCOL_VERSION,
     decode_complete,
@@ -24,10 +24,11 @@ const SPOKEN: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
 
 /// Decodes the result of a method that does not ask.
 pub(crate) fn complete<M: Method>(result: &Raw) -> Result<M::Result, Error> {
-    decode_complete::<M>(result.as_ref()).map_err(|error| Error::PeerMisbehaved(error.to_string()))
+    decode_complete::<M>(result.as_ref())
+        .map_err(|error| PeerMisbehaved::MalformedResult(error.to_string()).into())
 }
 
-/// A result, from the cache or from the server.
+/// Returns a result, from the cache or from the server.
 pub(crate) async fn fetch(
     client: &Client,
     request: &Request<'_>,
@@ -49,8 +50,7 @@ pub(crate) async fn fetch(
     Ok(result)
 }
 
-/// Sends a request until it is answered, or until there is nothing left to do about its failing. The caller limits all
-/// of it in time, pauses and mending included.
+/// Sends a request until it is answered, or fails for good. The caller limits all of it in time, pauses included.
 async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> Result<Raw, Error> {
     let mut attempts = Attempts::new();
     loop {
@@ -67,7 +67,7 @@ async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> 
     }
 }
 
-/// One request, one answer. Notifications on the way go to whoever asked for them.
+/// Sends one request and returns its answer. Notifications on the way go to the hooks for them.
 async fn answer(client: &Client, outgoing: Outgoing, options: &mut Options) -> Result<Raw, Error> {
     let mut leg = InFlight::open(client.transport(), outgoing).await?;
     loop {
@@ -80,7 +80,7 @@ async fn answer(client: &Client, outgoing: Outgoing, options: &mut Options) -> R
     }
 }
 
-/// Limits a request in time. What is dropped when time is up is thereby cancelled.
+/// Limits work in time. A request that is dropped when time is up is thereby cancelled.
 pub(crate) async fn within<T>(
     timeout: Duration,
     work: impl Future<Output = Result<T, Error>>,
@@ -88,15 +88,15 @@ pub(crate) async fn within<T>(
     tokio::time::timeout(timeout, work).await.unwrap_or(Err(Error::Timeout(timeout)))
 }
 
-/// How many characters are shown of what a server says it speaks.
+/// Number of characters that are shown of the versions a server names.
 const NAMED: usize = 100;
-/// How often a request is sent again after the connection broke.
+/// Number of times a request is sent again after the connection broke.
 const RESENDS: u32 = 2;
-/// How long to wait before it is; twice as long before the next time.
+/// Pause before that; twice as long before the next time.
 const BACKOFF: Duration = Duration::from_millis(100);
 
-/// What has been tried so far. There are two refusals that say what to do about them, and each is heeded once;
-/// neither has run anything.
+/// Attempts at one request so far. There are two refusals that say how to send the request instead, and each is followed
+/// once; neither has run anything.
 pub(crate) struct Attempts {
     pub(crate) version: ProtocolVersion,
     negotiated: bool,
@@ -109,13 +109,19 @@ impl Attempts {
         Self { version: ProtocolVersion::LATEST, negotiated: false, listed: false, resent: 0 }
     }
 
-    /// Whether a request is to be sent again that broke with the connection (C16).
+    /// Returns whether a request is sent again that failed with its connection (C16).
     fn resend(&mut self, policy: Resend, request: &Request<'_>, error: &Error) -> bool {
-        let Error::Unreachable { sent, source, .. } = error else { return false };
-        // Without a source nothing broke: the server turned the request away, and would do so again.
-        let broke = *sent == Sent::Maybe || source.is_some();
+        // A request that a server turned away, or that found none, would fail again.
+        let (sent, broke) = match error {
+            Error::Unreachable {
+                why: Unreachable::NoConnection(_) | Unreachable::Broken(_), sent, ..
+            } => (*sent, true),
+            Error::Unreachable { sent, .. } => (*sent, *sent == Sent::Maybe),
+            Error::Refused(refusal) => (refusal.sent, refusal.sent == Sent::Maybe),
+            _ => return false,
+        };
         let has_state = request.get("requestState").is_some();
-        let resend = self.resent < RESENDS && broke && policy.allows(*sent, has_state);
+        let resend = self.resent < RESENDS && broke && policy.allows(sent, has_state);
         self.resent += u32::from(resend);
         resend
     }
@@ -124,7 +130,7 @@ impl Attempts {
         BACKOFF * self.resent
     }
 
-    /// `Ok` where the request is worth sending again; else the error to report.
+    /// Prepares the request to be sent again where a refusal says how; otherwise returns the error to report.
     pub(crate) async fn mend(
         &mut self,
         client: &Client,
@@ -132,14 +138,16 @@ impl Attempts {
         error: Error,
     ) -> Result<(), Error> {
         match &error {
-            Error::Rejected(refusal) if refusal.code == UNSUPPORTED_PROTOCOL_VERSION && !self.negotiated => {
+            Error::Rejected(refusal)
+                if refusal.error().code == UNSUPPORTED_PROTOCOL_VERSION && !self.negotiated =>
+            {
                 self.negotiated = true;
-                let Some(theirs) = supported(refusal) else { return Err(error) };
+                let Some(theirs) = supported(refusal.error()) else { return Err(error) };
                 self.version = common(&theirs)?;
                 Ok(())
             }
             Error::Rejected(refusal)
-                if refusal.code == HEADER_MISMATCH
+                if refusal.error().code == HEADER_MISMATCH
                     && request.method == CallTool::NAME
                     && client.transport().has_headers()
                     && !self.listed =>
@@ -160,7 +168,7 @@ impl Attempts {
     }
 }
 
-/// What a server says it speaks.
+/// Returns the versions that a server names.
 fn supported(refusal: &ErrorObject) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Data {
@@ -169,15 +177,12 @@ fn supported(refusal: &ErrorObject) -> Option<Vec<String>> {
     Data::deserialize(refusal.data.as_ref()?).ok().map(|data| data.supported)
 }
 
-/// The newest revision that both sides speak.
+/// Returns the newest revision that both sides speak.
 fn common(theirs: &[String]) -> Result<ProtocolVersion, Error> {
     let shared = SPOKEN.iter().find(|ours| theirs.iter().any(|version| version == ours.as_str()));
     shared.copied().ok_or_else(|| {
         let ours: Vec<&str> = SPOKEN.iter().map(|version| version.as_str()).collect();
         let theirs: String = theirs.join(", ").chars().take(NAMED).collect();
-        Error::PeerIncompatible(format!(
-            "no protocol version in common: it speaks {theirs}, and this client {}",
-            ours.join(", ")
-        ))
+        PeerIncompatible::NoCommonVersion { theirs, ours: ours.join(", ") }.into()
     })
 }

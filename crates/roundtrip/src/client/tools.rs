@@ -1,20 +1,19 @@
-//! What a client has learnt about tools by listing them: which arguments go into headers, and what results look
-//! like.
+//! Tools as they were listed: arguments that go into headers, and output schemas.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{Error, PeerMisbehaved};
 use roundtrip_core::wire::{HeaderParam, HeaderParams, Raw, Tool, clip};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::schema::{Misfit, Schema};
 
-/// How many tools are remembered; those beyond are called as if they had not been listed.
+/// Number of tools that are remembered; those beyond are called as if they had not been listed.
 const CAPACITY: usize = 10_000;
-/// How many bytes of output schemas and mirrored headers are remembered with them.
+/// Bytes of output schemas and mirrored headers that are remembered with them.
 const CAPACITY_BYTES: usize = 32 * 1024 * 1024;
 
 /// Tools by name. Those with nothing to remember are not in here.
@@ -46,7 +45,7 @@ impl Memory {
     }
 }
 
-/// What is known of a tool.
+/// Entry of a tool.
 struct Known {
     headers: HeaderParams,
     output: Option<Raw>,
@@ -63,7 +62,7 @@ impl Tools {
         self.known().tools.get(tool).map(Arc::clone)
     }
 
-    /// Learns from a tool in a list; whether the tool may stay in it (H3).
+    /// Remembers a tool of a list; returns whether the tool may stay in it (H3).
     pub(crate) fn learn(&self, tool: &Tool, has_headers: bool) -> bool {
         let headers = if has_headers {
             HeaderParams::from_schema(&tool.input_schema.to_value())
@@ -92,7 +91,7 @@ impl Tools {
         }
     }
 
-    /// The headers of a call. A tool that was never listed has none.
+    /// Returns the mirrored headers of a call. A tool that was never listed has none.
     pub(crate) fn mirrored(&self, tool: &str, arguments: Option<&Raw>) -> Vec<(String, String)> {
         match (self.get(tool), arguments) {
             (Some(known), Some(arguments)) if !known.headers.is_empty() => {
@@ -102,8 +101,8 @@ impl Tools {
         }
     }
 
-    /// Holds a result against the schema its tool was listed with (tools, "Output Schema"). A tool that was never
-    /// listed, or whose schema is of no use, is taken at its word; so is one that reports an error.
+    /// Checks a result against the schema its tool was listed with (tools, "Output Schema"). A tool that was never
+    /// listed, or whose schema is of no use, is not checked; nor is one that reports an error.
     pub(crate) fn check(&self, tool: &str, result: &Raw) -> Result<(), Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -121,17 +120,18 @@ impl Tools {
         }
         match schema.check(&structured_content.unwrap_or_default()) {
             Ok(()) => Ok(()),
-            // The schema is the server's own, so refusing what it makes dear to check would protect nobody.
+            // The schema is the server's own, so refusing what it makes dear to check would protect no one.
             Err(Misfit::TooMuchWork) => {
                 tracing::warn!(
                     tool,
-                    "a result is not held against the output schema: it takes too much work"
+                    "a result is not checked against the output schema: it takes too much work"
                 );
                 Ok(())
             }
-            Err(Misfit::Problems(why)) => Err(Error::PeerMisbehaved(format!(
+            Err(Misfit::Problems(why)) => Err(PeerMisbehaved::UnfitOutput(format!(
                 "the result of `{tool}` does not fit the output schema it was listed with: {why}"
-            ))),
+            ))
+            .into()),
         }
     }
 }
@@ -155,7 +155,7 @@ impl Known {
             match Schema::compile(&schema) {
                 Ok(schema) => Some(schema),
                 Err(reason) => {
-                    tracing::debug!(tool, reason, "results are not held against the output schema");
+                    tracing::debug!(tool, reason, "results are not checked against the output schema");
                     None
                 }
             }

@@ -1,4 +1,4 @@
-//! The seam between the client and whatever carries its messages.
+//! Trait between the client and its transports.
 
 use std::any::Any;
 use std::fmt;
@@ -13,10 +13,10 @@ use roundtrip_core::wire::{Era, ProtocolVersion, RequestId};
 use super::limits::ClientLimits;
 use super::weak_client::WeakClient;
 
-/// A future in a box.
+/// Boxed future.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The messages that come of one request: whole JSON-RPC messages as bytes, notifications first, the answer last.
+/// Stream of the messages that answer one request: whole JSON-RPC messages as bytes, notifications first, the answer last.
 ///
 /// **Dropping it before the answer cancels the request**, in the way the transport has for that.
 pub type Incoming = Pin<Box<dyn Stream<Item = Result<Bytes, Error>> + Send>>;
@@ -31,7 +31,7 @@ pub struct Outgoing {
     pub id: RequestId,
     /// Its method.
     pub method: &'static str,
-    /// What it is aimed at: a tool or prompt by name, a resource by URI.
+    /// Its target: a tool or prompt by name, a resource by URI.
     pub target: Option<String>,
     /// The revision it speaks.
     pub version: ProtocolVersion,
@@ -42,7 +42,7 @@ pub struct Outgoing {
     pub(crate) pinned: Option<ProtocolVersion>,
     /// Limits of the client that sends it.
     pub(crate) limits: ClientLimits,
-    /// Who answers what the server asks outside of any call.
+    /// Handlers for questions outside of any call.
     pub(crate) asker: WeakClient,
 }
 
@@ -61,29 +61,29 @@ impl fmt::Debug for Outgoing {
     }
 }
 
-/// Carries requests to one server, and brings back what comes of them.
+/// Carries requests to one server, and the messages that answer them back.
 ///
 /// Write your own to speak MCP over anything else, and give it to [`Client::new`](super::Client::new).
 pub trait Transport: Any + Send + Sync {
     /// Sends one request. Dropping the future, or the stream it gives, cancels the request.
     ///
-    /// Errors say by their kind whose turn it is to act. [`Error::Unreachable`] says whether the request may have
-    /// reached the server; where it has not, `source` is what broke the connection, and without one the server turned
-    /// the request away. Only what broke is sent again ([`Resend`](super::Resend)).
+    /// Errors say by their kind who must act. [`Error::Unreachable`] and [`Error::Refused`] say whether the request may
+    /// have reached the server. A request that cannot have is sent again ([`Resend`](super::Resend)) after
+    /// [`NoConnection`](super::Unreachable::NoConnection) and [`Broken`](super::Unreachable::Broken) alone.
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>>;
 
-    /// Whether requests have headers, in which arguments can be mirrored (H3).
+    /// Returns whether requests have headers, in which arguments can be mirrored (H3).
     fn has_headers(&self) -> bool {
         false
     }
 
-    /// Whether a client can be told to speak this revision alone. A transport that carries messages as they are has only
-    /// those that need no session.
+    /// Returns whether a client can be told to speak this revision alone. A transport that carries messages as they are
+    /// has only those that need no session.
     fn speaks(&self, version: ProtocolVersion) -> bool {
         version.era() == Era::Modern
     }
 
-    /// The state of a round that nobody will go on with: the handlers failed, or the caller has gone. Only a transport
+    /// Abandons the round of a `requestState`: the handlers failed, or the caller has gone. Only a transport
     /// that keeps something for a state has anything to do here.
     fn abandon(&self, state: &str) {
         let _ = state;

@@ -1,4 +1,4 @@
-//! Messages that are made one after the other by an async function.
+//! Stream of messages made by an async function, one after the other.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,10 +10,10 @@ use roundtrip_core::error::Error;
 
 use super::transport::Incoming;
 
-/// What a step comes to: a message, and what the next step needs; none after the last one.
+/// Outcome of a step: a message, and the state of the next step; none after the last one.
 pub(crate) type Stepped<S> = (Result<Bytes, Error>, Option<S>);
 
-/// A stream of whatever `step` makes of its state, until it says that there is no more. Dropping the stream drops the
+/// Builds a stream of the messages that `step` makes of its state, until there is none. Dropping the stream drops the
 /// state, wherever it is.
 pub(crate) fn unfold<S, F, Fut>(state: S, step: F) -> Incoming
 where

@@ -1,11 +1,11 @@
-//! The way from a transport to the client's handlers, for questions that come outside of any call.
+//! Weak handle from a transport to the client's handlers, for questions outside of any call.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
 use roundtrip_core::exchange::{Exchange, Params, Step};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, Implementation, InputRequest, InputRequiredResult, InputResponses, Raw,
@@ -17,10 +17,10 @@ use super::handlers::Handlers;
 use super::request::raw;
 use super::rounds::ask;
 
-/// What the question is called where it has no name of its own.
+/// Key of a question that has none of its own.
 const KEY: &str = "question";
 
-/// Whoever can answer for a client, for as long as there is one: it does not keep the client alive.
+/// Weak handle to the client's question handlers: it does not keep the client alive.
 #[derive(Clone, Default)]
 pub(crate) struct WeakClient(Weak<Inner>);
 
@@ -29,14 +29,14 @@ impl WeakClient {
         Self(Arc::downgrade(inner))
     }
 
-    /// The handlers of the client, where there still is one.
+    /// Returns the handlers of the client, if it is still there.
     pub(crate) fn responder(&self) -> Option<Responder> {
         let client = Client::of(self.0.upgrade()?);
         Some(Responder { handlers: client.handlers().clone(), declared: client.declared(false) })
     }
 }
 
-/// Handlers of a client. They answer without keeping the client alive: a question that nobody answers must not keep its
+/// Handlers of a client. They answer without keeping the client alive: a question without an answer must not keep its
 /// connection open.
 pub(crate) struct Responder {
     handlers: Handlers,
@@ -44,7 +44,7 @@ pub(crate) struct Responder {
 }
 
 impl Responder {
-    /// Puts one question to the handlers; their answer has been held against it.
+    /// Puts one question to the handlers, and checks their answer against it.
     pub(crate) async fn answer(
         &self,
         request: InputRequest,
@@ -60,13 +60,13 @@ impl Responder {
         let exchange = Exchange::<CallTool>::new(Params::default());
         let step = exchange.reply(raw(&asks, "a question")?.as_ref(), Duration::ZERO)?;
         let Step::Ask(pending) = step else {
-            return Err(Error::PeerMisbehaved(format!("`{method}` asks nothing")));
+            return Err(PeerMisbehaved::MalformedMessage(format!("`{method}` asks nothing")).into());
         };
         let answered = ask(&self.handlers, &self.declared, pending, method).await?.resume()?;
         let answers = answered.params().get("inputResponses").and_then(|answers| answers.to().ok());
         answers
             .and_then(|mut answers: InputResponses| answers.remove(KEY))
-            .ok_or_else(|| Error::ApiMisuse(format!("`{method}` was left without an answer")))
+            .ok_or_else(|| ApiMisuse::Unanswered { keys: vec![method.to_owned()] }.into())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Response bodies: one JSON message, or a stream of events that polls the call as it goes.
+//! Response bodies: one JSON message, or a stream of events that polls the call.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -15,13 +15,13 @@ use tokio::time::{Instant, Sleep};
 use super::socket::AnsweringGuard;
 use crate::server::{Endpoint, Event, InFlight};
 
-/// How much of a stream is put into one write, if there is that much to say at once.
+/// Most bytes of a stream that go into one write.
 const CHUNK: usize = 32 * 1024;
 
 /// A response body.
 pub struct Body {
     kind: Kind,
-    /// Dropped with the body, or by a connection that ends before.
+    /// Dropped with the body, or earlier by a connection that ends.
     answering: Option<AnsweringGuard>,
 }
 
@@ -34,22 +34,23 @@ impl From<Kind> for Body {
 enum Kind {
     Whole(Option<Bytes>),
     Events(Box<Events>),
-    /// Somebody else's.
+    /// A body of the handshake eras.
     Other(Pin<Box<dyn http_body::Body<Data = Bytes, Error = Infallible> + Send>>),
 }
 
-/// A call whose events are sent as they come. Dropping it, as a closed connection does, cancels the call (H5).
+/// Body of a call whose events are sent as they occur. Dropping it, as a closed connection does, cancels the call
+/// (H5).
 struct Events {
     endpoint: Endpoint,
     call: Option<InFlight>,
-    /// Where the next frame is put together.
+    /// Bytes of the next frame.
     buffer: Vec<u8>,
     every: Duration,
     keep_alive: Pin<Box<Sleep>>,
 }
 
 impl Body {
-    /// Keeps the mark that a request is being answered for as long as the body lasts.
+    /// Marks the request as being answered for as long as the body lasts.
     pub(super) fn hold(&mut self, answering: AnsweringGuard) {
         self.answering = Some(answering);
     }
@@ -68,7 +69,7 @@ impl Body {
         Kind::Whole(Some(Bytes::from(message))).into()
     }
 
-    /// A stream that begins with `first`, if there is something to say already.
+    /// Creates a stream that begins with `first`, if there is a first event already.
     pub(crate) fn events(endpoint: Endpoint, call: InFlight, first: Option<Event>, every: Duration) -> Self {
         let keep_alive = Box::pin(tokio::time::sleep(every));
         let mut events = Events { endpoint, call: Some(call), buffer: Vec::new(), every, keep_alive };
@@ -80,7 +81,7 @@ impl Body {
 }
 
 impl Events {
-    /// Puts an event into the buffer; after the response the call is gone.
+    /// Appends an event to the buffer; after the response the call is gone.
     fn write(&mut self, event: Event) {
         self.buffer.extend_from_slice(b"data: ");
         let start = self.buffer.len();

@@ -1,5 +1,5 @@
-//! The client side: every request is a POST of its own, and closing its response cancels it. Servers of the handshake
-//! eras have sessions besides, and streams that can be taken up again.
+//! Client side: every request is a POST of its own, and closing its response cancels it. Servers of the handshake
+//! eras also have sessions and resumable streams.
 
 mod answer;
 mod link;
@@ -17,31 +17,33 @@ use roundtrip_core::wire::ProtocolVersion;
 
 use self::link::Http;
 use super::{EVENT_STREAM, JSON};
-use crate::client::{BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport};
+use crate::client::{ApiMisuse, BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport, Unreachable};
 use crate::legacy::client::EraClient;
 pub(super) use crate::legacy::client::{Failure, Link, Refusal};
 
-/// How long to wait for a connection.
+/// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Client {
-    /// A client of a server at a URL. Nothing is sent until something is asked.
+    /// Creates a client of a server at a URL. Nothing is sent before the first call.
     ///
     /// Redirects are not followed: a request that may change something must not be replayed elsewhere.
     ///
     /// # Errors
-    /// When the URL is none, or not one for HTTP.
+    /// If the URL does not parse, or its scheme is neither `http` nor `https`.
     pub fn http(url: impl AsRef<str>) -> Result<Self, Error> {
         HttpTransport::new(url.as_ref()).map(Self::new)
     }
 
-    /// Sends a header with every request: a token, for one. For clients made by [`http`](Self::http).
+    /// Adds a header to every request, for example a token. For clients made by [`http`](Self::http).
     pub fn header(self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         self.set_transport("header", |transport: &mut HttpTransport| {
             let name: HeaderName =
                 name.as_ref().parse().map_err(|_| format!("`{}` is no header name", name.as_ref()))?;
-            let mut value: HeaderValue =
-                value.as_ref().parse().map_err(|_| format!("the value of `{name}` cannot be in a header"))?;
+            let mut value: HeaderValue = value
+                .as_ref()
+                .parse()
+                .map_err(|_| format!("the value of `{name}` is not valid in a header"))?;
             // Headers people add are credentials more often than not.
             value.set_sensitive(true);
             transport.change(|http| drop(http.headers.insert(name, value)));
@@ -49,8 +51,7 @@ impl Client {
         })
     }
 
-    /// Sends requests through an HTTP client of yours, with its proxies, roots and timeouts. For clients made by
-    /// [`http`](Self::http).
+    /// Replaces the HTTP client, to set proxies, roots and timeouts. For clients made by [`http`](Self::http).
     ///
     /// Give it [`Policy::none()`] for redirects.
     pub fn http_client(self, client: reqwest::Client) -> Self {
@@ -61,15 +62,16 @@ impl Client {
     }
 }
 
-/// Streamable HTTP, from the client's side.
+/// Streamable HTTP transport of a client.
 #[derive(Clone)]
 pub struct HttpTransport {
-    door: EraClient<Http>,
+    era_client: EraClient<Http>,
 }
 
 impl HttpTransport {
     fn new(url: &str) -> Result<Self, Error> {
-        let misuse = |why: &dyn fmt::Display| Error::ApiMisuse(format!("`{url}` cannot be called: {why}"));
+        let misuse =
+            |why: &dyn fmt::Display| Error::from(ApiMisuse::Url(format!("`{url}` cannot be called: {why}")));
         let parsed = Url::parse(url).map_err(|error| misuse(&error))?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(misuse(&"the scheme must be http or https"));
@@ -80,20 +82,20 @@ impl HttpTransport {
             .build()
             .map_err(|error| misuse(&error))?;
         let http = Http { client, url: parsed, headers: HeaderMap::new() };
-        Ok(Self { door: EraClient::new(http) })
+        Ok(Self { era_client: EraClient::new(http) })
     }
 
-    /// What was found out as somebody else is found out again.
+    /// Changes the settings and forgets the server's era: other credentials may see another server.
     fn change(&mut self, change: impl FnOnce(&mut Http)) {
-        let mut http = self.door.link().clone();
+        let mut http = self.era_client.link().clone();
         change(&mut http);
-        self.door = EraClient::new(http);
+        self.era_client = EraClient::new(http);
     }
 }
 
 impl Transport for HttpTransport {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
-        self.door.send(outgoing)
+        self.era_client.send(outgoing)
     }
 
     fn has_headers(&self) -> bool {
@@ -105,23 +107,25 @@ impl Transport for HttpTransport {
     }
 
     fn abandon(&self, state: &str) {
-        self.door.abandon(state);
+        self.era_client.abandon(state);
     }
 
-    /// Ends the session, where there is one.
+    /// Ends the session, if there is one.
     fn close(&self) -> BoxFuture<()> {
-        let door = self.door.clone();
-        Box::pin(async move { door.close().await })
+        let era_client = self.era_client.clone();
+        Box::pin(async move { era_client.close().await })
     }
 }
 
-/// A URL without what may be secret in it.
+/// Returns the URL without its secret parts (credentials, query).
 fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }
 
-/// A connection that broke, with every cause the HTTP library names: the outermost alone says next to nothing.
+/// Builds the error of a broken connection, with every cause the HTTP library names: the outermost alone says next to
+/// nothing.
 fn broken(what: &str, error: reqwest::Error, sent: Sent) -> Error {
+    let connected = !error.is_connect() && !error.is_builder();
     let error = error.without_url();
     let mut message = format!("{what}: {error}");
     let mut cause = std::error::Error::source(&error);
@@ -129,10 +133,11 @@ fn broken(what: &str, error: reqwest::Error, sent: Sent) -> Error {
         message = format!("{message}: {inner}");
         cause = inner.source();
     }
-    Error::Unreachable { message, sent, source: Some(Box::new(error)) }
+    let why = if connected { Unreachable::Broken(message) } else { Unreachable::NoConnection(message) };
+    Error::Unreachable { why, sent, cause: Some(Box::new(error)) }
 }
 
-/// The media type of a response, parameters left out.
+/// Returns the media type of a response, without parameters.
 fn media_type(headers: &HeaderMap) -> Option<&'static str> {
     let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let bare = value.split(';').next().unwrap_or_default().trim();
@@ -141,6 +146,8 @@ fn media_type(headers: &HeaderMap) -> Option<&'static str> {
 
 impl fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpTransport").field("url", &shown(&self.door.link().url)).finish_non_exhaustive()
+        f.debug_struct("HttpTransport")
+            .field("url", &shown(&self.era_client.link().url))
+            .finish_non_exhaustive()
     }
 }

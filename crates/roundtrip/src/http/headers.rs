@@ -1,4 +1,4 @@
-//! Holding HTTP headers against the message they mirror (streamable HTTP, "Server Validation").
+//! Checks HTTP headers against the message they mirror (streamable HTTP, "Server Validation").
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -13,7 +13,7 @@ use super::legacy::LONGEST_BATCH;
 use super::{EVENT_STREAM, JSON, name};
 use crate::server::{Endpoint, SUPPORTED};
 
-/// Decodes a request that came with headers. The headers are required, and must say what the body says (H2).
+/// Decodes a request and checks its headers: they are required, and must say what the body says (H2).
 pub(crate) fn decode<'a>(
     endpoint: &Endpoint,
     headers: &HeaderMap,
@@ -21,7 +21,7 @@ pub(crate) fn decode<'a>(
 ) -> Result<ClientRequest<'a>, ErrorObject> {
     let version = required(headers, &name::PROTOCOL_VERSION, "MCP-Protocol-Version")?;
     if !is_supported(version) {
-        // Of a revision we do not know we cannot expect more than that its two version fields agree.
+        // Of an unknown revision no more can be expected than that its two version fields agree.
         return Err(match peek_version(request.params) {
             Some(body) if body != version => differs("MCP-Protocol-Version", version, &body),
             _ => ErrorObject::unsupported_version(version, SUPPORTED),
@@ -42,8 +42,8 @@ pub(crate) fn decode<'a>(
     Ok(decoded)
 }
 
-/// The same in one pass, where the headers say that a tool is called and everything is as they say. Otherwise nothing
-/// is said, and it takes two passes to find out what is wrong.
+/// Decodes a `tools/call` in one pass. Returns `None` unless the headers name that method and match the body; the
+/// caller then uses [`decode`], which finds the error.
 pub(crate) fn decode_call<'a>(
     endpoint: &Endpoint,
     headers: &HeaderMap,
@@ -64,7 +64,7 @@ fn is_supported(version: &str) -> bool {
     version.parse::<ProtocolVersion>().is_ok_and(|version| SUPPORTED.contains(&version))
 }
 
-/// Holds what was decoded against the headers that mirror it.
+/// Checks a decoded request against the headers that mirror it.
 fn agree(
     endpoint: &Endpoint,
     headers: &HeaderMap,
@@ -86,7 +86,7 @@ fn agree(
     Ok(())
 }
 
-/// Holds the value of `Mcp-Name` against the name it mirrors.
+/// Checks the value of `Mcp-Name` against the name it mirrors.
 fn is_name_of(raw: &str, target: &str) -> Result<(), ErrorObject> {
     if raw == target {
         return Ok(());
@@ -95,8 +95,8 @@ fn is_name_of(raw: &str, target: &str) -> Result<(), ErrorObject> {
     if sent == target { Ok(()) } else { Err(differs("Mcp-Name", &sent, target)) }
 }
 
-/// Holds `Mcp-Method` and `Mcp-Name`, where they are there, against a message, or each of a batch, of a revision that
-/// does not require them. What is no message is left to whoever reads it.
+/// Checks `Mcp-Method` and `Mcp-Name`, if present, against a message or each message of a batch. For the handshake
+/// eras, which do not require them. Malformed messages pass: decoding reports them later.
 pub(crate) fn agree_where_present(
     headers: &HeaderMap,
     bytes: &[u8],
@@ -134,7 +134,7 @@ fn agrees(headers: &HeaderMap, bytes: &[u8]) -> Result<(), (Option<RequestId>, E
     check().map_err(|error| (id, error))
 }
 
-/// `Mcp-Param-*` headers against the arguments they mirror (H3).
+/// Checks `Mcp-Param-*` headers against the arguments they mirror (H3).
 fn check_params(
     annotated: &HeaderParams,
     headers: &HeaderMap,
@@ -170,7 +170,8 @@ fn required<'h>(headers: &'h HeaderMap, name: &HeaderName, shown: &str) -> Resul
     single(headers, name, shown)?.ok_or_else(|| missing(shown))
 }
 
-/// A header's value. Two values are none: whoever reads the other one would act on something else.
+/// Returns the value of a header, and an error if it has two: a proxy that reads the other one would act on something
+/// else.
 fn single<'h>(
     headers: &'h HeaderMap,
     name: impl http::header::AsHeaderName,
@@ -180,7 +181,7 @@ fn single<'h>(
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => text(value, shown).map(Some),
-        (Some(_), Some(_)) => Err(invalid(shown, &"it is there more than once")),
+        (Some(_), Some(_)) => Err(invalid(shown, &"it is present more than once")),
     }
 }
 
@@ -204,7 +205,7 @@ fn differs(header: &str, sent: &str, body: &str) -> ErrorObject {
     ))
 }
 
-/// Whether the body is declared to be JSON.
+/// Returns whether `Content-Type` is JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| {
         // Nearly every client sends just this.
@@ -212,13 +213,13 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The media type without its parameters, if it is one of ours.
+/// Returns the media type without its parameters, if it is one of the two in use.
 fn media_type(value: &str) -> Option<&'static str> {
     let bare = value.split(';').next().unwrap_or_default().trim();
     [JSON, EVENT_STREAM].into_iter().find(|known| known.eq_ignore_ascii_case(bare))
 }
 
-/// The kinds of answer a client takes.
+/// Kinds of response a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accepts {
     Both,
@@ -226,9 +227,9 @@ pub(crate) enum Accepts {
     Stream,
 }
 
-/// What the client takes, or `None` if it rules out everything we have (H8).
+/// Reads `Accept`; `None` if it rules out both kinds of response (H8).
 pub(crate) fn accepts(headers: &HeaderMap) -> Option<Accepts> {
-    // What the specification tells clients to send, the way most of them write it.
+    // The value that the specification tells clients to send, as most of them write it.
     if headers.get(ACCEPT).is_some_and(|value| value == "application/json, text/event-stream") {
         return Some(Accepts::Both);
     }

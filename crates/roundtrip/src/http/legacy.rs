@@ -1,4 +1,4 @@
-//! The door to the handshake eras: what is not a modern request, and how its answer goes out.
+//! Hand-over to the handshake eras: requests that are not modern, and their responses.
 
 use bytes::Bytes;
 use http::header::HeaderValue;
@@ -13,13 +13,13 @@ use crate::legacy::server::{Arrival, Reply, SESSION};
 pub(super) use crate::legacy::server::{LONGEST_BATCH, LegacyHttp};
 
 impl Http {
-    /// Whether what is not a request names a session. Without one it belongs to no era.
+    /// Returns whether a message that is not a request names a session. Without one it belongs to no era.
     pub(super) fn knows_session(&self, parts: &Parts) -> bool {
-        self.settings.old.knows(&parts.headers)
+        self.settings.legacy.knows(&parts.headers)
     }
 
-    /// A message of an old revision.
-    pub(super) async fn old_message(
+    /// Answers a message of the handshake eras.
+    pub(super) async fn legacy_message(
         &self,
         mut parts: Parts,
         admitted: Admitted,
@@ -29,12 +29,12 @@ impl Http {
             return refuse_with(StatusCode::BAD_REQUEST, id.as_ref(), &error);
         }
         let arrival = self.arrival(&mut parts, admitted);
-        // In a box: modern requests, which wait in the same future, need not carry its weight.
-        rendered(Box::pin(self.settings.old.post(arrival, bytes)).await)
+        // Boxed: modern requests wait in the same future and need not carry its size.
+        rendered(Box::pin(self.settings.legacy.post(arrival, bytes)).await)
     }
 
-    /// What is not a POST: streams of old revisions, and the end of their sessions.
-    pub(super) fn old_stream(&self, parts: &mut Parts) -> Response<Body> {
+    /// Answers GET and DELETE: streams of the handshake eras, and the end of their sessions.
+    pub(super) fn legacy_stream(&self, parts: &mut Parts) -> Response<Body> {
         if let Some(why) = self.settings.gate.refuses(&parts.headers) {
             return refuse_with(StatusCode::FORBIDDEN, None, &ErrorObject::invalid_request(why));
         }
@@ -49,8 +49,8 @@ impl Http {
         };
         let arrival = self.arrival(parts, Admitted { accepts, principal });
         rendered(match method {
-            Method::GET => self.settings.old.get(&arrival),
-            _ => self.settings.old.delete(&arrival),
+            Method::GET => self.settings.legacy.get(&arrival),
+            _ => self.settings.legacy.delete(&arrival),
         })
     }
 
@@ -79,7 +79,7 @@ fn rendered(reply: Reply) -> Response<Body> {
             }
             response
         }
-        Reply::Events(feed) => stream(Body::other(*feed)),
+        Reply::Events(events) => stream(Body::other(*events)),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Streamable HTTP: bytes to messages and back, on both sides.
+//! Streamable HTTP edge: bytes to messages and back, on both sides.
 //!
-//! The server side is a [`tower_service::Service`] that mounts into axum or any other tower stack, and a small
-//! accept loop for when that is all there is to serve. On the way through it spawns no task and opens no
-//! channel: a dropped connection drops the handler.
+//! The server side is a [`tower_service::Service`] that mounts into axum or any other tower stack, and an accept loop
+//! for servers that need nothing else. It spawns no task and opens no channel for a request: a dropped connection
+//! drops the handler.
 
 mod body;
 #[cfg(feature = "client")]
@@ -23,7 +23,7 @@ pub use limits::HttpLimits;
 pub use serve::Bound;
 pub use service::Http;
 
-/// Header names, in the lower case that HTTP libraries keep them in.
+/// Header names, in lower case as HTTP libraries keep them.
 pub(crate) mod name {
     use http::HeaderName;
 
@@ -32,6 +32,6 @@ pub(crate) mod name {
     pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 }
 
-/// The two media types of an answer.
+/// Media types of a response.
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";

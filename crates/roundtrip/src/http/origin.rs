@@ -1,14 +1,14 @@
-//! Who may call from a browser: `Origin` and `Host` (streamable HTTP, "Security & Endpoint").
+//! Checks of `Origin` and `Host` against browsers (streamable HTTP, "Security & Endpoint").
 
 use http::HeaderMap;
 use http::header::{HOST, ORIGIN};
 
-/// Which origins and hosts are let in (H6).
+/// Allowed origins and hosts (H6).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gate {
     origins: Vec<String>,
     hosts: Vec<String>,
-    /// On a loopback address nobody calls us by another name, unless a page has rebound its own.
+    /// True if bound to a loopback address, where only a page that has rebound its own name sends another `Host`.
     pub(crate) loopback: bool,
 }
 
@@ -21,7 +21,7 @@ impl Gate {
         self.hosts.push(host);
     }
 
-    /// Why a request is turned away, if it is.
+    /// Returns the reason for which a request is refused, if it is.
     pub(crate) fn refuses(&self, headers: &HeaderMap) -> Option<&'static str> {
         if let Some(origin) = headers.get(ORIGIN) {
             let allowed = origin.to_str().is_ok_and(|origin| {
@@ -35,7 +35,7 @@ impl Gate {
             }
         }
         if self.loopback {
-            // HTTP/1.1 requires Host; without one there is nothing a browser could have been tricked with.
+            // HTTP/1.1 requires `Host`; a request without one does not come from a browser.
             let host = headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
             let allowed = host.is_none_or(|host| {
                 is_loopback_authority(host) || self.hosts.iter().any(|allowed| allowed == host)
@@ -53,7 +53,7 @@ fn is_loopback_origin(origin: &str) -> bool {
     authority.is_some_and(is_loopback_authority)
 }
 
-/// A loopback host with any port, and nothing else around it.
+/// Returns whether an authority is a loopback host, with any port and nothing else around it.
 fn is_loopback_authority(authority: &str) -> bool {
     let port = ["localhost", "127.0.0.1", "[::1]"].iter().find_map(|host| authority.strip_prefix(host));
     port.is_some_and(|port| {

@@ -1,4 +1,4 @@
-//! Reading a request's body: bounded in size and time, and without a copy when it comes in one piece.
+//! Reads a request's body: bounded in size and time, and without a copy if it arrives in one piece.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -10,17 +10,17 @@ use http_body::Body;
 use super::limits::HttpLimits;
 use crate::server::Reservation;
 
-/// Why a body was not read.
+/// Reasons for which a body was not read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     TooLarge,
     TooSlow,
     Broken,
-    /// There is no place for it beside the bodies that are being read already.
+    /// The budget has no room for it beside the bodies being read already.
     Busy,
 }
 
-/// Reads a whole body. One that does not arrive together with its head takes a place first, if there is one for it, and
+/// Reads a whole body. A body that does not arrive together with its head takes a place first, if there is one, and
 /// then as many bytes of the budget as have arrived.
 pub(crate) async fn read<B: Body>(
     body: B,
@@ -31,31 +31,33 @@ pub(crate) async fn read<B: Body>(
     let mut received = Received { limit: limits.body_bytes, ..Received::default() };
     // Most bodies arrive together with their head: a timer and a place are only taken for those that do not.
     if let Poll::Ready(read) = poll_fn(|cx| Poll::Ready(received.poll(body.as_mut(), cx))).await {
-        return read.map(|()| received.into_bytes());
+        return read.map(|()| received.finish());
     }
     let mut place = place().ok_or(Unread::Busy)?;
     if !place.grow(received.size) {
         return Err(Unread::Busy);
     }
-    received.place = Some(place);
-    let reading = poll_fn(|cx| received.poll(body.as_mut(), cx));
-    tokio::time::timeout(limits.body_timeout, reading).await.unwrap_or(Err(Unread::TooSlow))?;
-    Ok(received.into_bytes())
+    received.place = Some(Box::new(place));
+    // In a box: bodies that are there already need not carry the weight of a timer.
+    let reading =
+        Box::pin(tokio::time::timeout(limits.body_timeout, poll_fn(|cx| received.poll(body.as_mut(), cx))));
+    reading.await.unwrap_or(Err(Unread::TooSlow))?;
+    Ok(received.finish())
 }
 
-/// As much of a body as has arrived.
+/// Part of a body that has arrived.
 #[derive(Default)]
 struct Received {
     first: Option<Bytes>,
     rest: Option<BytesMut>,
     size: usize,
     limit: usize,
-    /// The bytes held in the budget. None before anything had to be waited for.
-    place: Option<Reservation>,
+    /// Bytes reserved in the budget; `None` while the body did not have to be waited for.
+    place: Option<Box<Reservation>>,
 }
 
 impl Received {
-    /// Takes what arrives; ready at the end.
+    /// Takes frames as they arrive; ready at the end of the body.
     fn poll<B: Body>(&mut self, mut body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<Result<(), Unread>> {
         loop {
             let frame = match ready!(body.as_mut().poll_frame(cx)) {
@@ -96,8 +98,12 @@ impl Received {
         Ok(())
     }
 
-    fn into_bytes(self) -> Bytes {
-        self.rest.map(BytesMut::freeze).or(self.first).unwrap_or_default()
+    /// Takes the bytes out.
+    fn finish(&mut self) -> Bytes {
+        match self.rest.take() {
+            Some(all) => all.freeze(),
+            None => self.first.take().unwrap_or_default(),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! A small accept loop, for servers that are nothing but an MCP endpoint.
+//! Accept loop for servers that are nothing but an MCP endpoint.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -22,7 +22,7 @@ use super::service::Http;
 use super::socket::{AnsweringGuard, RequestBody, Socket};
 use crate::server::{ServeError, Server};
 
-/// The path the endpoint is served at when Roundtrip accepts the connections itself.
+/// Path of the endpoint if Roundtrip accepts the connections itself.
 const PATH: &str = "/mcp";
 
 type Shutdown = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -39,18 +39,17 @@ impl Server {
     /// Serves HTTP at `/mcp` on an address, until SIGTERM or ctrl-c.
     ///
     /// # Errors
-    /// When the server was put together wrongly, or the address cannot be had.
+    /// If the server was put together wrongly, or the address cannot be bound.
     pub async fn serve_http(self, address: impl ToSocketAddrs) -> Result<(), ServeError> {
         Ok(self.into_http()?.bind(address).await?.await?)
     }
 }
 
 impl Http {
-    /// Binds to an address, to be served at `/mcp`. On a loopback address only loopback host names are
-    /// answered to.
+    /// Binds to an address, to be served at `/mcp`. On a loopback address only loopback host names are accepted.
     ///
     /// # Errors
-    /// When the address cannot be had.
+    /// If the address cannot be bound.
     pub async fn bind(self, address: impl ToSocketAddrs) -> io::Result<Bound> {
         let listener = TcpListener::bind(address).await?;
         let http = if listener.local_addr()?.ip().is_loopback() { self.on_loopback() } else { self };
@@ -59,15 +58,15 @@ impl Http {
 }
 
 impl Bound {
-    /// The address it is bound to.
+    /// Returns the address it is bound to.
     ///
     /// # Errors
-    /// When the socket does not know.
+    /// If the socket does not know its address.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until a future of yours ends, in place of SIGTERM or ctrl-c.
+    /// Serves until a future completes, instead of until SIGTERM or ctrl-c.
     pub fn until(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Some(Box::pin(shutdown));
         self
@@ -93,7 +92,7 @@ impl Bound {
         closing.send_replace(());
         let all_ended = async {
             closing.closed().await;
-            // Rounds whose clients have hung up, and that are to be recorded all the same (M6).
+            // Rounds whose clients have hung up are still recorded (M6).
             self.http.endpoint().finished().await;
         };
         let _ = tokio::time::timeout(limits.grace, all_ended).await;
@@ -110,7 +109,7 @@ impl IntoFuture for Bound {
     }
 }
 
-/// The next connection, once there is a place for it. Beyond the limit, connections wait in the backlog.
+/// Accepts the next connection, once there is a place for it. Beyond the limit, connections wait in the backlog.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -119,7 +118,7 @@ async fn accept(
     match listener.accept().await {
         Ok((stream, _)) => Some((stream, place)),
         Err(error) => {
-            // Out of file descriptors, most likely: those in use have to be given back first.
+            // Most likely out of file descriptors: some have to be closed first.
             tracing::warn!(%error, "cannot accept a connection");
             tokio::time::sleep(Duration::from_millis(50)).await;
             None
@@ -133,7 +132,7 @@ async fn connection(
     _place: OwnedSemaphorePermit,
     mut closed: watch::Receiver<()>,
 ) {
-    // An answer is one write: there is nothing to wait for and put together.
+    // A response is one write: there is nothing to wait for and put together.
     let _ = stream.set_nodelay(true);
     let limits = http.http_limits();
     let http = http.for_address(stream.peer_addr().ok().map(|address| address.ip()));
@@ -179,7 +178,7 @@ fn not_here() -> http::Response<super::Body> {
     response
 }
 
-/// SIGTERM, which is what orchestrators send, or ctrl-c.
+/// Waits for SIGTERM, which orchestrators send, or ctrl-c.
 async fn stop_signal() {
     #[cfg(unix)]
     {

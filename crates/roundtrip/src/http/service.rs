@@ -1,4 +1,4 @@
-//! The server side as a [`Service`]: one request in, one response out.
+//! Server side as a [`Service`]: one request in, one response out.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -30,7 +30,7 @@ use crate::server::{
     panicked,
 };
 
-/// A server on HTTP: a [`Service`] to mount where your requests come in, or to [`bind`](Self::bind) on its own.
+/// A server on HTTP: a [`Service`] to mount into a tower stack, or to [`bind`](Self::bind) on its own.
 ///
 /// ```
 /// # use roundtrip::Server;
@@ -44,7 +44,7 @@ use crate::server::{
 pub struct Http {
     pub(super) endpoint: Endpoint,
     pub(super) settings: Arc<Settings>,
-    /// The address of the client, where Roundtrip itself has accepted the connection.
+    /// Address of the client, if Roundtrip itself has accepted the connection.
     pub(super) address: Option<IpAddr>,
 }
 
@@ -52,24 +52,24 @@ type PrincipalOf = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 
 #[derive(Clone)]
 pub(super) struct Settings {
-    /// Where requests of the handshake eras go.
-    pub(super) old: LegacyHttp,
+    /// Endpoint of the handshake eras.
+    pub(super) legacy: LegacyHttp,
     pub(super) gate: Gate,
     limits: HttpLimits,
-    /// Bytes of bodies that are on their way.
+    /// Bytes of the bodies being read.
     bodies: Arc<Budget>,
     principal: Option<Arc<PrincipalOf>>,
 }
 
 impl Server {
-    /// Starts the server for HTTP.
+    /// Builds the server for HTTP.
     ///
     /// # Errors
-    /// The first mistake in how it was put together.
+    /// The first mistake found in how the server was put together.
     pub fn into_http(self) -> Result<Http, SetupError> {
         let endpoint = self.build()?;
         let settings = Settings {
-            old: LegacyHttp::new(&endpoint),
+            legacy: LegacyHttp::new(&endpoint),
             gate: Gate::default(),
             limits: HttpLimits::default(),
             bodies: HttpLimits::default().bodies(),
@@ -85,19 +85,19 @@ impl Http {
         self
     }
 
-    /// Lets pages of an origin call, besides those on loopback. `"*"` lets in every page there is.
+    /// Allows pages of an origin to call, besides those on loopback. `"*"` allows every page.
     #[must_use]
     pub fn allow_origin(self, origin: impl Into<String>) -> Self {
         self.set(|settings| settings.gate.allow_origin(origin.into()))
     }
 
-    /// Answers to a host name, port included, when bound to loopback.
+    /// Allows a host name, port included, on a loopback address.
     #[must_use]
     pub fn allow_host(self, host: impl Into<String>) -> Self {
         self.set(|settings| settings.gate.allow_host(host.into()))
     }
 
-    /// How much, and how long, to put up with.
+    /// Sets the limits on size, time and number.
     #[must_use]
     pub fn limits(self, limits: HttpLimits) -> Self {
         self.set(|settings| {
@@ -106,8 +106,8 @@ impl Http {
         })
     }
 
-    /// Who is calling, from the request's head: from what your authentication layer left there. It may be called more than
-    /// once for one request.
+    /// Sets the function that reads the principal from the request's head, for example from what an authentication
+    /// layer left there. It may be called more than once for one request.
     #[must_use]
     pub fn principal<F>(self, principal: F) -> Self
     where
@@ -120,7 +120,7 @@ impl Http {
         self.set(|settings| settings.gate.loopback = true)
     }
 
-    /// The same service for a connection from an address.
+    /// Returns the same service for a connection from an address.
     pub(super) fn for_address(mut self, address: Option<IpAddr>) -> Self {
         self.address = address;
         self
@@ -130,42 +130,43 @@ impl Http {
         self.settings.limits
     }
 
-    /// The started server behind it.
+    /// Returns the built server behind it.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    async fn answer<B: HttpBody>(self, request: Request<B>) -> Response<Body> {
+    /// Answers a request. It returns what the service does: one future around another would be copied more often.
+    async fn answer<B: HttpBody>(self, request: Request<B>) -> Result<Response<Body>, Infallible> {
         let (mut parts, body) = request.into_parts();
         if parts.method != Method::POST {
-            return self.old_stream(&mut parts);
+            return Ok(self.legacy_stream(&mut parts));
         }
-        let admitted = match self.admit(&parts) {
-            Ok(admitted) => admitted,
-            Err(refused) => {
-                // A small body is read all the same, so that the connection can be used again.
-                if announced(&parts.headers).is_some_and(|length| length <= DRAINED) {
-                    drop(read(body, &self.settings.limits, || self.place(&parts, None)).await);
-                }
-                return *refused;
+        let (admitted, refused) = match self.admit(&parts) {
+            Ok(admitted) => (admitted, None),
+            // A small body is read all the same, so that the connection can be used again.
+            Err(refused) if announced(&parts.headers).is_some_and(|length| length <= DRAINED) => {
+                (Admitted { accepts: Accepts::Json, principal: None }, Some(refused))
             }
+            Err(refused) => return Ok(*refused),
         };
         let place = || self.place(&parts, admitted.principal.as_ref());
-        let bytes = match read(body, &self.settings.limits, place).await {
-            Ok(bytes) => bytes,
-            Err(unread) => return self.unread(&unread),
+        let read = read(body, &self.settings.limits, place).await;
+        let bytes = match (refused, read) {
+            (None, Ok(bytes)) => bytes,
+            (None, Err(unread)) => return Ok(self.unread(&unread)),
+            (Some(refused), _) => return Ok(*refused),
         };
         let accepts = admitted.accepts;
         let call = match self.accept(&mut parts, &admitted, &bytes) {
             Ok(call) => call,
-            Err(Instead::Answer(response)) => return *response,
-            Err(Instead::Old) => return self.old_message(parts, admitted, bytes).await,
+            Err(Instead::Answer(response)) => return Ok(*response),
+            Err(Instead::Legacy) => return Ok(self.legacy_message(parts, admitted, bytes).await),
         };
         drop((parts, admitted, bytes));
-        self.run(call, accepts).await
+        Ok(self.run(call, accepts).await)
     }
 
-    /// Makes a call of a message, if it is one that asks for a call.
+    /// Decodes a message and begins its call, if it is a modern request.
     fn accept(&self, parts: &mut Parts, admitted: &Admitted, bytes: &[u8]) -> Result<InFlight, Instead> {
         if let Some((id, request)) = headers::decode_call(&self.endpoint, &parts.headers, bytes) {
             return Ok(self.begin(id, &request, parts, admitted, bytes.len()));
@@ -173,9 +174,9 @@ impl Http {
         let message = match Message::decode(bytes) {
             Ok(Message::Request(message)) => message,
             Ok(Message::Notification(_) | Message::Response(_)) | Err(_) if self.knows_session(parts) => {
-                return Err(Instead::Old);
+                return Err(Instead::Legacy);
             }
-            // No notification means anything here; all of them are taken (H10).
+            // No notification means anything here; all of them are accepted (H10).
             Ok(Message::Notification(_)) => return Err(respond(StatusCode::ACCEPTED, Body::empty()).into()),
             Ok(Message::Response(response)) => {
                 let error = ErrorObject::invalid_request(
@@ -187,7 +188,7 @@ impl Http {
         };
         let request = match headers::decode(&self.endpoint, &parts.headers, &message) {
             Ok(request) => request,
-            Err(_) if self.settings.old.takes(&parts.headers, &message) => return Err(Instead::Old),
+            Err(_) if self.settings.legacy.takes(&parts.headers, &message) => return Err(Instead::Legacy),
             Err(error) => return Err(refuse(Some(&message.id), &error).into()),
         };
         if admitted.accepts == Accepts::Json && matches!(request, ClientRequest::SubscriptionsListen(_)) {
@@ -217,10 +218,10 @@ impl Http {
         self.endpoint.begin_sized(id, request, &peer, size)
     }
 
-    /// Takes a place for a body that has to be waited for, if there is room for as much as its head announces, and for the
-    /// call that it is to be.
+    /// Takes a place for a body that has to be waited for, if there is room for the length its head announces and for
+    /// the call it will become.
     fn place(&self, parts: &Parts, principal: Option<&Principal>) -> Option<Reservation> {
-        // What names no method may be an answer that a running call waits for.
+        // A message without `Mcp-Method` may be an answer that a running call waits for.
         if parts.headers.contains_key(METHOD) && !self.endpoint.has_place() {
             return None;
         }
@@ -229,14 +230,14 @@ impl Http {
         bodies.has_room(&owner, announced(&parts.headers).unwrap_or(1)).then(|| bodies.charge(&owner, 0))
     }
 
-    /// Says who is calling. The author's function may panic over what a peer sent, which costs that request alone (Z1); nobody
-    /// is taken for an anonymous caller because of it.
+    /// Returns the caller's principal. The author's function may panic over what a peer sent: that fails this request
+    /// alone (Z1), and never makes the caller anonymous.
     pub(super) fn principal_of(&self, parts: &Parts) -> Result<Option<Principal>, ErrorObject> {
         let Some(principal) = &self.settings.principal else { return Ok(None) };
         catch_unwind(AssertUnwindSafe(|| principal(parts))).map_err(|_| panicked())
     }
 
-    /// Everything that can be said before the body is read.
+    /// Checks a request by its head, before the body is read.
     fn admit(&self, parts: &Parts) -> Result<Admitted, Box<Response<Body>>> {
         let no = |status, why: &'static str| {
             Err(Box::new(refuse_with(status, None, &ErrorObject::invalid_request(why))))
@@ -282,12 +283,13 @@ impl Http {
     }
 
     /// Polls a call to its first event, which decides the kind of answer (H4).
-    async fn run(self, mut call: InFlight, accepts: Accepts) -> Response<Body> {
+    async fn run(&self, mut call: InFlight, accepts: Accepts) -> Response<Body> {
         let keep_alive = self.settings.limits.keep_alive;
         let first = match first_event(&mut call).await {
             Some(event) => Some(event),
             None if accepts == Accepts::Json => Some(call.event().await),
-            None => tokio::time::timeout(keep_alive, call.event()).await.ok(),
+            // In a box: calls that are done at once need not carry the weight of a timer.
+            None => Box::pin(tokio::time::timeout(keep_alive, call.event())).await.ok(),
         };
         match first {
             Some(Event::Response(outcome)) if accepts != Accepts::Stream => {
@@ -296,23 +298,23 @@ impl Http {
                 self.endpoint.encode(&mut message, call.id(), outcome);
                 json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), message)
             }
-            first => stream(Body::events(self.endpoint, call, first, keep_alive)),
+            first => stream(Body::events(self.endpoint.clone(), call, first, keep_alive)),
         }
     }
 }
 
-/// A request that may be read: what its head says.
+/// Properties of a request whose head was accepted.
 pub(super) struct Admitted {
     pub(super) accepts: Accepts,
     pub(super) principal: Option<Principal>,
 }
 
-/// What becomes of a message that does not begin a call.
+/// Outcome of a message that does not begin a modern call.
 enum Instead {
-    /// This is all there is to say.
+    /// This response ends the exchange.
     Answer(Box<Response<Body>>),
-    /// It is one of an old revision.
-    Old,
+    /// The message belongs to the handshake eras.
+    Legacy,
 }
 
 impl From<Response<Body>> for Instead {
@@ -321,14 +323,14 @@ impl From<Response<Body>> for Instead {
     }
 }
 
-/// The length of a refused body that is still worth reading.
+/// Longest refused body that is still read.
 const DRAINED: usize = 64 * 1024;
 
 fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// The first event, if the handler has one without waiting. Most do, and need no timer.
+/// Returns the first event if the handler has one without waiting. Most do, and need no timer.
 async fn first_event(call: &mut InFlight) -> Option<Event> {
     poll_fn(|cx| {
         Poll::Ready(match call.poll_event(cx) {
@@ -364,17 +366,17 @@ pub(super) fn stream(body: Body) -> Response<Body> {
     let headers: &mut HeaderMap = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // Tells nginx and its like not to hold events back.
+    // Tells nginx and similar proxies not to buffer events.
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }
 
-/// An error of our own making, before there was a call.
+/// Responds with an internal error from before the call.
 pub(super) fn failed(error: &ErrorObject) -> Response<Body> {
     refuse_with(StatusCode::INTERNAL_SERVER_ERROR, None, error)
 }
 
-/// An error about the request itself.
+/// Responds with an error about the request itself.
 fn refuse(id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
     let status = StatusCode::from_u16(http_status(error, Stage::Request)).unwrap_or(StatusCode::BAD_REQUEST);
     refuse_with(status, id, error)
@@ -401,8 +403,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let service = self.clone();
-        Box::pin(async move { Ok(service.answer(request).await) })
+        Box::pin(self.clone().answer(request))
     }
 }
 

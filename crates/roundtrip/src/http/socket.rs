@@ -1,8 +1,8 @@
-//! A TCP connection that hyper serves, watched for two things hyper does not watch for.
+//! TCP connection that hyper serves, watched for two conditions that hyper does not watch for.
 //!
-//! A client that does not read blocks writing for ever: here, a write that is not accepted for too long breaks the
+//! A client that does not read would block writing forever: a write that is not accepted in time breaks the
 //! connection. And hyper stops reading once a byte of the next request has arrived, so that it does not see a client
-//! hang up: here, while a request is being answered, reading goes on into a buffer.
+//! hang up: while a request is being answered, this type reads on into a buffer.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -19,10 +19,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// How many bytes of further requests are read while one is being answered. Beyond them the client has to wait.
+/// Most bytes of further requests that are read while one is being answered. Beyond them the client has to wait.
 const READ_AHEAD: usize = 64 * 1024;
 
-/// Whether a request of this connection has been read and is being answered. HTTP/1 answers one after the other.
+/// Flag: a request of this connection has been read and is being answered. HTTP/1 answers one after the other.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answering(Arc<AtomicBool>);
 
@@ -36,7 +36,8 @@ impl Answering {
     }
 }
 
-/// A request's body. Once it has been read, the request is being answered: until then hyper itself reads.
+/// Request body that sets the flag when dropped: once it has been read, the request is being answered. Until then
+/// hyper itself reads.
 #[derive(Debug)]
 pub(super) struct RequestBody {
     pub(super) body: Incoming,
@@ -69,7 +70,7 @@ impl http_body::Body for RequestBody {
     }
 }
 
-/// Dropped with the response, or by a connection that ends before: the request is no longer being answered.
+/// Clears the flag when dropped: with the response, or earlier by a connection that ends.
 #[derive(Debug)]
 pub(super) struct AnsweringGuard(pub(super) Answering);
 
@@ -79,19 +80,19 @@ impl Drop for AnsweringGuard {
     }
 }
 
-/// The connection.
+/// The connection as hyper reads and writes it.
 #[derive(Debug)]
 pub(super) struct Socket {
     stream: TcpStream,
     answering: Answering,
-    /// What was read and hyper has not asked for yet.
+    /// Bytes that were read before hyper asked for them.
     ahead: BytesMut,
-    /// The client sends nothing more.
+    /// True once the client has closed its side.
     ended: bool,
-    /// hyper knows that.
+    /// True once hyper has seen that.
     told: bool,
     write_timeout: Duration,
-    /// Until when a write that is blocked may stay so.
+    /// Deadline of a blocked write.
     blocked: Option<Pin<Box<Sleep>>>,
 }
 
@@ -101,16 +102,20 @@ impl Socket {
         Self { stream, answering, ahead, ended: false, told: false, write_timeout, blocked: None }
     }
 
-    /// Tells the connection when a request is being answered.
+    /// Returns the flag that is set while a request is being answered.
     pub(super) fn answering(&self) -> Answering {
         self.answering.clone()
     }
 
-    /// Reads on while a request is being answered. An error says that the client has hung up, and hyper does not look.
+    /// Reads on while a request is being answered. Fails if the client has hung up, which hyper would not notice.
+    #[inline]
     fn read_ahead(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        if !self.answering.is_on() || self.told {
-            return Ok(());
-        }
+        if self.answering.is_on() && !self.told { self.read_on(cx) } else { Ok(()) }
+    }
+
+    /// The part of it that calls which are answered at once do without.
+    #[inline(never)]
+    fn read_on(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         if self.ended {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the client hung up"));
         }
@@ -121,7 +126,7 @@ impl Socket {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(read) => read?,
             }
-            // hyper may be waiting for just this.
+            // hyper may be waiting for these bytes.
             cx.waker().wake_by_ref();
             self.ended = chunk.filled().is_empty();
             self.ahead.extend_from_slice(chunk.filled());
@@ -129,7 +134,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Passes a write on. One that is not accepted in time breaks the connection.
+    /// Passes a write on. A write that is not accepted in time breaks the connection.
     fn write(
         &mut self,
         cx: &mut Context<'_>,
@@ -185,7 +190,7 @@ impl AsyncWrite for Socket {
         self.stream.is_write_vectored()
     }
 
-    /// hyper flushes whenever it has looked at the connection, which makes this the place to look further.
+    /// Reads ahead too: hyper flushes whenever it has looked at the connection.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.read_ahead(cx)?;
         Pin::new(&mut self.stream).poll_flush(cx)

@@ -1,4 +1,4 @@
-//! `initialize`: how a session of the old eras begins (lifecycle, "Initialization").
+//! `initialize`, which begins a session of the handshake eras (lifecycle, "Initialization").
 
 use std::borrow::Cow;
 
@@ -9,33 +9,33 @@ use roundtrip_core::wire::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The request that begins a session.
+/// Request that begins a session.
 pub(super) const INITIALIZE: &str = "initialize";
-/// The notification by which a client says that it is ready.
+/// Notification by which a client says that it is ready.
 pub(super) const INITIALIZED: &str = "notifications/initialized";
 /// Asks whether the other side is still there. Both sides may ask.
 pub(super) const PING: &str = "ping";
 /// Sets the level of log messages for a whole session.
 pub(super) const SET_LEVEL: &str = "logging/setLevel";
-/// Asks to be told of a resource's changes.
+/// Subscribes to the changes of a resource.
 pub(super) const SUBSCRIBE: &str = "resources/subscribe";
-/// Takes that back.
+/// Ends such a subscription.
 pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
-/// "This needs a visit to a web page first": its data lists the pages under `elicitations` (2025-11-25 alone).
+/// Error code: a web page has to be visited first. Its data lists the pages under `elicitations` (2025-11-25 alone).
 pub(super) const URL_ELICITATION_REQUIRED: i64 = -32042;
-/// "No such resource".
+/// Error code: no such resource.
 pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// The newest revision that has a handshake.
+/// Newest revision that has a handshake.
 pub(super) const NEWEST: ProtocolVersion = ProtocolVersion::V2025_11_25;
 
-/// The old revision a version string names.
+/// Parses a version string that names a handshake revision.
 pub(super) fn revision(version: &str) -> Option<ProtocolVersion> {
     version.parse::<ProtocolVersion>().ok().filter(|version| version.era() == Era::Handshake)
 }
 
-/// Who the client is and what it wants to speak.
+/// Parameters of `initialize`: the client's revision, capabilities and name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InitializeRequestParams<'a> {
@@ -45,7 +45,7 @@ pub(super) struct InitializeRequestParams<'a> {
     pub(super) client_info: Raw,
 }
 
-/// What the server makes of it.
+/// Result of `initialize`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InitializeResult {
@@ -56,15 +56,15 @@ pub(super) struct InitializeResult {
     pub(super) instructions: Option<String>,
 }
 
-/// What whoever wants to begin a session is told where there are none: what is spoken, which may be all that people get
-/// to see (versioning, "Backward Compatibility").
+/// Builds the error for `initialize` where handshakes are refused. It names the supported revision, which may be all
+/// that the user sees (versioning, "Backward Compatibility").
 pub(super) fn refusal(params: Option<&RawValue>) -> ErrorObject {
     let wanted = decode_params::<InitializeRequestParams<'_>>(params);
     let wanted = wanted.map_or(Cow::Borrowed("none"), |wanted| wanted.protocol_version);
     ErrorObject::unsupported_version(&wanted, &[ProtocolVersion::LATEST])
 }
 
-/// Client capabilities that a revision has words for, by the `ClientCapabilities` of its schema:
+/// Returns the client capabilities that a revision knows, by the `ClientCapabilities` of its schema:
 ///
 /// | revision | `roots`, `sampling`, `experimental` | `elicitation` | `elicitation.form`, `elicitation.url`, `sampling.context`, `sampling.tools` |
 /// |---|---|---|---|

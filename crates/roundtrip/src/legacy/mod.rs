@@ -1,7 +1,7 @@
-//! The handshake eras: 2025-11-25 and before, translated at the door.
+//! The handshake eras: revisions 2025-11-25 and before, translated at the edges.
 //!
-//! What comes in on an old wire becomes a modern call, and what that call comes to is put into the old words. Nothing
-//! else in this library knows of it: the rest is written for one revision, and this folder can be deleted.
+//! A legacy request becomes a modern call, and the outcome of that call is translated back. The rest of the library
+//! is written for one revision.
 
 #[cfg(feature = "client")]
 pub(crate) mod client;

@@ -1,35 +1,35 @@
-//! The closest of several alternatives a value fits none of: the one whose tag it has, or whose members.
+//! Closeness of a value to alternatives it does not fit, by tags and members, so that the closest can be explained.
 
 use serde_json::{Map, Value};
 
 use super::unfold::Document;
 
-/// Schemas looked at for one alternative.
+/// Most schemas looked at for one alternative.
 const MAX_SCHEMAS: usize = 32;
 
-/// How close a value is to a schema it does not fit; the greater, the closer.
+/// Closeness of a value to a schema it does not fit; greater is closer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Closeness {
-    /// It is of the schema's type.
+    /// The value is of the schema's type.
     type_fits: bool,
-    /// It has no tag of another alternative.
+    /// The value has no tag of another alternative.
     tags_fit: bool,
-    /// It has a tag of this one.
+    /// The value has a tag of this alternative.
     tagged: bool,
-    /// It has every required member.
+    /// The value has every required member.
     complete: bool,
-    /// Members it has that the schema knows.
+    /// Number of the value's members that the schema knows.
     members: usize,
 }
 
 impl Closeness {
-    /// Whether saying what is wrong here says more than that no alternative fits.
+    /// Returns whether explaining this misfit says more than that no alternative fits.
     pub(super) fn is_close(self) -> bool {
         self.type_fits && self.tags_fit && (self.tagged || self.complete || self.members > 0)
     }
 }
 
-/// Compares a value with a schema by looking, without validating anything.
+/// Compares a value with a schema, without validating anything.
 pub(super) fn closeness(document: &Document, schema: &Value, value: &Value) -> Closeness {
     let mut closeness =
         Closeness { type_fits: true, tags_fit: true, tagged: false, complete: true, members: 0 };
@@ -52,7 +52,7 @@ pub(super) fn closeness(document: &Document, schema: &Value, value: &Value) -> C
     closeness
 }
 
-/// The tag that tells several alternatives apart, if there is one: a member's name, and its value in each of them; no
+/// Finds the tag that tells several alternatives apart: a member's name, and its value in each of them. There is no
 /// name where the alternatives are constants themselves.
 pub(super) fn tags<'a>(
     document: &'a Document,
@@ -97,7 +97,7 @@ impl Closeness {
     }
 }
 
-/// Whether a constant, if there is one, is the value.
+/// Returns whether the value equals the schema's constant, if there is one.
 fn allows(keywords: &Map<String, Value>, value: &Value) -> bool {
     keywords.get("const").is_none_or(|only| only == value)
 }

@@ -1,8 +1,8 @@
-//! The path and the reason of a misfit, for somebody who can mend it.
+//! Explanations of misfits: paths and reasons, so that the sender can correct the value.
 //!
 //! The library can list every error below every branch of every `anyOf`, which is exponential in the depth of a
 //! recursive value. Here the value is followed down instead: from a schema it does not fit, to those within it that it
-//! does not fit, and of several branches into the closest one. Whether a value fits is always the library's word.
+//! does not fit, and of several branches into the closest one. Only the library decides whether a value fits.
 
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
@@ -11,14 +11,14 @@ use super::closest::{closeness, tags};
 use super::meter::{Meter, MeteredJson, size};
 use super::unfold::{Document, applies, fragment, schemas_in, step};
 
-/// Most problems that are told.
+/// Most problems in one explanation.
 const MAX_PROBLEMS: usize = 5;
 /// Most characters of a problem, and of a member's name in its path.
 const MAX_REASON: usize = 300;
 const MAX_NAME: usize = 64;
 
-/// Whether values fit the schemas within a schema: a validator of objects in which the member called by a schema's
-/// pointer must fit that schema. One compilation serves them all.
+/// Validator of all schemas within a schema: it takes objects in which the member named by a schema's pointer must fit
+/// that schema. One compilation serves them all.
 #[derive(Debug)]
 pub(super) struct Probes(Validator<MeteredJson>);
 
@@ -36,7 +36,7 @@ impl Probes {
         super::options().build(&probes).ok().map(Self)
     }
 
-    /// Whether a value fits the schema at a pointer; once the budget is spent, everything does.
+    /// Returns whether a value fits the schema at a pointer; once the budget is spent, always true.
     fn fits(&self, pointer: &str, value: &Value, budget: &Meter<'_>) -> bool {
         if !budget.spend(u64::try_from(size(value)).unwrap_or(u64::MAX)) {
             return true;
@@ -71,7 +71,7 @@ fn clipped(text: &str, most: usize) -> String {
     }
 }
 
-/// Says why a value does not fit a schema. The value is known not to.
+/// Explains why a value does not fit a schema. The caller knows that it does not.
 pub(super) fn explain(document: &Document, probes: &Probes, value: &Value) -> String {
     let budget = Meter::weighed(value, &document.unfolded);
     let mut explanation = Explanation { document, probes, budget, problems: Vec::new() };
@@ -94,7 +94,7 @@ pub(super) fn explain(document: &Document, probes: &Probes, value: &Value) -> St
     explanation.problems.join("; ")
 }
 
-/// Schemas a value may not fit, each made when it is looked at.
+/// Schemas a value may not fit, created lazily.
 type Candidates<'m, 'a> = Box<dyn Iterator<Item = Misfit<'a>> + 'm>;
 
 struct Explanation<'a> {
@@ -105,7 +105,7 @@ struct Explanation<'a> {
 }
 
 impl<'a> Explanation<'a> {
-    /// Tells what is wrong with the value itself, and finds what it does not fit in turn.
+    /// Reports the assertions that the value breaks, and returns the schemas within that it does not fit.
     fn within(&mut self, misfit: &Misfit<'a>) -> Vec<Misfit<'a>> {
         let Value::Object(keywords) = misfit.schema else {
             self.problems.push(misfit.problem("nothing is allowed here"));
@@ -150,7 +150,7 @@ impl<'a> Explanation<'a> {
         keywords.get(branch).map(|schema| misfit.here(misfit.at(branch), schema))
     }
 
-    /// The closest of several alternatives, if the value fits none.
+    /// Returns the closest of several alternatives, if the value fits none.
     fn alternatives(&mut self, misfit: &Misfit<'a>, keyword: &str, held: &'a Value) -> Option<Misfit<'a>> {
         let branches = schemas_in(&misfit.at(keyword), keyword, held);
         let fitting = branches.iter().filter(|(pointer, _)| self.fits(pointer, misfit.value)).count();
@@ -176,7 +176,7 @@ impl<'a> Explanation<'a> {
         }
     }
 
-    /// Lets the library tell which of a schema's assertions a value breaks, without the schemas within it.
+    /// Reports the assertions of a schema that a value breaks, as the library words them, without the schemas within it.
     fn tell_assertions(&mut self, misfit: &Misfit<'a>, keywords: &Map<String, Value>) {
         let shallow = shallow(keywords);
         let work = shallow.values().map(size).sum::<usize>() + 1;
@@ -199,7 +199,7 @@ impl<'a> Explanation<'a> {
     }
 }
 
-/// Says that a value is none of several alternatives, and what these are if that can be told shortly.
+/// Describes a value that fits none of several alternatives, and lists their tags if they have any.
 fn none_of<'a>(document: &'a Document, alternatives: &[(String, &'a Value)], value: &Value) -> String {
     let Some((name, tags)) = tags(document, alternatives, value) else {
         return format!("fits none of the {} alternatives", alternatives.len());
@@ -209,7 +209,7 @@ fn none_of<'a>(document: &'a Document, alternatives: &[(String, &'a Value)], val
     format!("{what}must be one of {}", tags.join(", "))
 }
 
-/// The assertions of a schema, with every schema within it replaced by `true`, except for those that allow nothing.
+/// Returns the assertions of a schema, with every schema within it replaced by `true`, except for those that allow nothing.
 fn shallow(keywords: &Map<String, Value>) -> Map<String, Value> {
     let anything = |held: &Value| match held {
         Value::Object(members) => members.keys().map(|name| (name.clone(), Value::Bool(true))).collect(),
@@ -248,7 +248,7 @@ impl<'a> Misfit<'a> {
         Self { pointer, schema, value, path: step(&self.path, &clipped(name, MAX_NAME)) }
     }
 
-    /// Schemas within a keyword that must all be fitted, with what must fit them.
+    /// Returns the schemas of a keyword that must all be fitted, each with the value that must fit it.
     fn members<'m>(
         &'m self,
         keyword: &str,

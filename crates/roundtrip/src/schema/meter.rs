@@ -1,4 +1,4 @@
-//! JSON values as the validator reads them, each access paid for from a budget.
+//! Metered JSON values: the validator reads them, and each access is paid for from a budget.
 //!
 //! A validator's work is the product of a schema and a value, and with recursive schemas it can be exponential in the
 //! value's depth. The library has no limit of its own, but it reads values through a trait. [`Metered`] implements it
@@ -60,14 +60,14 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// A budget for work that is known to be more than a little.
+    /// Creates a budget that counts the size of the value from the start, for work that is known to be large.
     pub(super) fn weighed(value: &'a Value, schema: &Unfolded) -> Self {
         let meter = Self::new(value, schema);
         meter.weigh(0);
         meter
     }
 
-    /// What is left of this budget, for one validation; [`settle`](Self::settle) takes the change.
+    /// Lends the rest of this budget to one validation; [`settle`](Self::settle) takes back what is left.
     pub(super) fn lend<'b>(&self) -> Meter<'b> {
         Meter {
             work: self.work.clone(),
@@ -83,17 +83,17 @@ impl<'a> Meter<'a> {
         self.spent.set(lent.spent.get());
     }
 
-    /// The value this budget is for, as the validator reads it.
+    /// Wraps the value this budget is for, as the validator reads it.
     pub(super) fn root(&'a self, value: &'a Value) -> Metered<'a> {
         Metered { value, meter: Some(self), depth: 0 }
     }
 
-    /// Whether the budget was exceeded, so that no verdict is to be trusted.
+    /// Returns whether the budget was exceeded, so that the verdict cannot be trusted.
     pub(super) fn is_spent(&self) -> bool {
         self.spent.get()
     }
 
-    /// Takes from the budget; `false` once there is nothing left.
+    /// Takes from the budget; returns `false` once there is nothing left.
     #[inline]
     pub(super) fn spend(&self, work: u64) -> bool {
         match self.work.get().checked_sub(work) {
@@ -105,7 +105,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Adds what the size of the value allows. Small values never come here, so nobody counts them.
+    /// Adds the work that the size of the value allows. Small values never get here, so that they are not counted.
     #[cold]
     fn weigh(&self, work: u64) -> bool {
         let allowed = match self.unweighed.take() {
@@ -138,7 +138,7 @@ fn count(size: usize) -> u64 {
     u64::try_from(size).unwrap_or(u64::MAX)
 }
 
-/// How many values there are in a value, itself included.
+/// Counts the values in a value, itself included.
 pub(super) fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
@@ -147,7 +147,7 @@ pub(super) fn size(value: &Value) -> usize {
     }
 }
 
-/// How much work a value is worth: its size, with its text.
+/// Returns the work that a value is worth: its size, with its text.
 fn weight(value: &Value) -> usize {
     match value {
         Value::String(text) => 1 + text.len() / 4,
@@ -174,14 +174,14 @@ impl<'a> Metered<'a> {
         self.meter.is_none_or(|meter| meter.spend(work))
     }
 
-    /// Whether one may go to this value's members or elements.
+    /// Returns whether the budget allows access to this value's members or elements.
     #[inline]
     fn enter(&self) -> bool {
         let Some(meter) = self.meter else { return true };
         if self.depth < meter.max_depth { meter.spend(1) } else { meter.end() }
     }
 
-    /// A member or an element of this value.
+    /// Wraps a member or an element of this value.
     #[inline]
     fn below(&self, value: &'a Value) -> Option<Self> {
         let paid = self.meter.is_none_or(|meter| meter.spend(meter.descent));

@@ -1,4 +1,4 @@
-//! Schemas are bounded, values are checked in bounded work, and what is wrong is told with its path.
+//! Tests of the bounds of schemas and of checking, and of the explanations.
 
 use super::*;
 use proptest::prelude::*;

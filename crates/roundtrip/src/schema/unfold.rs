@@ -1,4 +1,4 @@
-//! The schemas within a schema, how they apply to one another, and how far that goes once references are followed.
+//! Graph of the schemas within a schema, and its size once references are followed.
 //!
 //! A schema of a few kilobytes can stand for one of any size: definitions that each refer twice to the next double at
 //! every step. What is bounded is therefore the unfolded schema: for every schema, the paths over which others apply to
@@ -26,18 +26,18 @@ pub(super) struct Unfolded {
     pub(super) name_patterns: usize,
 }
 
-/// Where a keyword's schemas apply.
+/// Values that a keyword's schemas apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Applies {
-    /// To the value itself.
+    /// The value itself.
     Here,
-    /// To its members or elements.
+    /// Its members or elements.
     Below,
-    /// Nowhere, until they are referred to.
+    /// None, until a reference applies them.
     WhereReferredTo,
 }
 
-/// Where the schemas of a keyword apply; none for keywords that hold no schemas.
+/// Returns the values that the schemas of a keyword apply to; `None` for keywords that hold no schemas.
 pub(super) fn applies(keyword: &str) -> Option<Applies> {
     Some(match keyword {
         "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
@@ -58,7 +58,7 @@ pub(super) fn applies(keyword: &str) -> Option<Applies> {
     })
 }
 
-/// Whether a keyword's value is a map of schemas by name, and not a schema itself.
+/// Returns whether a keyword's value is a map of schemas by name, and not a schema itself.
 fn is_map(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -66,7 +66,7 @@ fn is_map(keyword: &str) -> bool {
     )
 }
 
-/// A schema, with the schemas it has and refers to.
+/// A schema document, with the schemas within it and their anchors.
 #[derive(Debug, Clone)]
 pub(super) struct Document {
     root: Value,
@@ -78,7 +78,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Follows every reference, and refuses what unfolds too far.
+    /// Follows every reference, and refuses a schema that unfolds too far.
     pub(super) fn new(root: &Value) -> Result<Self, String> {
         let graph = Graph::of(root)?;
         let unfolded = graph.unfold()?;
@@ -95,7 +95,7 @@ impl Document {
         &self.pointers
     }
 
-    /// The schema a reference is to, with its pointer.
+    /// Returns the schema a reference points to, with its pointer.
     pub(super) fn resolve(&self, reference: &str) -> Option<(String, &Value)> {
         let pointer = pointer_of(&self.root, &self.anchors, reference).ok()?;
         let schema = self.root.pointer(&pointer)?;
@@ -103,12 +103,12 @@ impl Document {
     }
 }
 
-/// A pointer's next step.
+/// Appends a token to a JSON pointer.
 pub(super) fn step(pointer: &str, token: &str) -> String {
     format!("{pointer}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 
-/// The pointer a reference stands for. References to other documents, and below an `$id` of their own, are not
+/// Returns the pointer a reference stands for. References to other documents, and below an `$id` of their own, are not
 /// supported: nothing is ever fetched (N5).
 fn pointer_of(root: &Value, anchors: &HashMap<String, String>, reference: &str) -> Result<String, String> {
     let own = root.get("$id").and_then(Value::as_str).unwrap_or_default();
@@ -125,7 +125,7 @@ fn pointer_of(root: &Value, anchors: &HashMap<String, String>, reference: &str) 
         return Ok(fragment);
     }
     let anchored = anchors.get(&fragment).cloned();
-    anchored.ok_or_else(|| format!("the reference `{reference}` leads nowhere"))
+    anchored.ok_or_else(|| format!("the reference `{reference}` points to nothing in the schema"))
 }
 
 fn percent_decoded(text: &str) -> Option<String> {
@@ -146,7 +146,7 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// A pointer as the fragment of a reference.
+/// Encodes a pointer as the fragment of a reference.
 pub(super) fn fragment(pointer: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(&byte);
     pointer.bytes().fold(String::with_capacity(pointer.len()), |mut text, byte| {
@@ -167,17 +167,17 @@ struct Schema<'a> {
     here: Vec<usize>,
 }
 
-/// Every schema that can apply, and which ones apply to the same value.
+/// All schemas that can apply, with edges between those that apply to the same value.
 struct Graph<'a> {
     schemas: Vec<Schema<'a>>,
-    /// By address.
+    /// Indexes of the schemas, by address.
     found: HashMap<usize, usize>,
     anchors: HashMap<String, String>,
     references: Vec<(usize, &'a str)>,
     /// Patterns for text, and for names of members.
     patterns: usize,
     name_patterns: usize,
-    /// Whether names are checked as text is.
+    /// True if names of members are checked as text is (`propertyNames`).
     names_are_text: bool,
 }
 
@@ -199,7 +199,7 @@ impl<'a> Graph<'a> {
                 let pointer = pointer_of(root, &graph.anchors, reference)?;
                 let target = root
                     .pointer(&pointer)
-                    .ok_or_else(|| format!("the reference `{reference}` leads nowhere"))?;
+                    .ok_or_else(|| format!("the reference `{reference}` points to nothing in the schema"))?;
                 let target = graph.add(pointer, target)?;
                 graph.schemas[from].here.push(target);
             }
@@ -207,7 +207,7 @@ impl<'a> Graph<'a> {
         Ok(graph)
     }
 
-    /// Adds a schema with all schemas in it; its index.
+    /// Adds a schema with all schemas in it, and returns its index.
     fn add(&mut self, pointer: String, value: &'a Value) -> Result<usize, String> {
         let (added, new) = self.place(pointer, value);
         let mut open = if new { vec![added] } else { Vec::new() };
@@ -232,7 +232,7 @@ impl<'a> Graph<'a> {
         Ok(added)
     }
 
-    /// The index of a schema, and whether it is new.
+    /// Returns the index of a schema, and whether it is new.
     fn place(&mut self, pointer: String, value: &'a Value) -> (usize, bool) {
         let next = self.schemas.len();
         let index = *self.found.entry(std::ptr::from_ref(value).addr()).or_insert(next);
@@ -242,7 +242,7 @@ impl<'a> Graph<'a> {
         (index, index == next)
     }
 
-    /// Notes what a schema is called, and what it refers to.
+    /// Notes the anchors, references and patterns of a schema.
     fn note(&mut self, index: usize, pointer: &str, keywords: &'a Map<String, Value>) -> Result<(), String> {
         let text = |keyword: &str| keywords.get(keyword).and_then(Value::as_str);
         if index != 0 && text("$id").is_some() {
@@ -275,7 +275,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// The schemas a keyword holds, with their pointers.
+/// Returns the schemas a keyword holds, with their pointers.
 pub(super) fn schemas_in<'a>(pointer: &str, keyword: &str, held: &'a Value) -> Vec<(String, &'a Value)> {
     match held {
         Value::Object(members) if is_map(keyword) => {
@@ -288,11 +288,11 @@ pub(super) fn schemas_in<'a>(pointer: &str, keyword: &str, held: &'a Value) -> V
     }
 }
 
-/// What is known of a schema's paths and its chain.
+/// Measurement of a schema's paths and of its longest chain.
 #[derive(Clone, Copy)]
 enum Known {
     Not,
-    /// It is being measured, so meeting it again means that it goes round in a circle.
+    /// It is being measured, so meeting it again means that it refers to itself.
     Measuring,
     Yes(usize, usize),
 }
@@ -304,7 +304,7 @@ struct Unfolding<'a> {
 }
 
 impl Unfolding<'_> {
-    /// The paths from a schema over schemas that apply to the same value, and the longest of them.
+    /// Counts the paths from a schema over schemas that apply to the same value, and measures the longest.
     fn measure(&mut self, index: usize, depth: usize) -> Result<(usize, usize), String> {
         let pointer = &self.graph.schemas[index].pointer;
         match self.known[index] {

@@ -1,4 +1,4 @@
-//! Budgets: bytes or places that all callers of a server share, and how much of them one caller may have (Z3).
+//! Budgets: bytes or places that all callers of a server share, and the share of each caller (Z3).
 //!
 //! One rule of shares serves every budget, and needs no setting: **one owner holds at most half of what the others
 //! leave.** Alone it may have half of the budget, two that take what they can get end up with a third each, and a newcomer
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roundtrip_core::seal::Digest;
 
-use super::handler::call::{Peer, Principal};
+use super::peer::{Peer, Principal};
 
 /// The caller that a reservation counts against.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub(crate) enum Owner {
     Principal(Principal),
     /// The network of a caller without a principal.
     Network(IpAddr),
-    /// All callers of which nothing is known: they share as one.
+    /// All callers with neither a principal nor an address: they share as one.
     Unknown,
 }
 
@@ -173,8 +173,8 @@ impl<O: Clone + Eq + Hash> Reservation<O> {
         self.budget.lock().remove(&self.owner, amount);
     }
 
-    /// Returns whether the owner has more than half of its share. What can be done without is to go then, so that there
-    /// is room for what cannot.
+    /// Returns whether the owner has more than half of its share. Then what can be dropped should be dropped, to leave
+    /// room for the rest.
     pub(crate) fn is_tight(&self) -> bool {
         let held = self.budget.lock();
         held.of(&self.owner) > self.budget.share(&held, &self.owner) / 2

@@ -1,4 +1,4 @@
-//! Putting a server together.
+//! Builder of servers: offers, limits and settings.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,16 +12,19 @@ use super::handler::call::StateMap;
 use super::keyring::Keyring;
 use super::ledger::{Ledger, LedgerConfig, LedgerHandle};
 use super::limits::Admission;
+use super::limits::Limits;
 use super::offer::catalog::{Catalog, Offer};
 use super::offer::list::{Cache, Presentation};
+use super::offer::list::{Caches, Listings};
 use super::offer::prompt::Prompt;
 use super::offer::resource::{Resource, ResourceTemplate};
 use super::offer::setup::SetupError;
 use super::offer::tool::Tool;
+use super::outcome::Outcome;
 use super::round::{FlowConfig, Trace};
-use super::run::hook::{CallInfo, Hook, Next, Outcome};
+use super::run::hook::{CallInfo, Hook, Next};
 
-/// An MCP server being put together.
+/// Builder of an MCP server.
 ///
 /// ```
 /// use roundtrip::{Args, Server, Tool};
@@ -37,7 +40,7 @@ use super::run::hook::{CallInfo, Hook, Next, Outcome};
 /// # server.build().unwrap();
 /// ```
 ///
-/// Mistakes (two tools of one name, a schema that is not an object, state nobody provides) are reported when the
+/// Mistakes (two tools of one name, a schema that is not an object, state that is not provided) are reported when the
 /// server starts, by [`build`](Self::build) and everything that calls it.
 #[derive(Debug)]
 #[must_use = "a server does nothing until it is served"]
@@ -60,7 +63,7 @@ pub struct Server {
     problem: Option<SetupError>,
 }
 
-/// The results whose caching hints can be set.
+/// Results whose caching hints can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Listed {
@@ -76,68 +79,8 @@ pub enum Listed {
     Templates,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Caches {
-    discover: Cache,
-    tools: Cache,
-    prompts: Cache,
-    resources: Cache,
-    templates: Cache,
-}
-
-/// How each list is shown.
-#[derive(Debug)]
-pub(crate) struct Listings {
-    pub(crate) discover: Cache,
-    pub(crate) tools: Presentation,
-    pub(crate) prompts: Presentation,
-    pub(crate) resources: Presentation,
-    pub(crate) templates: Presentation,
-}
-
-/// How much a server takes on at once. Past a limit, callers get a clear and cheap refusal (Z3).
-///
-/// Of bytes and of subscriptions, one principal has at most half of what the others leave. Callers without a principal share by the
-/// address they call from, where it is known, and as one where it is not.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Limits {
-    /// Calls running at the same time, listening ones included. Default: 10,000.
-    pub concurrent_calls: usize,
-    /// Bytes of the messages of all calls running at the same time, of those over 64 KiB. Default: 256 MiB.
-    /// A single one may have half of it: raise it with the size of messages that a transport takes.
-    pub call_bytes: usize,
-    /// Open `subscriptions/listen` streams. Default: 1,000.
-    pub subscriptions: usize,
-    /// Bytes that all subscriptions keep together: the URIs of the resources they watch. Default: 16 MiB.
-    pub subscription_bytes: usize,
-    /// Above how many calls at once those that come to a [`checkpoint`](super::Ask::checkpoint) are handed to another
-    /// instance. Default: never.
-    pub shed_above: usize,
-    /// How long a question may wait for a running step of [`once`](super::Ask::once) to end before its call fails: a step
-    /// that waits for an answer of its own round never ends. Default: 60 s.
-    pub question_behind_step: Duration,
-    /// How long a round that holds a claim in the [`ledger`](super::ledger) may go on after its client has hung up.
-    /// Default: 60 s.
-    pub finish_within: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            concurrent_calls: 10_000,
-            call_bytes: 256 * 1024 * 1024,
-            subscriptions: 1_000,
-            subscription_bytes: 16 * 1024 * 1024,
-            shed_above: usize::MAX,
-            question_behind_step: Duration::from_secs(60),
-            finish_within: Duration::from_secs(60),
-        }
-    }
-}
-
 impl Server {
-    /// A server with a name and a version, which every result carries.
+    /// Creates a server with a name and a version, which every result carries.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             info: Implementation::new(name, version),
@@ -191,25 +134,25 @@ impl Server {
         self
     }
 
-    /// A name for people.
+    /// Sets the name shown to people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.info.title = Some(title.into());
         self
     }
 
-    /// What this server is.
+    /// Sets the description.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.info.description = Some(description.into());
         self
     }
 
-    /// An icon for user interfaces.
+    /// Adds an icon for user interfaces.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.info.icons.push(icon);
         self
     }
 
-    /// How to use this server well, for the model.
+    /// Sets the instructions for the model: how to use this server well.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
         self
@@ -221,7 +164,7 @@ impl Server {
         self
     }
 
-    /// Runs a function around every call, whatever transport it came by: rate limits, audit, authorization.
+    /// Runs a function around every call of every transport: rate limits, audit, authorization.
     /// The first one added is the outermost.
     ///
     /// ```
@@ -242,7 +185,7 @@ impl Server {
         self
     }
 
-    /// How long clients may keep a list. The default is not at all.
+    /// Sets how long clients may keep a list. The default is not at all.
     pub fn cache(mut self, list: Listed, cache: Cache) -> Self {
         let slot = match list {
             Listed::Discover => &mut self.caches.discover,
@@ -255,45 +198,45 @@ impl Server {
         self
     }
 
-    /// How many entries a page of a list has. The default is all of them.
+    /// Sets how many entries a page of a list has. The default is all of them.
     pub fn page_size(mut self, entries: usize) -> Self {
         self.page_size = entries.max(1);
         self
     }
 
-    /// How much to take on at once.
+    /// Sets the limits of what the server does at once.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// What seals the state that flows leave with the client: a [`Keyring`](super::Keyring) that all instances share,
-    /// or a codec of your own. The default is a random key of this process, so that no other instance can carry on.
+    /// Sets the codec that seals `requestState`: a [`Keyring`](super::Keyring) that all instances share, or a codec of
+    /// your own. The default is a random key of this process, so that no other instance can continue its flows.
     pub fn seal(mut self, sealer: impl Into<Sealer>) -> Self {
         self.sealer = Some(sealer.into());
         self
     }
 
-    /// Tells this service from others that share its keys. All instances of a service must agree. The default is
-    /// the server's name.
+    /// Sets the name that tells this service from others that share its keys. All instances of a service must agree.
+    /// The default is the server's name.
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audience = Some(audience.into());
         self
     }
 
-    /// How long an answer may take, unless its question says otherwise. The default is 10 minutes.
+    /// Sets how long an answer may take, unless its question says otherwise. The default is 10 minutes.
     pub fn answer_within(mut self, duration: Duration) -> Self {
         self.valid_for = duration;
         self
     }
 
-    /// How many rounds of one flow may ask. The default is 32.
+    /// Sets how many rounds of one flow may ask. The default is 32.
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.max_rounds = rounds;
         self
     }
 
-    /// Writes down how handlers use their keys.
+    /// Records the keys that handlers use.
     pub(crate) fn traced(mut self, trace: &Arc<Trace>) -> Self {
         self.trace = Some(Arc::clone(trace));
         self
@@ -311,15 +254,15 @@ impl Server {
         self
     }
 
-    /// What this server offers, to be changed while it runs.
+    /// Returns a handle on the offers of this server, to change them while it runs.
     pub fn catalog(&self) -> Catalog {
         self.catalog.clone()
     }
 
-    /// Checks everything and starts the server, for a transport to hand it requests.
+    /// Checks the setup and starts the server, for a transport to hand it requests.
     ///
     /// # Errors
-    /// The first mistake in how it was put together.
+    /// Returns the first mistake in its setup.
     pub fn build(self) -> Result<Endpoint, SetupError> {
         if let Some(problem) = self.problem {
             return Err(problem);
@@ -351,7 +294,7 @@ impl Server {
             max_rounds: self.max_rounds.min(250),
             traffic: Admission::new(self.limits),
             trace: self.trace,
-            keep: self.ledger.map(|book| LedgerConfig { book, keys_for: self.valid_for }),
+            keep: self.ledger.map(|ledger| LedgerConfig { ledger, keys_for: self.valid_for }),
         });
         Ok(Endpoint::new(Inner {
             flows,

@@ -10,13 +10,15 @@ use roundtrip_core::wire::{
 };
 use serde_json::value::RawValue;
 
-use super::builder::Listings;
-use super::handler::call::{Peer, StateMap};
+use super::handler::call::StateMap;
+use super::methods::refused;
 use super::offer::catalog::Catalog;
+use super::offer::list::Listings;
+use super::outcome::Outcome;
+use super::peer::Peer;
 use super::round::FlowConfig;
-use super::run::hook::{CallInfo, Hook, Outcome};
-use super::run::in_flight::{InFlight, Source};
-use super::run::runner::Work;
+use super::run::hook::Hook;
+use super::run::in_flight::InFlight;
 
 /// The revisions a started server speaks.
 pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
@@ -88,18 +90,15 @@ impl Endpoint {
         let mut permit = traffic.admit();
         // A subscription has a budget of its own, for as long as it is open.
         let size = if matches!(request, ClientRequest::SubscriptionsListen(_)) { 0 } else { size };
-        let (mut run, source) = if traffic.is_full() || !permit.weigh(peer, size) {
-            let busy = ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later");
-            (Work::from(busy).into(), Source::None)
+        let (runner, source) = if traffic.is_full() || !permit.weigh(peer, size) {
+            refused(ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later"))
+        } else if self.begins_now(request) {
+            self.prepare(&id, request, peer, None)
         } else {
-            self.prepare(&id, request, peer)
+            self.defer(&id, request, peer)
         };
-        if !self.0.hooks.is_empty() {
-            let info = CallInfo::new(request, peer);
-            run = Work::Other(Hook::wrap(&self.0.hooks, &info, run.boxed())).into();
-        }
         drop(entered);
-        InFlight::new(id, run, source, span, permit)
+        InFlight::new(id, runner, source, span, permit)
     }
 
     /// Writes the answer to a request at the end of `out`, naming the server in its `_meta` (W7). Where messages are

@@ -1,20 +1,21 @@
-//! Where keys come from.
+//! Sealing keys, from text, files or the environment.
 
 use std::fmt;
 use std::path::Path;
 
+use roundtrip_core::error::debug_as_text;
 use roundtrip_core::seal::{self, Key, KeyringError, Sealer, Suite};
 
-/// The keys that seal the state of flows. The first one seals, every one opens: so keys are rotated by adding the new
-/// one at the end, then moving it to the front, then removing the old one, each on all instances before the next.
+/// Keys that seal `requestState`. The first one seals, every one opens: so keys are rotated by adding the new one at
+/// the end, then moving it to the front, then removing the old one, each on all instances before the next.
 ///
 /// Keys are text: base64 or hex of at least 32 random bytes, one a line or separated by commas. Lines that begin with
 /// `#` are comments.
 #[derive(Clone)]
 pub struct Keyring(seal::Keyring);
 
-/// Why there are no keys.
-#[derive(Debug, thiserror::Error)]
+/// Reason why keys could not be loaded.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
     /// The environment variable is not set.
@@ -23,29 +24,35 @@ pub enum KeysError {
     /// The file cannot be read.
     #[error("the key file {path} cannot be read: {error}")]
     Unreadable {
-        /// Which file.
+        /// The path of the file.
         path: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         error: std::io::Error,
     },
-    /// What is there are not keys.
+    /// The text does not hold usable keys.
     #[error("{place}: {error}")]
     Unusable {
-        /// Where they were found.
+        /// The variable or the file they are in.
         place: String,
-        /// What is wrong with them.
+        /// The reason why they are not usable.
         error: KeyringError,
     },
     /// The operating system has no randomness.
-    #[error("there is no randomness to be had: {0}")]
+    #[error("the operating system has no randomness: {0}")]
     NoRandomness(getrandom::Error),
 }
 
+impl fmt::Debug for KeysError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
+}
+
 impl Keyring {
-    /// One random key, known to this process alone.
+    /// Creates a ring of one random key, known to this process alone.
     ///
     /// # Errors
-    /// When the operating system has no randomness.
+    /// Fails if the operating system has no randomness.
     pub fn random() -> Result<Self, KeysError> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(KeysError::NoRandomness)?;
@@ -53,19 +60,19 @@ impl Keyring {
         ring.map(Self).map_err(|error| KeysError::Unusable { place: "random key".into(), error })
     }
 
-    /// The keys in an environment variable.
+    /// Reads the keys in an environment variable.
     ///
     /// # Errors
-    /// When it is not set, or does not hold usable keys. The error never shows them.
+    /// Fails if it is not set, or does not hold usable keys. The error never shows them.
     pub fn from_env(name: &str) -> Result<Self, KeysError> {
         let text = std::env::var(name).map_err(|_| KeysError::NotSet(name.to_owned()))?;
         Self::parse(&text, name)
     }
 
-    /// The keys in a file.
+    /// Reads the keys in a file.
     ///
     /// # Errors
-    /// When it cannot be read, or does not hold usable keys. The error never shows them.
+    /// Fails if it cannot be read, or does not hold usable keys. The error never shows them.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeysError> {
         let path = path.as_ref();
         let place = path.display().to_string();
@@ -75,7 +82,8 @@ impl Keyring {
         }
     }
 
-    /// Seals with a cipher suite of your choice, in place of the one that is quickest on this processor. Every suite opens.
+    /// Chooses the cipher suite to seal with, in place of the one that is quickest on this processor. Tokens of every
+    /// suite can be opened.
     #[must_use]
     pub fn suite(self, suite: Suite) -> Self {
         Self(self.0.suite(suite))
@@ -87,7 +95,7 @@ impl Keyring {
     }
 }
 
-/// Keys as text.
+/// Parses keys from text.
 impl std::str::FromStr for Keyring {
     type Err = KeysError;
 

@@ -2,19 +2,60 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tracing::Instrument as _;
 
 use super::budget::{Budget, Owner, Reservation};
-use super::builder::Limits;
-use super::handler::call::Peer;
-use super::run::hook::OutcomeFuture;
+use super::outcome::OutcomeFuture;
+use super::peer::Peer;
 
 /// The size of a message up to which its call is counted, but not weighed. There are too many of these to look at whose
 /// each one is, and their number is limited.
 const SMALL: usize = 64 * 1024;
+
+/// Limits of what a server does at once. Past a limit, callers get a clear and cheap refusal (Z3).
+///
+/// Of bytes and of subscriptions, one principal has at most half of what the others leave. Callers without a principal
+/// share by the address they call from, where it is known, and as one where it is not.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Calls running at the same time, listening ones included. Default: 10,000.
+    pub concurrent_calls: usize,
+    /// Bytes of the messages of all calls running at the same time, of those over 64 KiB. Default: 256 MiB.
+    /// A single one may have half of it: raise it with the size of messages that a transport takes.
+    pub call_bytes: usize,
+    /// Open `subscriptions/listen` streams. Default: 1,000.
+    pub subscriptions: usize,
+    /// Bytes that all subscriptions keep together: the URIs of the resources they watch. Default: 16 MiB.
+    pub subscription_bytes: usize,
+    /// Concurrent calls above which a call that reaches a [`checkpoint`](super::Ask::checkpoint) is handed to another
+    /// instance. Default: never.
+    pub shed_above: usize,
+    /// Time that a question may wait for a running step of [`once`](super::Ask::once) to end before its call fails: a
+    /// step that waits for an answer of its own round never ends. Default: 60 s.
+    pub question_behind_step: Duration,
+    /// Time that a round with a claim in the [`ledger`](super::ledger) may go on after its client has hung up.
+    /// Default: 60 s.
+    pub finish_within: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            concurrent_calls: 10_000,
+            call_bytes: 256 * 1024 * 1024,
+            subscriptions: 1_000,
+            subscription_bytes: 16 * 1024 * 1024,
+            shed_above: usize::MAX,
+            question_behind_step: Duration::from_secs(60),
+            finish_within: Duration::from_secs(60),
+        }
+    }
+}
 
 /// The calls of one server.
 #[derive(Debug)]

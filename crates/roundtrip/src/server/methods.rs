@@ -5,43 +5,51 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use roundtrip_core::wire::{
-    CallTool, CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams,
-    CompletionReference, ContentBlock, DiscoverResult, ErrorObject, GetPrompt, GetPromptRequestParams,
-    JsonObject, Method, PromptsCapability, ReadResource, ReadResourceRequestParams, RequestId, RequestMeta,
-    ResourcesCapability, ServerCapabilities, ServerResult, SubscriptionFilter,
-    SubscriptionsListenRequestParams, ToolsCapability,
+    CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompletionReference,
+    ContentBlock, DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject, PromptsCapability,
+    ReadResourceRequestParams, RequestId, RequestMeta, ResourcesCapability, ServerCapabilities, ServerResult,
+    SubscriptionFilter, SubscriptionsListenRequestParams, ToolsCapability,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::budget::Owner;
 use super::endpoint::{Endpoint, SUPPORTED};
-use super::handler::call::{Arguments, Call, Peer, Rejection};
+use super::handler::call::{Arguments, Call, Rejection};
 use super::handler::function::{Handler, HandlerFuture};
 use super::handler::reply::{Answer, HandlerOutcome, Reply};
 use super::ledger::Recorder;
 use super::offer::list::{Listed, Listing, Presentation};
 use super::offer::resource::TemplateEntry;
 use super::offer::tool::ToolEntry;
-use super::round::{Begin, BoundArguments, PutOff, RoundInput};
-use super::run::hook::OutcomeFuture;
+use super::outcome::OutcomeFuture;
+use super::outcome::panicked;
+use super::peer::Peer;
+use super::round::{OpenedState, RoundInput};
 use super::run::in_flight::Source;
-use super::run::runner::{Runner, Work, panicked};
+use super::run::runner::{Runner, Work};
 use crate::schema::Check;
 
 impl Endpoint {
-    /// Finds what a request wants and gets it ready to run.
+    /// Finds what a request wants and gets it ready to run. `opened` is its `requestState`, where that had to be waited for.
     pub(crate) fn prepare(
         &self,
         id: &RequestId,
         request: &ClientRequest<'_>,
         peer: &Peer,
+        opened: Option<OpenedState>,
     ) -> (Runner, Source) {
         let listings = &self.inner().listings;
         let outcome = match request {
-            ClientRequest::CallTool(params) => return self.call_tool(params, peer, None),
-            ClientRequest::GetPrompt(params) => return self.get_prompt(params, peer, None),
-            ClientRequest::ReadResource(params) => return self.read_resource(params, peer, None),
+            ClientRequest::CallTool(params) => {
+                return or_refused(self.call_tool(params, request, peer, opened));
+            }
+            ClientRequest::GetPrompt(params) => {
+                return or_refused(self.get_prompt(params, request, peer, opened));
+            }
+            ClientRequest::ReadResource(params) => {
+                return or_refused(self.read_resource(params, request, peer, opened));
+            }
             ClientRequest::SubscriptionsListen(params) => return self.listen(id, params, peer),
             ClientRequest::Complete(params) => return (self.complete(params).into(), Source::None),
             ClientRequest::Discover(_) => Ok(ServerResult::Discover(self.discover())),
@@ -65,30 +73,22 @@ impl Endpoint {
     fn call_tool(
         &self,
         params: &CallToolRequestParams<'_>,
+        request: &ClientRequest<'_>,
         peer: &Peer,
-        put_off: Option<PutOff>,
-    ) -> (Runner, Source) {
-        let Some(tool) = self.catalog().read().tools.get(&params.name).map(Arc::clone) else {
-            return refused(ErrorObject::invalid_params(format!("unknown tool: {}", params.name)));
-        };
-        let mut start = self.start(CallTool::NAME, &params.name, peer, &params.meta.client_capabilities);
-        start.known = Some(tool.target);
-        start.arguments = BoundArguments::Json(params.arguments);
-        start.responses = params.input_responses;
-        match self.open(&mut start, params.request_state.as_deref(), put_off) {
-            Ok(Begin::Now) => {}
-            Ok(Begin::Later(opening)) => {
-                return self.later::<CallTool>(opening, params, peer, Self::call_tool);
-            }
-            Err(error) => return refused(error),
-        }
+        opened: Option<OpenedState>,
+    ) -> Result<(Runner, Source), ErrorObject> {
+        let tool = self.catalog().read().tools.get(&params.name).map(Arc::clone);
+        let tool =
+            tool.ok_or_else(|| ErrorObject::invalid_params(format!("unknown tool: {}", params.name)))?;
+        let input = self.round_input(request, peer, opened, Some(tool.target))?;
         let arguments = match checked(&tool.check, params.arguments) {
             Ok(arguments) => arguments,
             Err(problem) => {
-                return (Work::from(Ok(ServerResult::CallTool(mendable(&problem)))).into(), Source::None);
+                let told = Work::from(Ok(ServerResult::CallTool(mendable(&problem))));
+                return Ok((told.into(), Source::None));
             }
         };
-        let mut call = self.call(&params.meta, peer, &params.name, arguments, start);
+        let mut call = self.call(&params.meta, peer, arguments, input);
         let work = match begin(&*tool.handler, &mut call, ()) {
             Ok(running) => Work::Tool(match &tool.output {
                 Some(Check::Compiled(_)) => check_output(Arc::clone(&tool), running),
@@ -103,26 +103,17 @@ impl Endpoint {
     fn get_prompt(
         &self,
         params: &GetPromptRequestParams<'_>,
+        request: &ClientRequest<'_>,
         peer: &Peer,
-        put_off: Option<PutOff>,
-    ) -> (Runner, Source) {
-        let Some(prompt) = self.catalog().read().prompts.get(&params.name).map(Arc::clone) else {
-            return refused(ErrorObject::invalid_params(format!("unknown prompt: {}", params.name)));
-        };
-        let mut start = self.start(GetPrompt::NAME, &params.name, peer, &params.meta.client_capabilities);
-        start.arguments = BoundArguments::Texts(&params.arguments);
-        start.responses = params.input_responses;
-        match self.open(&mut start, params.request_state.as_deref(), put_off) {
-            Ok(Begin::Now) => {}
-            Ok(Begin::Later(opening)) => {
-                return self.later::<GetPrompt>(opening, params, peer, Self::get_prompt);
-            }
-            Err(error) => return refused(error),
-        }
+        opened: Option<OpenedState>,
+    ) -> Result<(Runner, Source), ErrorObject> {
+        let prompt = self.catalog().read().prompts.get(&params.name).map(Arc::clone);
+        let prompt =
+            prompt.ok_or_else(|| ErrorObject::invalid_params(format!("unknown prompt: {}", params.name)))?;
+        let input = self.round_input(request, peer, opened, None)?;
         let pairs =
             params.arguments.iter().map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));
-        let mut call =
-            self.call(&params.meta, peer, &params.name, Arguments::Strings(pairs.collect()), start);
+        let mut call = self.call(&params.meta, peer, Arguments::Strings(pairs.collect()), input);
         let work = match begin(&*prompt.handler, &mut call, ()) {
             Ok(running) => Work::Prompt(running),
             Err(rejection) => invalid_arguments(rejection).into(),
@@ -133,9 +124,10 @@ impl Endpoint {
     fn read_resource(
         &self,
         params: &ReadResourceRequestParams<'_>,
+        request: &ClientRequest<'_>,
         peer: &Peer,
-        put_off: Option<PutOff>,
-    ) -> (Runner, Source) {
+        opened: Option<OpenedState>,
+    ) -> Result<(Runner, Source), ErrorObject> {
         let uri = &*params.uri;
         let tables = self.catalog().read();
         let resource = tables.resources.get(uri).map(Arc::clone);
@@ -150,19 +142,11 @@ impl Endpoint {
             (None, Some(template)) => {
                 (&*template.handler, template.at(uri), template.template.matches(uri).unwrap_or_default())
             }
-            (None, None) => return refused(ErrorObject::resource_not_found(uri)),
+            (None, None) => return Err(ErrorObject::resource_not_found(uri)),
         };
-        let mut start = self.start(ReadResource::NAME, uri, peer, &params.meta.client_capabilities);
-        start.responses = params.input_responses;
-        match self.open(&mut start, params.request_state.as_deref(), put_off) {
-            Ok(Begin::Now) => {}
-            Ok(Begin::Later(opening)) => {
-                return self.later::<ReadResource>(opening, params, peer, Self::read_resource);
-            }
-            Err(error) => return refused(error),
-        }
+        let input = self.round_input(request, peer, opened, None)?;
         let pairs = variables.into_iter().map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
-        let mut call = self.call(&params.meta, peer, uri, Arguments::Strings(pairs.collect()), start);
+        let mut call = self.call(&params.meta, peer, Arguments::Strings(pairs.collect()), input);
         let work = match begin(handler, &mut call, at) {
             Ok(running) => Work::Resource(running),
             // A variable that does not parse means that there is no such resource.
@@ -176,12 +160,11 @@ impl Endpoint {
         &'a self,
         meta: &'a RequestMeta<'a>,
         peer: &'a Peer,
-        target: &'a str,
         arguments: Arguments<'a>,
-        mut start: RoundInput<'a>,
+        start: RoundInput<'a>,
     ) -> Call<'a> {
-        let (state, catalog, outbox) = (&self.inner().state, self.catalog(), start.outbox.take());
-        Call { meta, peer, target, arguments, state, catalog, outbox, start }
+        let (state, catalog) = (&self.inner().state, self.catalog());
+        Call { meta, peer, target: start.target, arguments, state, catalog, outbox: None, start }
     }
 
     fn listen(
@@ -289,23 +272,24 @@ fn completed(
     Box::pin(async move { Ok(ServerResult::Complete(running.await)) })
 }
 
-fn refused(error: ErrorObject) -> (Runner, Source) {
+pub(super) fn refused(error: ErrorObject) -> (Runner, Source) {
     (Work::from(error).into(), Source::None)
+}
+
+fn or_refused(prepared: Result<(Runner, Source), ErrorObject>) -> (Runner, Source) {
+    prepared.unwrap_or_else(refused)
 }
 
 impl Call<'_> {
     /// What is left of a call once its handler has its parameters.
-    fn run(self, work: Work) -> (Runner, Source) {
-        let duty = match Recorder::of(&self, &work) {
-            Ok(duty) => duty,
-            Err(error) => return refused(error),
+    fn run(self, work: Work) -> Result<(Runner, Source), ErrorObject> {
+        let recorder = Recorder::of(&self, &work)?;
+        let runner = Runner::new(work, self.start.flow);
+        let runner = match recorder {
+            Some(recorder) => recorder.around(runner),
+            None => runner,
         };
-        let run = Runner::new(work, self.start.flow);
-        let run = match duty {
-            Some(duty) => duty.around(run),
-            None => run,
-        };
-        (run, self.outbox.into())
+        Ok((runner, self.outbox.into()))
     }
 }
 

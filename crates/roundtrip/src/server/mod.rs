@@ -1,10 +1,12 @@
-//! Servers: what they offer, how handlers are written, and how a request becomes a call.
+//! Servers: their offers, their handlers, and the way of a request through them.
 //!
-//! This room knows nothing of bytes, sockets or clients. Transports decode a message, hand it to an [`Endpoint`],
+//! This module knows nothing of bytes, sockets or clients. Transports decode a message, hand it to an [`Endpoint`],
 //! and poll the [`InFlight`] call they get back.
 
 mod budget;
 mod builder;
+mod clock;
+mod deferred;
 mod endpoint;
 mod handler;
 mod keyring;
@@ -12,28 +14,35 @@ pub mod ledger;
 mod limits;
 mod methods;
 mod offer;
+mod outcome;
+mod peer;
 mod round;
 mod run;
 
-pub use builder::{Limits, Listed, Server};
+pub use builder::{Listed, Server};
 pub use endpoint::Endpoint;
 pub use handler::{
-    Answer, Args, Call, Caller, Extension, FromCall, Function, IntoFailure, IntoReply, Json, Listens, Log,
-    Parameter, Parameters, Peer, Principal, Progress, ReadAt, Rejection, Reply, State, Step, ToolError, Uri,
+    Answer, Args, Call, Caller, Extension, FromCall, Function, IntoFailure, IntoReply, Json, Log, Parameter,
+    Parameters, Progress, ReadAt, Rejection, Reply, State, Step, ToolError, Uri,
 };
 pub use keyring::{Keyring, KeysError};
 pub use ledger::{Ledger, MemoryLedger};
+pub use limits::Limits;
 pub use offer::{
     Cache, Catalog, Needs, Offer, Partial, Prompt, Resource, ResourceTemplate, ServeError, SetupError, Tool,
 };
+pub use outcome::Outcome;
+pub use peer::{Listens, Peer, Principal};
 pub use round::Step as OnceStep;
 pub use round::{
     Answered, Ask, AskError, Asked, Asking, Consent, Content, Delivery, FormOf, LiveEvent, LiveQuestions,
     May, Message, Optional, Plain, Read, Refusals, Roots, Round, ThreeWay, YesOrNo,
 };
-pub use run::{CallInfo, Event, InFlight, Next, Outcome};
+pub use run::{CallInfo, Event, InFlight, Next};
 
 pub(crate) use budget::{Budget, Owner, Reservation};
+pub(crate) use clock::random;
 pub(crate) use endpoint::SUPPORTED;
-pub(crate) use round::{Disagreement, Trace, is_in_step, random};
-pub(crate) use run::{Subscription, given_up, panicked};
+pub(crate) use outcome::{given_up, panicked};
+pub(crate) use round::{Disagreement, Trace, is_in_step};
+pub(crate) use run::Subscription;

@@ -1,4 +1,4 @@
-//! The calls of one pipe that did not finish at once.
+//! Calls of one connection that did not finish at once.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -10,23 +10,23 @@ use tokio::task::AbortHandle;
 
 use super::outgoing::Outgoing;
 
-/// The running calls. Only a call that stands here may write.
+/// Running calls. Only a call that is registered here may write.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     running: Mutex<HashMap<RequestId, Running>>,
     pub(super) next_number: AtomicU64,
     ended: Notify,
-    /// What is told outside of any call.
+    /// Task that sends changes outside of any call.
     changes: Mutex<Option<AbortHandle>>,
 }
 
 /// A running call.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// Tells it from a later call of the same id.
+    /// Distinguishes it from a later call of the same id.
     pub(super) number: u64,
     pub(super) task: AbortHandle,
-    /// A subscription goes on for as long as somebody listens, so nobody waits for it.
+    /// True for a subscription: it runs as long as the client listens, so draining does not wait for it.
     pub(super) listening: bool,
 }
 
@@ -36,7 +36,7 @@ impl Calls {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a task go on for as long as the pipe is open; the one before it ends.
+    /// Registers the task that runs as long as the connection is open, and ends the one before it.
     pub(super) fn listen(&self, task: Option<AbortHandle>) {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(earlier) = std::mem::replace(&mut *changes, task) {
@@ -44,7 +44,7 @@ impl Calls {
         }
     }
 
-    /// Cancels a call; whether there was one.
+    /// Cancels a call; returns whether there was one.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         let running = self.running().remove(id);
         running.map(|running| running.task.abort()).is_some()
@@ -76,8 +76,8 @@ impl Calls {
     }
 }
 
-/// The place of one call among those that run. An id can be used anew as soon as its call was cancelled, and a task that
-/// was told to stop may still be at it: the number says whose place it is.
+/// Registration of one running call. An id can be used again as soon as its call was cancelled, while the aborted
+/// task may still run: the number says which call owns the registration.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) calls: Arc<Calls>,
@@ -92,7 +92,7 @@ impl Place {
         self.while_running(|_| self.outgoing.push(line));
     }
 
-    /// Adds a line of the call that may be left out where nobody keeps up.
+    /// Adds a line of the call that may be dropped if the reader does not keep up.
     pub(super) fn send_hint(&self, line: &[u8]) {
         self.while_running(|_| self.outgoing.push_hint(line));
     }
@@ -106,7 +106,7 @@ impl Place {
         });
     }
 
-    /// Does something under the lock, unless the call has been cancelled: then nothing more is sent for it (I2).
+    /// Runs `write` under the lock, unless the call has been cancelled: then nothing more is sent for it (I2).
     fn while_running(&self, write: impl FnOnce(&mut HashMap<RequestId, Running>)) {
         let mut running = self.calls.running();
         if running.get(&self.id).is_some_and(|running| running.number == self.number) {

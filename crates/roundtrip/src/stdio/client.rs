@@ -1,4 +1,4 @@
-//! The client side: a server as a child process, started when it is first needed and again when it has died.
+//! Client side: a server as a child process, started by the first call and again after it has died.
 
 mod child;
 mod inbox;
@@ -17,12 +17,12 @@ use crate::legacy::client::EraClient;
 pub(super) use crate::legacy::client::{Failure, Link};
 
 impl Client {
-    /// A client of a server that runs as a child process and speaks on its standard streams.
+    /// Creates a client of a server that runs as a child process and speaks on its standard streams.
     ///
-    /// The child is started by the first call, in a process group of its own. When it dies, calls under way fail
-    /// with its exit status and the last lines of its standard error, and the next call starts it again. It is
-    /// ended when the last clone of the client is dropped, in the background, or by [`close`](Self::close), which
-    /// waits for it: its input is closed, and if that does not do it, the whole group is told to end, then made to.
+    /// The child is started by the first call, in a process group of its own. When it dies, calls under way fail with
+    /// its exit status and the last lines of its standard error, and the next call starts it again. It is ended in
+    /// the background when the last clone of the client is dropped, or by [`close`](Self::close), which waits for it:
+    /// its input is closed, and if that is not enough, the whole group gets SIGTERM, then SIGKILL.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), roundtrip::Error> {
@@ -58,10 +58,10 @@ impl Transport for Stdio {
     }
 
     fn close(&self) -> BoxFuture<()> {
-        let door = self.0.clone();
+        let era_client = self.0.clone();
         Box::pin(async move {
-            door.close().await;
-            door.link().close().await;
+            era_client.close().await;
+            era_client.link().close().await;
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The door to the handshake eras: what is not a modern message, and how its answer goes out.
+//! Hand-over to the handshake eras: messages that are not modern, and their answers.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ pub(super) use crate::legacy::server::StdioSession;
 use crate::legacy::server::{Handled, Sink, Weight};
 
 impl Session<'_> {
-    /// A request of an old revision.
-    pub(super) fn old_request(&self, request: &Request<'_>, answers: &mut Vec<u8>) {
+    /// Answers a request of the handshake eras.
+    pub(super) fn legacy_request(&self, request: &Request<'_>, answers: &mut Vec<u8>) {
         let place = self.place(&request.id);
         let sink: Arc<dyn Sink> = Arc::new(place.clone());
-        match self.old.request(request, self.peer, &sink) {
+        match self.legacy.request(request, self.peer, &sink) {
             Handled::Now(answer) => answers.extend_from_slice(&line(answer)),
             Handled::Call(call) => {
                 let own = place.clone();
@@ -24,15 +24,15 @@ impl Session<'_> {
         }
     }
 
-    /// A notification of an old revision: what it sets going goes on for as long as the pipe is open.
-    pub(super) fn old_notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
-        let Some(changes) = self.old.notification(notification) else { return };
+    /// Handles a notification of the handshake eras. A task it starts runs as long as the connection is open.
+    pub(super) fn legacy_notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
+        let Some(changes) = self.legacy.notification(notification) else { return };
         // The handshake's answer goes out before anything else.
         self.send(answers);
         let outgoing = Arc::clone(&self.outgoing);
         let telling = tokio::spawn(async move {
             loop {
-                // Changes must not be left out: they are taken when somebody keeps up.
+                // Changes must not be dropped: they are taken once the reader has caught up.
                 outgoing.calm().await;
                 let Some(change) = changes.next().await else { return };
                 outgoing.push(&line(change));
@@ -42,13 +42,13 @@ impl Session<'_> {
     }
 }
 
-/// A message as a line.
+/// Returns a message as a line.
 fn line(mut message: Vec<u8>) -> Vec<u8> {
     end_line(&mut message, 0);
     message
 }
 
-/// The lines of one call, for as long as it has not been cancelled (I2).
+/// Writes the lines of one call until it is cancelled (I2).
 impl Sink for Place {
     fn send(&self, message: Vec<u8>, weight: Weight) {
         let line = line(message);

@@ -1,8 +1,8 @@
-//! Lines from chunks, without a copy for those that arrive whole, and messages as lines.
+//! Splits chunks into lines, without a copy for lines that arrive whole, and ends messages as lines.
 
 use roundtrip_core::wire::one_line;
 
-/// Ends the line of the message that begins at `start`. Whatever the message was made of, it takes one line (I1).
+/// Ends the line of the message that begins at `start`. A message always takes exactly one line (I1).
 pub(crate) fn end_line(out: &mut Vec<u8>, start: usize) {
     one_line(&mut out[start..]);
     out.push(b'\n');
@@ -11,14 +11,14 @@ pub(crate) fn end_line(out: &mut Vec<u8>, start: usize) {
 /// Splits a byte stream into lines, dropping those that grow past a cap.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    /// The beginning of a line whose end has not come yet.
+    /// Beginning of a line whose end has not arrived yet.
     started: Vec<u8>,
-    /// The line being read is too long: skip to its end.
+    /// True if the current line is too long: skip to its end.
     skipping: bool,
     cap: usize,
 }
 
-/// What a chunk held.
+/// A line of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
     Whole(&'a [u8]),
@@ -39,7 +39,7 @@ impl Lines {
         });
     }
 
-    /// Hands lines that `chunk` completes to `take` for as long as that wants more; how many bytes are dealt with.
+    /// Hands lines that `chunk` completes to `take` as long as it returns true; returns how many bytes were consumed.
     pub(crate) fn feed_while(&mut self, chunk: &[u8], mut take: impl FnMut(Line<'_>) -> bool) -> usize {
         let mut done = 0;
         while let Some(length) = memchr::memchr(b'\n', &chunk[done..]) {
@@ -92,7 +92,7 @@ mod tests {
         for chunk in chunks {
             let mut rest = chunk.as_bytes();
             while !rest.is_empty() {
-                // One at a time: whoever has had enough is given the rest later.
+                // One at a time: the rest is given later.
                 let done = lines.feed_while(rest, |line| {
                     all.push(match line {
                         Line::Whole(line) => String::from_utf8_lossy(line).into_owned(),

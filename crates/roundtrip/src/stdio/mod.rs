@@ -1,4 +1,4 @@
-//! stdio: one message a line, on both sides.
+//! stdio edge: one message a line, on both sides.
 //!
 //! The framing is not tied to standard streams: [`serve_lines`] serves any pair of byte streams, such as the two
 //! halves of a Unix socket.
@@ -14,5 +14,5 @@ mod std_streams;
 
 pub use serve::serve_lines;
 
-/// The longest line taken (I1).
+/// Longest line that is accepted (I1).
 pub(crate) const MAX_LINE: usize = 16 * 1024 * 1024;

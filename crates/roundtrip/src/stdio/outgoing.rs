@@ -1,4 +1,4 @@
-//! What is to be written: collected from many calls, written by one.
+//! Output queue: lines collected from many calls, written by one task.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -11,9 +11,9 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// How much may wait for a slow reader before we stop reading ourselves.
+/// Most bytes that may wait for a slow reader before reading stops.
 pub(super) const HIGH_WATER: usize = 1024 * 1024;
-/// How long the other end may take not a single byte of what there is to write.
+/// Longest time for the reader to accept not a single byte.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The same once the input has ended, which is to end the server promptly (I3).
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -22,18 +22,18 @@ const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     waiting: Mutex<Waiting>,
-    /// There is something to write, or nothing more to come.
+    /// Signals that there is something to write, or that the queue is closed.
     ready: Notify,
-    /// What was waiting has been taken.
+    /// Signals that the waiting bytes have been taken.
     taken: Notify,
-    /// The input has ended.
+    /// Signals that the input has ended.
     hurried: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     bytes: Vec<u8>,
-    /// The input has ended.
+    /// True once the input has ended.
     hurried: bool,
     closed: bool,
 }
@@ -49,7 +49,7 @@ impl Outgoing {
         self.push_below(usize::MAX, lines);
     }
 
-    /// Adds a line that may be left out where the reader does not keep up.
+    /// Adds a line that may be dropped if the reader does not keep up.
     pub(crate) fn push_hint(&self, line: &[u8]) {
         self.push_below(HIGH_WATER, line);
     }
@@ -64,19 +64,19 @@ impl Outgoing {
         self.ready.notify_one();
     }
 
-    /// The input has ended: the other end gets less time from here on.
+    /// Shortens the write timeout, once the input has ended.
     pub(crate) fn hurry(&self) {
         self.waiting().hurried = true;
         self.hurried.notify_one();
     }
 
-    /// Nothing more will come.
+    /// Closes the queue.
     pub(crate) fn close(&self) {
         self.waiting().closed = true;
         self.ready.notify_one();
     }
 
-    /// Waits until the reader at the other end has caught up.
+    /// Waits until the reader has caught up.
     pub(crate) async fn calm(&self) {
         loop {
             let taken = self.taken.notified();
@@ -87,7 +87,7 @@ impl Outgoing {
         }
     }
 
-    /// Writes until closed, or until the other end is gone or takes nothing any more.
+    /// Writes until closed, or until the reader is gone or accepts nothing any more.
     pub(crate) async fn write_to(&self, mut writer: impl AsyncWrite + Unpin) -> io::Result<()> {
         let mut batch = Vec::new();
         loop {
@@ -113,15 +113,15 @@ impl Outgoing {
             }
             self.in_time(writer.flush()).await?;
             batch.clear();
-            // One large answer does not have to be remembered for good.
+            // One large answer need not occupy memory for good.
             batch.shrink_to(HIGH_WATER);
         }
     }
 
-    /// Waits for a write, for as long as the other end may take.
+    /// Waits for a write, up to the write timeout.
     async fn in_time<T>(&self, write: impl Future<Output = io::Result<T>>) -> io::Result<T> {
         let mut write = pin!(write);
-        // Most writes are taken at once: a timer is only set for those that are not.
+        // Most writes are accepted at once: a timer is only set for those that are not.
         if let Poll::Ready(written) = poll_fn(|cx| Poll::Ready(write.as_mut().poll(cx))).await {
             return written;
         }
@@ -134,7 +134,7 @@ impl Outgoing {
                 written = &mut write => return written,
                 () = self.hurried.notified(), if !hurried => {}
                 () = sleep_until(begun + patience) => {
-                    let why = format!("nobody reads the output: nothing was taken of it for {patience:?}");
+                    let why = format!("the client does not read the output: it accepted nothing for {patience:?}");
                     return Err(io::Error::new(io::ErrorKind::TimedOut, why));
                 }
             }

@@ -1,4 +1,4 @@
-//! The server side: lines in, lines out, calls side by side.
+//! Server side: lines in, lines out, calls side by side.
 
 use std::future::Future;
 use std::io;
@@ -20,9 +20,9 @@ use super::outgoing::{HIGH_WATER, Outgoing};
 use super::{MAX_LINE, std_streams};
 use crate::server::{Endpoint, Event, InFlight, Peer, ServeError, Server};
 
-/// How long running calls get to finish once the input has ended.
+/// Time for running calls to finish once the input has ended.
 const GRACE: Duration = Duration::from_secs(1);
-/// How much is read at once.
+/// Most bytes read at once.
 const CHUNK: usize = 64 * 1024;
 
 impl Server {
@@ -31,7 +31,8 @@ impl Server {
     /// Nothing else may write to standard output: log to standard error.
     ///
     /// # Errors
-    /// When the server was put together wrongly, a stream breaks, or nobody reads the output (see [`serve_lines`]).
+    /// If the server was put together wrongly, a stream breaks, or the client does not read the output (see
+    /// [`serve_lines`]).
     pub async fn serve_stdio(self) -> Result<(), ServeError> {
         let endpoint = self.build()?;
         Ok(serve_lines(&endpoint, &Peer::default(), std_streams::stdin(), std_streams::stdout()).await?)
@@ -41,7 +42,8 @@ impl Server {
 /// Serves one peer over a pair of byte streams, one message a line, until the input ends.
 ///
 /// # Errors
-/// When a stream breaks, or nobody reads the output: not a byte of it for 30 s, or for 2 s once the input has ended.
+/// If a stream breaks, or the peer does not read the output: not a byte of it for 30 s, or for 2 s once the input has
+/// ended.
 pub async fn serve_lines(
     endpoint: &Endpoint,
     peer: &Peer,
@@ -51,7 +53,7 @@ pub async fn serve_lines(
     let session = Session {
         endpoint,
         peer,
-        old: StdioSession::new(endpoint),
+        legacy: StdioSession::new(endpoint),
         calls: Arc::default(),
         outgoing: Arc::default(),
     };
@@ -61,7 +63,7 @@ pub async fn serve_lines(
     };
     let (ended, written) = tokio::select! {
         biased;
-        // There is no sense in reading what cannot be answered.
+        // Input that cannot be answered is not worth reading.
         written = &mut writing => (Ok(()), Some(written)),
         ended = session.read(input) => (ended, None),
     };
@@ -73,7 +75,7 @@ pub async fn serve_lines(
         None => writing.await,
     };
     match written {
-        // Whoever has hung up does not read on either.
+        // A peer that has hung up does not read either.
         Ok(Err(error)) if ended.is_ok() && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Ok(written) => ended.and(written),
         Err(_) => ended,
@@ -84,15 +86,15 @@ pub async fn serve_lines(
 pub(super) struct Session<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) peer: &'a Peer,
-    /// Where requests of the handshake eras go.
-    pub(super) old: StdioSession,
+    /// Session of the handshake eras.
+    pub(super) legacy: StdioSession,
     pub(super) calls: Arc<Calls>,
     pub(super) outgoing: Arc<Outgoing>,
 }
 
 impl Session<'_> {
-    /// Takes lines until the input ends. Lines wait while their answers are not read; reading goes on as far as the buffer
-    /// goes, so that the end of the input is seen all the same.
+    /// Reads lines until the input ends. Lines wait while their answers are not read; reading goes on until the
+    /// buffer is full, so that the end of the input is noticed.
     async fn read(&self, mut input: impl AsyncRead + Unpin) -> io::Result<()> {
         let mut lines = Lines::new(MAX_LINE);
         let mut buffer = vec![0; CHUNK];
@@ -130,7 +132,7 @@ impl Session<'_> {
         answers.shrink_to(CHUNK);
     }
 
-    /// Takes one line. Answers that are ready at once go to the end of `answers`.
+    /// Handles one line. Answers that are ready at once are appended to `answers`.
     fn line(&self, line: Line<'_>, answers: &mut Vec<u8>) {
         let line = match line {
             Line::Whole(line) => line,
@@ -143,8 +145,8 @@ impl Session<'_> {
         match Message::decode(line) {
             Ok(Message::Request(request)) => self.request(request, answers),
             Ok(Message::Notification(notification)) => self.notification(&notification, answers),
-            Ok(Message::Response(response)) => self.old.response(response),
-            Err(malformed) => match self.old.batch(line) {
+            Ok(Message::Response(response)) => self.legacy.response(response),
+            Err(malformed) => match self.legacy.batch(line) {
                 Some(messages) => {
                     for message in messages {
                         self.line(Line::Whole(message.get().as_bytes()), answers);
@@ -156,15 +158,15 @@ impl Session<'_> {
     }
 
     fn request(&self, request: Request<'_>, answers: &mut Vec<u8>) {
-        // Lines are taken one after the other, and only what comes in one adds a call: nobody takes the id meanwhile.
+        // Lines are handled one after the other, and only a line adds a call: the id stays free meanwhile.
         if self.calls.running().contains_key(&request.id) {
             let error = ErrorObject::invalid_request("a request of this id is still running");
             return refuse(answers, Some(&request.id), &error);
         }
         let decoded = match self.endpoint.decode(&request) {
             Ok(decoded) => decoded,
-            Err(_) if self.old.takes(&request) => return self.old_request(&request, answers),
-            Err(error) => return refuse(answers, Some(&request.id), &self.old.explain(&request, error)),
+            Err(_) if self.legacy.takes(&request) => return self.legacy_request(&request, answers),
+            Err(error) => return refuse(answers, Some(&request.id), &self.legacy.explain(&request, error)),
         };
         let size = request.params.map_or(0, |params| params.get().len());
         let mut call = self.endpoint.begin_sized(request.id, &decoded, self.peer, size);
@@ -180,7 +182,7 @@ impl Session<'_> {
         self.spawn(&place, listening, run(self.endpoint.clone(), call, listening, place.clone()), answers);
     }
 
-    /// A place for a call that does not finish at once.
+    /// Creates the registration of a call that does not finish at once.
     pub(super) fn place(&self, id: &RequestId) -> Place {
         Place {
             calls: Arc::clone(&self.calls),
@@ -190,7 +192,7 @@ impl Session<'_> {
         }
     }
 
-    /// Lets a call run on its own. What it has said already goes out first: it may say more at once.
+    /// Spawns a call. Its first lines are sent before: it may send more at once.
     pub(super) fn spawn(
         &self,
         place: &Place,
@@ -204,10 +206,10 @@ impl Session<'_> {
         running.insert(place.id.clone(), Running { number: place.number, task, listening });
     }
 
-    /// `notifications/cancelled` is the only one that means anything to a modern call.
+    /// Handles a notification. `notifications/cancelled` is the only one with a meaning for a modern call.
     fn notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
         if notification.method != CancelledNotification::NAME {
-            return self.old_notification(notification, answers);
+            return self.legacy_notification(notification, answers);
         }
         let params =
             decode_params::<<CancelledNotification as NotificationMethod>::Params>(notification.params);
@@ -217,21 +219,21 @@ impl Session<'_> {
         }
     }
 
-    /// Ends what is left: subscriptions at once, calls if they do not finish in time.
+    /// Ends the remaining calls: subscriptions at once, others if they do not finish in time.
     async fn drain(&self) {
         self.calls.listen(None);
-        self.old.hang_up();
+        self.legacy.hang_up();
         self.calls.end_listening();
         if tokio::time::timeout(GRACE, self.calls.all_ended()).await.is_err() {
             self.calls.abort_all();
         }
-        // Rounds that are to be recorded, whether or not somebody still reads (M6).
+        // Rounds are recorded whether or not the client still reads (M6).
         let _ = tokio::time::timeout(GRACE, self.endpoint.finished()).await;
     }
 }
 
-/// Drives a call to its end. What comes before the answer may be left out where nobody keeps up; changes, which must not
-/// be, wait until somebody does.
+/// Drives a call to its end. Notifications may be dropped if the reader does not keep up; changes must not be, and
+/// wait until it does.
 async fn run(endpoint: Endpoint, mut call: InFlight, listening: bool, place: Place) {
     let mut line = Vec::new();
     loop {
@@ -251,7 +253,7 @@ async fn run(endpoint: Endpoint, mut call: InFlight, listening: bool, place: Pla
     }
 }
 
-/// Writes an event as a line; true if it was the last.
+/// Writes an event as a line; returns whether it was the last.
 fn write(endpoint: &Endpoint, call: &InFlight, event: Event, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let last = match event {

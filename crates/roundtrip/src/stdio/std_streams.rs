@@ -1,8 +1,8 @@
 //! Standard streams as async byte streams.
 //!
-//! A pipe is opened anew through `/dev/stdin`, which gives a description of our own to make non-blocking: the one
-//! we inherited may be shared with our parent. What is not a pipe (a terminal, a file, a socket) is read and written by
-//! threads that nobody waits for, so that a process can end while a read or a write hangs.
+//! A pipe is reopened through `/dev/stdin`, which gives a file description of our own to make non-blocking: the
+//! inherited one may be shared with our parent. A terminal, file or socket is read and written by threads that are
+//! never joined, so that the process can end while a read or a write hangs.
 
 use std::io::{self, Read as _, Write as _};
 use std::pin::Pin;
@@ -84,13 +84,13 @@ struct ThreadStdout(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     chunk: Mutex<Chunk>,
-    /// There is something to write, or nothing more to come.
+    /// Signals that there is something to write, or that no more will come.
     ready: Condvar,
 }
 
 #[derive(Default)]
 struct Chunk {
-    /// What the thread is to write, or is writing.
+    /// Bytes that the thread is to write, or is writing.
     bytes: Arc<[u8]>,
     error: Option<io::Error>,
     closed: bool,
@@ -103,7 +103,7 @@ impl Shared {
         self.chunk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes chunks until there will be no more, or nobody takes them.
+    /// Writes chunks until there are no more, or writing fails.
     fn write(&self) {
         loop {
             let bytes = {
@@ -135,7 +135,7 @@ impl ThreadStdout {
         Self(shared)
     }
 
-    /// Waits until the thread has written what it was given.
+    /// Waits until the thread has written the chunk it was given.
     fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<io::Result<MutexGuard<'_, Chunk>>> {
         let mut chunk = self.0.chunk();
         if let Some(error) = chunk.error.take() {

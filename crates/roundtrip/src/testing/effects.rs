@@ -1,4 +1,4 @@
-//! What happened to the world, as the test's stand-ins for it have seen.
+//! Counter of effects, for test doubles of the outside world.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::server::is_in_step;
 
-/// Counts effects. Put it behind whatever stands in for the outside world in a test, and call
-/// [`happened`](Self::happened) where the real thing would act.
+/// Counter of effects. Put it behind the test doubles of the outside world, and call [`happened`](Self::happened)
+/// where the real thing would act.
 #[derive(Clone, Default)]
 pub struct Effects(Arc<Mutex<BTreeMap<String, Seen>>>);
 
@@ -20,7 +20,7 @@ struct Seen {
 }
 
 impl Effects {
-    /// Nothing has happened yet.
+    /// Creates a counter without effects.
     pub fn new() -> Self {
         Self::default()
     }
@@ -30,7 +30,7 @@ impl Effects {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something happened.
+    /// Counts an effect.
     #[track_caller]
     pub fn happened(&self, what: impl Into<String>) {
         let place = Location::caller();
@@ -44,12 +44,12 @@ impl Effects {
         }
     }
 
-    /// How often something happened.
+    /// Returns how often an effect happened.
     pub fn count(&self, what: &str) -> usize {
         self.seen().get(what).map_or(0, |seen| seen.inside + seen.outside)
     }
 
-    /// The first effect that happened more than once outside a step: what, how often, and where.
+    /// Returns the first effect that happened more than once outside a step: its name, its count and its place.
     pub(super) fn repeated(&self) -> Option<(String, usize, &'static Location<'static>)> {
         let seen = self.seen();
         seen.iter()

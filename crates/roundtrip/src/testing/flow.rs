@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 
 use crate::server::{Endpoint, Event, Peer};
 
-/// A request, and what it grows by from round to round.
+/// Request of one round: from the second round on, with `inputResponses` and `requestState`.
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
     pub(super) method: &'static str,
     pub(super) params: Map<String, Value>,
 }
 
-/// What one round came to.
+/// Reply to one round: a result, `input_required`, or an error.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RoundReply {
     Done(Value),
@@ -25,7 +25,7 @@ pub(super) enum RoundReply {
 }
 
 impl Flow {
-    /// Runs a round. With `polls`, the handler is dropped after so many of them, and there is no reply.
+    /// Runs a round. With `polls`, the handler is dropped after that many, and there is no reply.
     pub(super) async fn round(&self, endpoint: &Endpoint, polls: Option<usize>) -> Option<RoundReply> {
         let bytes = encode_request(&1.into(), self.method, &self.params).ok()?;
         let Ok(Message::Request(request)) = Message::decode(&bytes) else { return None };
@@ -55,7 +55,7 @@ impl Flow {
         })
     }
 
-    /// The request of the next round.
+    /// Returns the request of the next round, with `inputResponses` and `requestState`.
     pub(super) fn next(&self, answers: Map<String, Value>, state: Option<Value>) -> Self {
         let mut params = self.params.clone();
         params.remove("inputResponses");
@@ -82,7 +82,7 @@ fn read(mut result: Value) -> RoundReply {
     RoundReply::Asked { questions, state }
 }
 
-/// The `_meta` of a client that can be asked everything.
+/// Returns the `_meta` of a client that can be asked everything.
 pub(super) fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": roundtrip_core::wire::ProtocolVersion::LATEST.as_str(),

@@ -1,9 +1,9 @@
-//! Testing handlers that ask: scripted answers, and a replay that finds what would go wrong in earnest.
+//! Test harness for handlers that ask: scripted answers, and a replay that injects faults.
 //!
 //! A handler that asks runs again from the top in every round, and a round whose reply was lost runs again as a
 //! whole. [`replay`] does all of that on purpose: it drops the handler at every await, loses every reply, repeats every
 //! round, and fails when an effect happened twice outside [`once`](crate::Ask::once), when a key is not the same in
-//! every run, or when the handler comes by its keys in another order.
+//! every run, or when the handler uses its keys in another order.
 //!
 //! ```
 //! use roundtrip::testing::{self, Effects};

@@ -1,4 +1,4 @@
-//! Playing a flow with scripted answers, with or without everything going wrong on the way.
+//! Plays a flow with scripted answers, with or without injected faults.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,6 +6,7 @@ use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use roundtrip_core::error::debug_as_text;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -13,11 +14,11 @@ use super::effects::Effects;
 use super::flow::{Flow, RoundReply, meta};
 use crate::server::{Disagreement, Endpoint, Server, SetupError, Trace};
 
-/// How many rounds a scripted flow may take, and how often a handler may be dropped in one of them.
+/// Most rounds of a scripted flow, and most drops of a handler in one of them.
 const MAX_ROUNDS: usize = 100;
 const MAX_DROPS: usize = 200;
 
-/// A flow to be played. Say what is called, script the answers, and await it.
+/// A scripted flow. Choose the call, script the answers, and await it.
 #[must_use = "a flow is played when it is awaited"]
 pub struct Replay {
     server: Result<Endpoint, SetupError>,
@@ -28,11 +29,11 @@ pub struct Replay {
     effects: Option<Effects>,
 }
 
-/// What is wrong with a handler, or with the script.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+/// Mistake in a handler, or in the script.
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// The server was put together wrongly.
+    /// The server's setup has a mistake.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// The script has no answer to a question.
@@ -43,7 +44,7 @@ pub enum ReplayError {
     Unfit {
         /// The question's key.
         key: String,
-        /// What the server said of it.
+        /// The server's message when it asked again.
         message: String,
     },
     /// The call failed with a JSON-RPC error.
@@ -54,11 +55,11 @@ pub enum ReplayError {
         "`{what}` happened {times} times outside `once` ({place}): a handler that asks runs again, so put it into `ask.once(..)`"
     )]
     Repeated {
-        /// What happened.
+        /// The name of the effect.
         what: String,
-        /// How often.
+        /// The number of times it happened.
         times: usize,
-        /// Where it was reported.
+        /// The place in the source that reported it.
         place: String,
     },
     /// A key is not the same in every run.
@@ -68,12 +69,12 @@ pub enum ReplayError {
     VolatileKey {
         /// The key that was expected.
         before: String,
-        /// The key that came.
+        /// The key that was used instead.
         now: String,
     },
-    /// The handler comes by its keys in another order.
+    /// The handler uses its keys in another order.
     #[error(
-        "`{then}` comes before `{first}` in one run and after it in another: a handler must take the same way every time"
+        "`{then}` comes before `{first}` in one run and after it in another: a handler must use its keys in the same order in every run"
     )]
     ChangedOrder {
         /// The key that comes first in most runs.
@@ -84,16 +85,22 @@ pub enum ReplayError {
     /// A round that was repeated gave another reply.
     #[error("round {round} gave another reply when it was repeated: {first} and then {then}")]
     ChangedReply {
-        /// Which round.
+        /// The round, counted from 1.
         round: usize,
         /// The first reply, in short.
         first: String,
         /// The reply when it was repeated, in short.
         then: String,
     },
-    /// The flow does not come to an end.
+    /// The flow does not end.
     #[error("the flow has not ended after {MAX_ROUNDS} rounds")]
     Endless,
+}
+
+impl fmt::Debug for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
 }
 
 /// Plays a flow while everything goes wrong: the handler is dropped at every await, every reply is lost once, and every
@@ -102,7 +109,7 @@ pub fn replay(server: Server) -> Replay {
     Replay::new(server, true)
 }
 
-/// Plays a flow with scripted answers, and nothing going wrong.
+/// Plays a flow with scripted answers and without faults.
 pub fn play(server: Server) -> Replay {
     Replay::new(server, false)
 }
@@ -158,7 +165,7 @@ impl Replay {
         self.result(key, json!({ "action": "cancel" }))
     }
 
-    /// Has the model say something.
+    /// Answers a sampling request with text of the model.
     pub fn say(self, key: &str, text: &str) -> Self {
         self.result(
             key,
@@ -166,19 +173,19 @@ impl Replay {
         )
     }
 
-    /// Answers with these roots.
+    /// Answers a request for roots.
     pub fn roots(self, key: &str, uris: &[&str]) -> Self {
         let roots: Vec<Value> = uris.iter().map(|uri| json!({ "uri": uri })).collect();
         self.result(key, json!({ "roots": roots }))
     }
 
-    /// Answers with any result at all.
+    /// Answers a question with any result.
     pub fn result(mut self, key: &str, result: Value) -> Self {
         self.answers.insert(key.to_owned(), result);
         self
     }
 
-    /// Watches effects: none may happen twice outside `once`.
+    /// Checks effects: none may happen twice outside `once`.
     pub fn effects(mut self, effects: &Effects) -> Self {
         self.effects = Some(effects.clone());
         self
@@ -210,7 +217,7 @@ impl Replay {
         Err(ReplayError::Endless)
     }
 
-    /// One round, with everything that can go wrong in it.
+    /// Plays one round, with all its faults if there are to be any.
     async fn round(&self, endpoint: &Endpoint, flow: &Flow, round: usize) -> Result<RoundReply, ReplayError> {
         if self.faults {
             // Dropped after the first poll, after the second, and so on until it gets to its end.
@@ -252,7 +259,7 @@ impl Replay {
     }
 }
 
-/// What two replies to the same round must have in common. Sealed states differ by their nonce.
+/// Describes what two replies to the same round must have in common. Sealed states differ by their nonce.
 fn shape(reply: &RoundReply) -> String {
     match reply {
         RoundReply::Done(result) => result.to_string(),

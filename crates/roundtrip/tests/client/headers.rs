@@ -56,7 +56,7 @@ async fn a_header_mismatch_is_mended_once() {
     })
     .await;
     let error = client.call_tool("stubborn", ()).await.expect_err("refused twice");
-    assert!(matches!(error, Error::Rejected(error) if error.code == -32020));
+    assert!(matches!(error, Error::Rejected(error) if error.error().code == -32020));
     let mut methods = Vec::new();
     for _ in 0..3 {
         methods.push(next(&mut seen).await.body["method"].clone());

@@ -21,14 +21,20 @@ async fn call(answer: impl Fn(&Seen) -> Vec<u8> + Send + 'static) -> Error {
 }
 
 fn misbehaved(error: &Error, what: &str) {
-    let Error::PeerMisbehaved(why) = error else { panic!("misbehaved, not {error:?}") };
-    assert!(why.contains(what), "{why}");
+    assert!(matches!(error, Error::PeerMisbehaved(_)), "misbehaved, not {error:?}");
+    assert!(error.to_string().contains(what), "{error}");
 }
 
 fn unreachable(error: &Error, what: &str, expected: Sent) {
-    let Error::Unreachable { message, sent, .. } = error else { panic!("unreachable, not {error:?}") };
-    assert!(message.contains(what), "{message}");
+    let Error::Unreachable { sent, .. } = error else { panic!("unreachable, not {error:?}") };
+    assert!(error.to_string().contains(what), "{error}");
     assert_eq!(*sent, expected);
+}
+
+fn refused(error: &Error, what: &str, expected: Sent) {
+    let Error::Refused(refusal) = error else { panic!("refused, not {error:?}") };
+    assert!(error.to_string().contains(what), "{error}");
+    assert_eq!(refusal.sent, expected);
 }
 
 #[tokio::test]
@@ -46,7 +52,7 @@ async fn an_error_without_an_id_ends_the_call() {
         for status in ["200 OK", "500 Internal Server Error"] {
             let message = message.clone();
             let error = call(move |_| json_reply(status, &message)).await;
-            assert!(matches!(&error, Error::Rejected(error) if error.code == -32700), "{error:?}");
+            assert!(matches!(&error, Error::Rejected(error) if error.error().code == -32700), "{error:?}");
         }
     }
 }
@@ -70,7 +76,7 @@ async fn an_answer_that_is_not_of_the_protocol_is_quoted_within_bounds() {
     let page = format!("<html>\n  <h1>Bad   Gateway</h1>{}", "x".repeat(10_000));
     let shown = page.clone();
     let error = call(move |_| reply("502 Bad Gateway", "text/html", &page)).await;
-    unreachable(&error, "HTTP 502 Bad Gateway: <html> <h1>Bad Gateway</h1>xxx", Sent::Maybe);
+    refused(&error, "HTTP 502 Bad Gateway: <html> <h1>Bad Gateway</h1>xxx", Sent::Maybe);
     assert!(error.to_string().len() < 500);
     misbehaved(
         &call(move |_| reply("200 OK", "text/html", &shown)).await,
@@ -87,7 +93,7 @@ async fn redirects_are_not_followed() {
         b"HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n"
             .to_vec()
     });
-    unreachable(&error.await, "HTTP 307", Sent::No);
+    refused(&error.await, "HTTP 307", Sent::No);
 }
 
 #[tokio::test]

@@ -12,6 +12,8 @@ mod calls;
 #[cfg(unix)]
 mod closing;
 #[cfg(test)]
+mod errors;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod headers;

@@ -43,6 +43,7 @@ async fn no_version_in_common_is_an_error_that_names_both_sides() {
             .await;
     let error = refused(&client).await;
     let Error::PeerIncompatible(why) = &error else { panic!("incompatible, not {error}") };
+    let why = why.to_string();
     assert!(why.contains("2025-11-25, 1.0") && why.contains("2026-07-28"), "{why}");
 }
 
@@ -50,7 +51,7 @@ async fn no_version_in_common_is_an_error_that_names_both_sides() {
 async fn a_server_that_refuses_what_it_says_it_supports_is_not_asked_for_ever() {
     let (client, mut seen) =
         peer(|_, request| request.error("400 Bad Request", &unsupported(&json!(["2026-07-28"])))).await;
-    assert!(matches!(refused(&client).await, Error::Rejected(error) if error.code == -32022));
+    assert!(matches!(refused(&client).await, Error::Rejected(error) if error.error().code == -32022));
     next(&mut seen).await;
     next(&mut seen).await;
     assert!(seen.try_recv().is_err(), "twice is enough");

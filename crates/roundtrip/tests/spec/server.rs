@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use roundtrip::server::FromCall;
+use roundtrip::server::{Call, CallInfo, FromCall, Next, Peer, Rejection};
 use roundtrip::wire::ErrorObject;
-use roundtrip::{Args, Json, Prompt, Resource, ResourceTemplate, Server, State, Tool, ToolError};
+use roundtrip::{
+    Args, Extension, Json, Principal, Progress, Prompt, Resource, ResourceTemplate, Server, State, Tool,
+    ToolError,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::support::Running;
+use crate::support::{Running, message, messages_of};
 
 #[derive(Deserialize, JsonSchema)]
 struct Party {
@@ -76,7 +79,7 @@ async fn arguments_are_checked_against_the_schema() {
 struct Shown(String);
 
 impl FromCall for Shown {
-    fn from_call(call: &mut roundtrip::server::Call<'_>) -> Result<Self, roundtrip::server::Rejection> {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         Ok(Self(format!("{call:?}")))
     }
 }
@@ -287,4 +290,56 @@ async fn the_catalog_changes_while_the_server_runs() {
     );
     assert!(catalog.remove::<Tool>("late") && !catalog.remove::<Tool>("late"));
     assert_eq!(running.call("tools/call", json!({ "name": "late" })).await.refusal().1, -32602);
+}
+
+/// A parameter that counts how often it is taken.
+struct Counted;
+
+impl FromCall for Counted {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        let Extension(count) = Extension::<Arc<AtomicUsize>>::from_call(call)?;
+        count.fetch_add(1, Ordering::SeqCst);
+        Ok(Self)
+    }
+}
+
+/// Z3: a call that a hook refuses runs none of the author's extractors, whatever method it is; one that is let through runs
+/// them once, and keeps its progress.
+#[tokio::test]
+async fn hooks_run_before_any_extractor() {
+    async fn count(_: Counted, progress: Progress) -> &'static str {
+        progress.report(1.0);
+        "counted"
+    }
+    let server = Server::new("s", "1")
+        .tool(Tool::new("count", count))
+        .prompt(Prompt::new("count", count))
+        .resource(Resource::new("app://count", "count", count))
+        .around(async |call: CallInfo, next: Next| match &call.principal {
+            Some(_) => next.run().await,
+            None => Err(ErrorObject::new(401, "sign in first")),
+        });
+    let endpoint = server.build().expect("a server");
+    let count = Arc::new(AtomicUsize::new(0));
+    let mut peer = Peer::default();
+    peer.extensions.insert(Arc::clone(&count));
+    let requests = [
+        ("tools/call", json!({ "name": "count" })),
+        ("prompts/get", json!({ "name": "count" })),
+        ("resources/read", json!({ "uri": "app://count" })),
+    ];
+    for (method, params) in &requests {
+        let refused = messages_of(&endpoint, &peer, &message(1, method, params.clone())).await;
+        assert_eq!(refused[0]["error"]["code"], 401, "{method}");
+    }
+    assert_eq!(count.load(Ordering::SeqCst), 0, "nothing of a refused call runs");
+    peer.principal = Some(Principal::new("ada"));
+    for (round, (method, params)) in requests.into_iter().enumerate() {
+        let mut request = message(1, method, params);
+        request["params"]["_meta"]["progressToken"] = json!(7);
+        let messages = messages_of(&endpoint, &peer, &request).await;
+        assert_eq!(messages[0]["method"], "notifications/progress", "{messages:?}");
+        assert!(messages[1].get("result").is_some(), "{messages:?}");
+        assert_eq!(count.load(Ordering::SeqCst), round + 1);
+    }
 }

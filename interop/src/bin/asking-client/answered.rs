@@ -1,4 +1,4 @@
-//! Calls that come to an answer, by whatever is asked on the way.
+//! Calls that end with an answer, through every kind of question.
 
 use roundtrip::Client;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use crate::report::{Failure, Report, Text, expect};
 use crate::user::User;
 
-/// A tool, what is asked in which round (sorted), and how its answer reads.
+/// A tool, its questions by round (sorted), and the text of its answer.
 pub(crate) struct Asking {
     pub(crate) tool: &'static str,
     pub(crate) arguments: fn() -> Value,
@@ -22,7 +22,7 @@ const fn asking(tool: &'static str, asked: &'static [&'static str], text: &'stat
 const NAME: &str = "1 What is your name?";
 const MODEL: &str = "1 the model, 100 tokens";
 const ROOTS: &str = "1 the roots";
-/// Defaults are filled in for what the user did not type.
+/// Answer of `survey`: defaults are filled in for fields that the user did not type.
 pub(crate) const SURVEYED: &str = r#"{"age":36,"colour":"teal","email":"ada@example.com","member":true,"name":"Ada","score":9.5,"size":"small","toppings":["cheese","olives"]}"#;
 
 pub(crate) const TOOLS: [Asking; 11] = [
@@ -48,7 +48,8 @@ pub(crate) const TOOLS: [Asking; 11] = [
     asking("wait_and_ask", &[NAME], "named Ada, after all"),
 ];
 
-/// What only servers of the handshake eras have: a refusal until a page was visited, and a question beside the call.
+/// Tools that only servers of the handshake eras have: an error until a page was visited, and a question outside of
+/// the call.
 const EARLIER: [Asking; 2] = [
     Asking {
         tool: "visit_first",
@@ -110,8 +111,8 @@ async fn resource(client: &Client) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Neither answers nor state may end up in another call. A question on a pipe does not say which call it belongs to, so
-/// one user answers for all where that is how servers ask.
+/// Checks that neither answers nor state end up in another call. A question on stdio does not say which call it
+/// belongs to, so in the handshake eras one user answers for all.
 async fn at_once(client: &Client, handshake: bool) -> Result<String, Failure> {
     let mut calls = JoinSet::new();
     let all = User::default();

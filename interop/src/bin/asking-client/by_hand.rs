@@ -1,8 +1,8 @@
-//! Calls taken one request at a time, and put away in between.
+//! Calls taken by hand, one request at a time, and stored in between.
 
 use std::time::Duration;
 
-use roundtrip::client::Kind;
+use roundtrip::client::{ApiMisuse, Kind};
 use roundtrip::wire::{
     ClientCapabilities, GetPrompt, Method, ReadResource, RootsCapability, SamplingCapability,
 };
@@ -13,11 +13,11 @@ use crate::answered::{Asking, TOOLS};
 use crate::report::{Failure, Report, Text, expect};
 use crate::user::{everything, folders, paris};
 
-/// More requests than any of these calls takes.
+/// More requests than any of these calls needs.
 const ENOUGH: usize = 10;
 
 pub(crate) async fn check(report: &mut Report, client: &Client, handshake: bool) {
-    // Forms and pages are declared by taking questions by hand; the rest is for the caller to say.
+    // Taking questions by hand declares forms and pages; other capabilities are declared here.
     let client = &client.clone().capabilities(ClientCapabilities {
         roots: Some(RootsCapability::default()),
         sampling: Some(SamplingCapability::default()),
@@ -73,7 +73,11 @@ async fn misfit(client: &Client) -> Result<String, Failure> {
     let pending = asked(client.call_tool("survey", json!({})).once().await?)?;
     let key = first(&pending)?;
     match pending.answer(&key, json!({ "name": "Ada", "age": 200 })) {
-        Err(Error::ApiMisuse(why)) if why.contains("age") && why.contains("email") => Ok(why),
+        Err(Error::ApiMisuse(ApiMisuse::UnfitAnswer(why)))
+            if why.contains("age") && why.contains("email") =>
+        {
+            Ok(why)
+        }
         other => Err(format!("an age of 200, and no email: {other:?}").into()),
     }
 }
@@ -85,7 +89,7 @@ async fn left_open(client: &Client) -> Result<String, Failure> {
     let pending = pending.answer(&key, everything())?;
     expect(pending.open().count() == 2, || format!("open: {:?}", pending.open().collect::<Vec<_>>()))?;
     match client.resume(pending).await {
-        Err(Error::ApiMisuse(why)) => Ok(why),
+        Err(Error::ApiMisuse(why @ ApiMisuse::Unanswered { .. })) => Ok(why.to_string()),
         other => Err(format!("two questions are open: {other:?}").into()),
     }
 }
@@ -99,7 +103,7 @@ async fn decline(client: &Client) -> Result<String, Failure> {
     }
 }
 
-/// A server that only wants to be called again is not called at once.
+/// Checks that a server that only wants to be called again is not called at once.
 async fn pauses(client: &Client) -> Result<String, Failure> {
     let mut pending = asked(client.call_tool("wait", json!({})).once().await?)?;
     let mut pauses: Vec<Duration> = Vec::new();
@@ -119,7 +123,7 @@ async fn pauses(client: &Client) -> Result<String, Failure> {
     }
 }
 
-/// The name of the one question: servers that ask by requests have none to give.
+/// Returns the key of the one question: servers of the handshake eras give none.
 fn first(pending: &Pending) -> Result<String, Failure> {
     Ok(pending.questions().next().ok_or("no question")?.key().to_owned())
 }
@@ -131,7 +135,7 @@ fn asked<M: Method>(turn: Turn<M>) -> Result<Pending<M>, Failure> {
     }
 }
 
-/// As another process would find it.
+/// Stores a pending flow and loads it, as another process would.
 fn stored<M: Method>(pending: &Pending<M>) -> Result<Pending<M>, Failure> {
     Ok(serde_json::from_str(&serde_json::to_string(pending)?)?)
 }

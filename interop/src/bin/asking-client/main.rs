@@ -1,11 +1,11 @@
-//! Our client against a server that asks, written on another SDK: it answers in every way there is, and checks what
-//! was asked and what came of it.
+//! Our client against an asking server on another SDK: it answers in every way, and checks the questions and the
+//! outcomes.
 //!
-//! A server of the handshake eras asks by requests of its own, which no call site notices; what it cannot do, such as to
-//! name its questions, is not looked for.
+//! A server of the handshake eras asks by requests of its own, which the call site does not notice; features it
+//! lacks, such as keys of questions, are not checked.
 //!
-//! `asking-client http URL`, or `asking-client stdio COMMAND [ARGUMENT ..]`. One line a check; the last line says
-//! `N passed, M failed`.
+//! `asking-client http URL`, or `asking-client stdio COMMAND [ARGUMENT ..]`. Prints one line per check; the last line
+//! is `N passed, M failed`.
 
 #![expect(clippy::print_stdout, reason = "it says what it checked")]
 

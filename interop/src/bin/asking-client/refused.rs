@@ -1,5 +1,6 @@
-//! Calls that come to no answer: the user refuses, the client cannot be asked, or there is no end to it.
+//! Calls that end without an answer: the user refuses, the client cannot be asked, or the questions never end.
 
+use roundtrip::client::{GaveUp, PeerMisbehaved};
 use roundtrip::wire::MISSING_REQUIRED_CLIENT_CAPABILITY;
 use roundtrip::{Client, Error, FormAnswer, FormRequest};
 use serde_json::json;
@@ -27,7 +28,7 @@ pub(crate) async fn check(report: &mut Report, client: &Client, handshake: bool)
     report.check("a round that is refused", refused_round(client)).await;
 }
 
-/// A refusal is an answer: the tool hears of it, and says so.
+/// Checks that a refusal reaches the tool, which answers with a tool error.
 async fn tool_error(
     client: &Client,
     tool: &str,
@@ -52,24 +53,26 @@ async fn resource(client: &Client, act: Act) -> Result<String, Failure> {
     rejected(user.at(client).read_resource("note://7").await, act)
 }
 
-/// Prompts and resources have no tool errors.
+/// Checks the error of a prompt or a resource, which have no tool errors.
 fn rejected<T: Text>(result: Result<T, Error>, act: Act) -> Result<String, Failure> {
     let wanted = format!("topic: {}", act.word());
     match result {
-        Err(Error::Rejected(error)) if error.message == wanted => Ok(format!("{}: {wanted}", error.code)),
+        Err(Error::Rejected(rejection)) if rejection.error().message == wanted => {
+            Ok(format!("{}: {wanted}", rejection.error().code))
+        }
         Err(other) => Err(format!("wanted `{wanted}`, got: {other}").into()),
         Ok(answer) => Err(format!("wanted `{wanted}`, got the answer `{}`", answer.text()).into()),
     }
 }
 
-/// A server must not ask what a client did not offer to answer. The Python SDK asks all the same where the round was
-/// built by hand; then it is for the client to refuse, and to say what was asked.
+/// Checks that a server does not ask what the client did not declare. The Python SDK still asks if the round was
+/// built by hand; then the client refuses, and says what was asked.
 async fn nobody(client: &Client, tool: &str, handshake: bool) -> Result<String, Failure> {
     match client.call_tool(tool, json!({})).await {
-        Err(Error::Rejected(error)) if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY => {
-            Ok(format!("the server: {}", error.message))
+        Err(Error::Rejected(rejection)) if rejection.error().code == MISSING_REQUIRED_CLIENT_CAPABILITY => {
+            Ok(format!("the server: {}", rejection.error().message))
         }
-        Err(Error::PeerMisbehaved(why)) if why.contains("did not offer") => Ok(format!("the client: {why}")),
+        Err(Error::PeerMisbehaved(PeerMisbehaved::NotOffered(why))) => Ok(format!("the client: {why}")),
         // Where servers ask in the midst of a call, the tool hears that there is nobody to ask.
         Ok(result) if handshake && result.is_error == Some(true) => {
             Ok(format!("the tool: {}", result.text()))
@@ -87,14 +90,14 @@ async fn handler_fails(client: &Client) -> Result<String, Failure> {
     }
 }
 
-/// The bound comes before the question: nobody answers for nothing.
+/// Checks that the bound on rounds comes before the question: no user answers in vain.
 async fn endless(client: &Client) -> Result<String, Failure> {
     let user = User::default();
     match user.at(client).call_tool("endless", json!({})).max_rounds(3).await {
-        Err(Error::GaveUp(why)) => {
+        Err(Error::GaveUp(why @ GaveUp::TooManyRounds { .. })) => {
             let asked = user.asked();
             expect(asked == ["1 Question 1", "2 Question 2", "3 Question 3"], || format!("asked {asked:?}"))?;
-            Ok(why)
+            Ok(why.to_string())
         }
         other => Err(format!("wanted an end, got {other:?}").into()),
     }

@@ -1,4 +1,4 @@
-//! Counting checks, a line for each; and reading results.
+//! Counts and prints checks, and reads results.
 
 use std::error::Error as StdError;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Whatever goes wrong here, the other checks still run.
+    /// Runs one check. Its failure does not stop the others.
     pub(crate) async fn check(&mut self, name: &str, step: impl Future<Output = Result<String, Failure>>) {
         let said =
             timeout(LIMIT, step).await.unwrap_or_else(|_| Err(format!("no end within {LIMIT:?}").into()));
@@ -34,7 +34,7 @@ impl Report {
         }
     }
 
-    /// A run that checked nothing is not a success.
+    /// Returns the exit code. A run without checks is a failure.
     pub(crate) fn conclude(self) -> ExitCode {
         println!("{} passed, {} failed", self.passed, self.failed);
         if self.passed > 0 && self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -49,7 +49,7 @@ pub(crate) fn expect(condition: bool, what: impl FnOnce() -> String) -> Result<(
     if condition { Ok(()) } else { Err(what().into()) }
 }
 
-/// What somebody is told by a result.
+/// Text of a result.
 pub(crate) trait Text {
     fn text(&self) -> String;
 }

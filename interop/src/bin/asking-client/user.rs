@@ -1,4 +1,4 @@
-//! Whoever answers: a user, with a model and some folders.
+//! The user who answers questions, with a model and some folders.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use roundtrip::wire::{CreateMessageResult, Root};
 use roundtrip::{Client, FormAnswer, FormRequest, SampleRequest, UrlAnswer, UrlRequest};
 use serde_json::{Value, json};
 
-/// What the user does about a form or a page.
+/// Reaction of the user to a form or a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
     Accept,
@@ -17,7 +17,7 @@ pub(crate) enum Act {
 }
 
 impl Act {
-    /// The word for it on the wire.
+    /// Returns the `action` on the wire.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Accept => "accept",
@@ -27,7 +27,7 @@ impl Act {
     }
 }
 
-/// Answers everything, and remembers what was asked.
+/// Answers every question, and records it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct User(Arc<Mutex<Inner>>);
 
@@ -38,19 +38,20 @@ struct Inner {
 }
 
 impl User {
-    /// Does this about the first forms and pages, in turn; from then on, accepts.
+    /// Reacts this way to the first forms and pages, in turn; then accepts.
     pub(crate) fn who(acts: impl IntoIterator<Item = Act>) -> Self {
         Self(Arc::new(Mutex::new(Inner { acts: acts.into_iter().collect(), asked: Vec::new() })))
     }
 
-    /// Every question so far, with the round it came in. Those of one round come in any order, so they are sorted.
+    /// Returns every question so far, with the round it came in. The questions of one round arrive in any order, so
+    /// they are sorted.
     pub(crate) fn asked(&self) -> Vec<String> {
         let mut asked = self.lock().asked.clone();
         asked.sort();
         asked
     }
 
-    /// Takes the questions of a client.
+    /// Answers the questions of a client.
     pub(crate) fn at(&self, client: &Client) -> Client {
         let [forms, pages, model, folders] = [(); 4].map(|()| self.clone());
         client
@@ -63,7 +64,7 @@ impl User {
 
     fn form(&self, form: &FormRequest) -> Result<FormAnswer, Misfit> {
         match self.act(&form.origin, &form.message) {
-            // There is more in here than any form has: what was not asked for is to be left out.
+            // This has more fields than any form: those not asked for must be left out.
             Act::Accept => form.accept(everything()),
             Act::Decline => Ok(form.decline()),
             Act::Cancel => Ok(form.cancel()),
@@ -102,7 +103,7 @@ impl User {
     }
 }
 
-/// What the user types into the fields of any form.
+/// Returns values for the fields of every form.
 pub(crate) fn everything() -> Value {
     json!({
         "name": "Ada", "email": "ada@example.com", "age": 36, "score": 9.5, "colour": "teal",
@@ -110,7 +111,7 @@ pub(crate) fn everything() -> Value {
     })
 }
 
-/// What the model says to anything.
+/// Returns the model's answer to any prompt.
 pub(crate) fn paris() -> Value {
     json!({ "role": "assistant", "content": { "type": "text", "text": "Paris" }, "model": "none" })
 }

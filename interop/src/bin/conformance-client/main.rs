@@ -1,5 +1,5 @@
-//! The client that the official conformance suite runs against its mock servers: the server's URL is the last
-//! argument, the scenario is in the environment.
+//! Client that the official conformance suite runs against its mock servers: the last argument is the server's URL,
+//! and the environment names the scenario.
 
 use std::error::Error;
 
@@ -18,7 +18,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 async fn main() -> Outcome {
     let url = std::env::args().next_back().ok_or("usage: conformance-client URL")?;
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO")?;
-    // It declares everything a client can do, so that every part of a request is there to be looked at.
+    // Declares every capability, so that every part of a request is present.
     let everything = ClientCapabilities {
         roots: Some(RootsCapability::default()),
         sampling: Some(SamplingCapability::default()),
@@ -50,7 +50,7 @@ async fn add_numbers(client: &Client) -> Outcome {
     Ok(())
 }
 
-/// Each of the methods that have headers of their own.
+/// Calls each of the methods that have headers of their own.
 async fn one_of_everything(client: &Client) -> Outcome {
     for tool in client.list_tools().await? {
         client.call_tool(&tool.name, json!({})).await?;
@@ -95,7 +95,7 @@ async fn the_valid_tool(client: &Client) -> Outcome {
     Ok(())
 }
 
-/// Fills in a form with something of the right kind.
+/// Fills in a form with values of the right types.
 async fn yes_to_everything(form: FormRequest) -> Result<FormAnswer, Misfit> {
     let fill = |field: &PrimitiveSchemaDefinition| match field {
         PrimitiveSchemaDefinition::Boolean(_) => json!(true),
@@ -107,7 +107,7 @@ async fn yes_to_everything(form: FormRequest) -> Result<FormAnswer, Misfit> {
     form.accept(content)
 }
 
-/// Sends a form back as it came, so that every field gets its default.
+/// Accepts a form unchanged, so that every field gets its default.
 async fn as_it_stands(form: FormRequest) -> Result<FormAnswer, Misfit> {
     form.accept(json!({}))
 }
@@ -118,14 +118,14 @@ async fn defaults(client: &Client) -> Outcome {
     Ok(())
 }
 
-/// A tool whose stream is closed before its answer comes.
+/// Calls a tool whose stream is closed before its answer arrives.
 async fn reconnected(client: &Client) -> Outcome {
     client.list_tools().await?;
     client.call_tool("test_reconnection", json!({})).await?;
     Ok(())
 }
 
-/// Two tools that ask, with and without a state, one that does not, and one of an earlier kind.
+/// Calls two tools that ask, with and without a state, one that does not, and one of an earlier revision.
 async fn asking_tools(client: &Client) -> Outcome {
     client.list_tools().await?;
     for name in

@@ -1,4 +1,4 @@
-//! Tools, a prompt and a resource template that stop and ask, written the way the manual tells an author to.
+//! Tools, a prompt and a resource template that ask, written as the manual describes.
 
 use roundtrip::wire::CreateMessageRequestParams;
 use roundtrip::{
@@ -53,12 +53,12 @@ struct Step2 {
 
 #[derive(Form)]
 struct Context {
-    /// What the prompt is about
+    /// Topic of the prompt
     context: String,
 }
 
-/// The suite answers this one before it is asked, without any state, and wants the answer taken: so it takes its
-/// rounds by hand, and answers by their key alone. Nothing depends on who says what here.
+/// Asks for a name, with its rounds by hand: the suite answers the question before it is asked, without any state,
+/// and expects the answer to be accepted. Nothing here depends on who answers.
 async fn elicitation(round: Round) -> Result<Reply, ToolError> {
     let round = round.by_key_alone();
     let Some(Name { name }) = round.answer("user_name")? else {
@@ -104,7 +104,7 @@ async fn multi_round(ask: Ask) -> Result<String, ToolError> {
     Ok(format!("{name} likes {color}"))
 }
 
-/// Asks nothing, but ends two rounds before it answers.
+/// Ends two rounds before it answers, and asks nothing.
 async fn state_only(round: Round) -> Result<Reply, ToolError> {
     let rounds: u32 = round.state()?.unwrap_or_default();
     if rounds < 2 {
@@ -113,7 +113,7 @@ async fn state_only(round: Round) -> Result<Reply, ToolError> {
     Ok(Reply::text(format!("ready after {rounds} rounds")))
 }
 
-/// Asks for whatever the client can be asked, and for nothing else.
+/// Asks for everything the client can be asked, and for nothing else.
 async fn capabilities(ask: Ask) -> Result<String, ToolError> {
     let may = ask.may();
     let (name, said, roots) = try_join!(

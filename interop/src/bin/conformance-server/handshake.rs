@@ -1,5 +1,5 @@
-//! What only clients of the handshake eras are asked for in the suite: questions in the middle of a call, log messages
-//! for a whole session, and a connection that is let go.
+//! Tools that the suite calls in the handshake eras alone: questions during a call, log messages for a whole session,
+//! and a connection that is closed early.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn logging(log: Log) -> &'static str {
 
 #[derive(Deserialize, JsonSchema)]
 struct Ask4Model {
-    /// What to ask the model
+    /// Prompt for the model
     prompt: String,
 }
 
@@ -50,7 +50,7 @@ async fn sampling(Args(Ask4Model { prompt }): Args<Ask4Model>, ask: Ask) -> Resu
 
 #[derive(Deserialize, JsonSchema)]
 struct Ask4User {
-    /// What the user is told
+    /// Message to the user
     message: String,
 }
 

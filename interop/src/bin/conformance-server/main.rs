@@ -1,7 +1,7 @@
-//! The server that the official conformance suite and the peers of other languages are run against.
+//! Server for the official conformance suite and for the peers in other languages.
 //!
-//! `PORT` says where to listen (`http://127.0.0.1:$PORT/mcp`); `--stdio` serves standard input and output instead.
-//! `--stateless` does without sessions for clients of the handshake eras.
+//! `PORT` is the port (`http://127.0.0.1:$PORT/mcp`); `--stdio` serves standard input and output instead.
+//! `--stateless` serves clients of the handshake eras without sessions.
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
@@ -14,7 +14,7 @@ mod tools;
 use roundtrip::server::KeysError;
 use roundtrip::{Handshake, Keyring, Server};
 
-/// A picture of one pixel, and a wave file without a sound.
+/// A picture of one pixel, and a silent wave file.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGM4YGAAAALUASE6aDcJAAAAAElFTkSuQmCC";
 const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA==";
@@ -25,7 +25,7 @@ fn server() -> Server {
     handshake::offer(asking::offer(resources::offer(prompts::offer(tools::offer(server)))))
 }
 
-/// With the keys of `ROUNDTRIP_KEYS`, so that several processes can finish each other's flows; else with its own.
+/// Sets the keys of `ROUNDTRIP_KEYS`, if present, so that several processes can finish each other's flows.
 fn sealed(server: Server) -> Result<Server, KeysError> {
     match std::env::var_os("ROUNDTRIP_KEYS") {
         Some(_) => Ok(server.seal(Keyring::from_env("ROUNDTRIP_KEYS")?)),

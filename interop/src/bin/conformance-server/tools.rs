@@ -1,4 +1,4 @@
-//! Tools: every kind of content, and everything that can go on during a call.
+//! Tools for every kind of content, and for everything that can occur during a call.
 
 use std::time::Duration;
 
@@ -139,7 +139,7 @@ async fn schema_2020_12(Args(arguments): Args<Value>) -> String {
     arguments.to_string()
 }
 
-/// One of everything the suite looks for.
+/// Returns a schema with every keyword the suite looks for.
 fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -25,7 +25,7 @@ pub(super) async fn flow(options: &Options) -> Result<Table, Fail> {
     table(options, Ask::Flow(1), "A flow of one question", &what, "flow").await
 }
 
-/// What something costs, and what it executes and allocates if that is asked for.
+/// Measures the cost of a kind of call, and its instructions and allocations if wanted.
 async fn table(options: &Options, ask: Ask, title: &str, what: &str, unit: &str) -> Result<Table, Fail> {
     let spent = measure(options, ask, 0, options.calls).await?;
     let mut explanation = explain(what, options);
@@ -53,7 +53,7 @@ async fn table(options: &Options, ask: Ask, title: &str, what: &str, unit: &str)
     Ok(table)
 }
 
-/// The columns that [`rows`] fills.
+/// Columns that [`rows`] fills.
 pub(super) fn columns(options: &Options) -> Vec<&'static str> {
     let limit = options.servers[options.yardstick()].name == "limit";
     vec!["server", "CPU us", if limit { "x limit" } else { "x first" }, "spread"]
@@ -70,7 +70,7 @@ fn row(options: &Options, spent: &[Rounds], index: usize) -> Vec<String> {
     vec![options.servers[index].name.clone(), number(median), number(median / unit), spent[index].spread()]
 }
 
-/// Microseconds of processor time per call or flow, for each server.
+/// Measures microseconds of processor time per call or flow, for each server.
 pub(super) async fn measure(
     options: &Options,
     ask: Ask,

@@ -16,7 +16,7 @@ use crate::{
 /// Files a process has open beside its connections.
 const OTHER_FILES: usize = 200;
 
-/// How long all the flows that are left alone may take to begin.
+/// Longest time for all abandoned flows to begin.
 const WINDOW: Duration = Duration::from_secs(600);
 
 pub(super) async fn measure(options: &Options) -> Result<Table, Fail> {
@@ -53,7 +53,7 @@ pub(super) async fn measure(options: &Options) -> Result<Table, Fail> {
     Ok(table)
 }
 
-/// What flows leave behind that nobody carries on.
+/// Measures the memory that abandoned flows leave behind.
 pub(super) async fn abandoned(options: &Options) -> Result<Table, Fail> {
     let flows = options.abandoned;
     let mut table = Table::new(

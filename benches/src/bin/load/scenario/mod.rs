@@ -1,4 +1,4 @@
-//! What is measured, one scenario a file.
+//! Scenarios that are measured, one per file.
 
 mod calls;
 mod memory;
@@ -14,10 +14,10 @@ use crate::{
     setting,
 };
 
-/// Connections that ask at the same time.
+/// Connections that send requests at the same time.
 pub(crate) const CONNECTIONS: usize = 16;
 
-/// Every server has `echo` and `deploy`.
+/// Number of tools that every server has: `echo` and `deploy`.
 const OWN_TOOLS: usize = 2;
 
 /// Questions in a long flow.
@@ -72,7 +72,7 @@ pub(crate) async fn run(options: &Options) -> Result<(), Fail> {
     Ok(())
 }
 
-/// One line on what a table shows, and where it was measured.
+/// Returns one line on what a table shows, and on the machine.
 fn explain(what: &str, options: &Options) -> String {
     format!("{what}; median of {} alternating rounds; {}", options.rounds, setting::machine())
 }
@@ -85,7 +85,7 @@ fn say(what: &str, server: &Contender) {
     progress(&format!("{what}: {}", server.name));
 }
 
-/// Time for a server to come to rest.
+/// Time for a server to become idle.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(500)).await;
 }

@@ -1,4 +1,4 @@
-//! Requests through pipes, many of them under way.
+//! Requests over pipes, many of them in flight.
 
 use std::time::{Duration, Instant};
 
@@ -19,10 +19,10 @@ use crate::{
     scenario::{empty_rounds, explain, say},
 };
 
-/// Requests under way. They and their answers fit into a pipe, so neither side ever blocks the other.
+/// Requests in flight. They and their answers fit into a pipe, so neither side ever blocks the other.
 const UNDER_WAY: usize = 64;
 
-/// A round over pipes is so much shorter than one over HTTP that it takes more calls to measure.
+/// Factor on the number of calls: over pipes they are so short that it takes more of them to measure.
 const CALLS_FACTOR: usize = 10;
 
 pub(super) async fn measure(options: &Options) -> Result<Table, Fail> {
@@ -89,7 +89,7 @@ impl Talk {
         }
     }
 
-    /// Asks once and checks the answer in full.
+    /// Makes one call and checks the answer in full.
     async fn first(&mut self) -> Result<(), Fail> {
         self.input.write_all(self.request.number(0)).await?;
         timeout(PATIENCE, async {
@@ -106,7 +106,7 @@ impl Talk {
         .map_err(|_| "the server hangs: its first answer is overdue")?
     }
 
-    /// Asks so many times, or for so long if that is over first. Returns the number of answers.
+    /// Makes this many calls, or stops after this time. Returns the number of answers.
     async fn ask(&mut self, calls: usize, window: Duration) -> Result<usize, Fail> {
         timeout(window + PATIENCE, self.ask_unbounded(calls, window))
             .await
@@ -142,7 +142,7 @@ impl Talk {
         }
     }
 
-    /// Checks the whole lines that have come: each must answer a request that has no answer yet.
+    /// Checks the whole lines that have arrived: each must answer a request that has no answer yet.
     fn take_answers(&mut self, answered: &mut [bool]) -> Result<usize, Fail> {
         let (mut start, mut count) = (0, 0);
         while let Some(length) = memchr(b'\n', &self.incoming[start..]) {
@@ -158,7 +158,7 @@ impl Talk {
         Ok(count)
     }
 
-    /// The number in the text that was sent back.
+    /// Returns the number in the echoed text.
     fn answered_number(&self, line: &[u8]) -> Option<usize> {
         let rest = line.get(self.finder.find(line)? + TEXT.len()..)?;
         let digits = rest.get(..DIGITS).filter(|_| rest.get(DIGITS) == Some(&b'"'))?;

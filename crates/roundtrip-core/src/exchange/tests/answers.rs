@@ -1,4 +1,4 @@
-//! Answers, held against what was asked.
+//! Answers, checked against their questions.
 
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ fn consent_carries_no_content() {
     assert!(misuse(one(page()).give("q", Answer::accept(Default::default()))).contains("no content"));
 }
 
-/// Whoever declines sends nothing else, whatever was typed before.
+/// A declined answer carries no content, whatever was typed before.
 #[test]
 fn a_declined_answer_has_no_content() {
     let typed = json!({ "people": 2 }).as_object().cloned();

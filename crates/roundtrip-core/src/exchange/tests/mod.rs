@@ -1,4 +1,4 @@
-//! Scripts of replies, and what comes of them.
+//! Scripted replies, and the steps they lead to.
 
 mod answers;
 mod properties;
@@ -26,7 +26,7 @@ fn reply(exchange: Exchange<CallTool>, result: Value) -> Result<Step<CallTool>, 
     exchange.reply(Raw::from(result).as_ref(), Duration::ZERO)
 }
 
-/// What a reply asks, where it asks.
+/// Returns the flow after a reply that asks.
 fn asked(exchange: Exchange<CallTool>, result: Value) -> Pending {
     match reply(exchange, result) {
         Ok(Step::Ask(pending)) => pending,
@@ -34,7 +34,7 @@ fn asked(exchange: Exchange<CallTool>, result: Value) -> Pending {
     }
 }
 
-/// What a reply gives to wait for, where it asks nothing.
+/// Returns the pause and the flow after a reply that asks nothing.
 fn paused(exchange: Exchange<CallTool>, result: Value) -> (Duration, Pending) {
     match reply(exchange, result) {
         Ok(Step::Pause(pause, pending)) => (pause, pending),
@@ -48,7 +48,7 @@ fn sent(exchange: &Exchange<CallTool>) -> Value {
 
 fn misuse(result: Result<impl std::fmt::Debug, Error>) -> String {
     match result {
-        Err(Error::ApiMisuse(why)) => why,
+        Err(Error::ApiMisuse(why)) => why.to_string(),
         other => panic!("misuse, not {other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What holds whatever a server says.
+//! Properties that hold whatever a server replies.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{call, people, sent};
 use crate::error::Error;
 use crate::wire::{CallTool, Raw};
 
-/// A round: what is asked by key, and how each is answered; the state.
+/// A round: its questions by key with their answers, and its state.
 #[derive(Debug, Clone)]
 struct Round {
     questions: std::collections::BTreeMap<String, u8>,
@@ -48,7 +48,7 @@ impl Round {
     }
 }
 
-/// Plays a round to the next request, by way of storage; none where the flow ended, as it must.
+/// Plays a round up to the next request, by way of storage; `None` where the flow ended, as it must.
 fn play(exchange: Exchange<CallTool>, round: &Round, rounds: &mut u32) -> Result<Exchange<CallTool>, Error> {
     let pending = match exchange.reply(round.result().as_ref(), Duration::ZERO)? {
         Step::Ask(mut pending) => {

@@ -1,4 +1,4 @@
-//! The rules of the room, on schemas as they come over the wire.
+//! The form rules, on schemas as they come over the wire.
 
 mod check;
 mod definition;
@@ -19,7 +19,7 @@ fn object(content: &Value) -> JsonObject {
     content.as_object().unwrap().clone()
 }
 
-/// What is wrong with the value of the one field `x`; nothing, where it fits.
+/// Returns the problem with the value of the one field `x`; empty where it fits.
 fn problem(property: &Value, value: &Value) -> String {
     let schema = schema(&json!({ "x": property }), &["x"]);
     let checked = super::check(&schema, &object(&json!({ "x": value })));

@@ -1,4 +1,4 @@
-//! From an HTTP response to the messages in it.
+//! Reads the messages of an HTTP response.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -6,24 +6,23 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
-use http::StatusCode;
 use reqwest::Response;
 use roundtrip_core::wire::ErrorObject;
 use serde::Deserialize;
 
 use super::sse::{Decoder, Overlong};
 use super::{Failure, Refusal, broken, media_type};
-use crate::client::{Error, Incoming, Sent};
+use crate::client::{Error, HttpRefusal, Incoming, PeerMisbehaved, Sent};
 use crate::http::EVENT_STREAM;
 
-/// How large a single JSON answer may be.
+/// Largest JSON response.
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// How much is read of a body that is only good for an error message.
+/// Most bytes read of a body that only serves an error message.
 const MAX_ERROR_BODY: usize = 64 * 1024;
-/// How much of it is shown.
+/// Most characters of it that are shown.
 const EXCERPT: usize = 300;
 
-/// The messages of a response. A single message is read to its end; a stream is handed over as it is.
+/// Reads the messages of a response. A single message is read to its end; a stream is handed over unread.
 pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
     let status = response.status();
     if !status.is_success() {
@@ -38,37 +37,47 @@ pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
         Some(_) => match collect(&mut response, MAX_BODY).await? {
             (body, true) => Ok(Box::pin(Single(Some(body)))),
             (_, false) => {
-                Err(Error::PeerMisbehaved(format!("the answer is larger than {} MiB", MAX_BODY >> 20)).into())
+                let why = format!("the answer is larger than {} MiB", MAX_BODY >> 20);
+                Err(Error::from(PeerMisbehaved::TooLarge(why)).into())
             }
         },
         None => {
             let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
-            let why = format!("HTTP {status} with neither JSON nor an event stream{}", excerpt(&body));
-            let otherwise = Err(Error::PeerMisbehaved(why));
+            let said = match excerpt(&body) {
+                said if said.is_empty() => " and no body".to_owned(),
+                said => format!(": {said}"),
+            };
+            let why = format!("HTTP {status} with neither JSON nor an event stream{said}");
+            let otherwise = Err(PeerMisbehaved::UnexpectedResponse(why).into());
             Err(Failure::Refused(Refusal { status: status.as_u16(), error: None, otherwise }))
         }
     }
 }
 
-/// What a status that says no comes with.
+/// Reads the refusal out of a response whose status is not a success.
 pub(super) async fn refused(mut response: Response) -> Result<Refusal, Error> {
-    let status = response.status();
+    let mut refusal = HttpRefusal::new(response.status(), std::mem::take(response.headers_mut()));
     let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
-    // Whatever it calls itself.
+    // Whatever its `Content-Type`.
     let error = error_in(&body);
-    let otherwise = match &error {
-        Some(_) => Ok(Box::pin(Single(Some(body))) as Incoming),
-        None => Err(turned_away(status, &body)),
+    let status = refusal.status.as_u16();
+    // A challenge is in the headers, so they have to reach the caller even if the body is a JSON-RPC error.
+    let otherwise = if error.is_some() && !refusal.is_challenge() {
+        Ok(Box::pin(Single(Some(body))) as Incoming)
+    } else {
+        refusal.body = excerpt(&body);
+        refusal.error.clone_from(&error);
+        Err(refusal.into())
     };
-    Ok(Refusal { status: status.as_u16(), error, otherwise })
+    Ok(Refusal { status, error, otherwise })
 }
 
-/// Whether a response is a stream of events.
+/// Returns whether a response is a stream of events.
 pub(super) fn is_stream(response: &Response) -> bool {
     media_type(response.headers()) == Some(EVENT_STREAM)
 }
 
-/// Reads up to `limit` bytes; whether that was all.
+/// Reads up to `limit` bytes; returns whether that was all.
 async fn collect(response: &mut Response, limit: usize) -> Result<(Bytes, bool), Error> {
     let mut body = BytesMut::new();
     loop {
@@ -84,7 +93,7 @@ async fn collect(response: &mut Response, limit: usize) -> Result<(Bytes, bool),
     }
 }
 
-/// The JSON-RPC error that a body is, whatever its id.
+/// Returns the JSON-RPC error that a body holds, whatever its id.
 fn error_in(body: &[u8]) -> Option<ErrorObject> {
     #[derive(Deserialize)]
     struct Failed {
@@ -95,36 +104,18 @@ fn error_in(body: &[u8]) -> Option<ErrorObject> {
     serde_json::from_slice(body).ok().map(|Failed { error, .. }| error)
 }
 
-/// A status that says no, with nothing of the protocol to explain it.
-fn turned_away(status: StatusCode, body: &[u8]) -> Error {
-    let untouched = status.is_redirection()
-        || matches!(
-            status,
-            StatusCode::UNAUTHORIZED
-                | StatusCode::FORBIDDEN
-                | StatusCode::NOT_FOUND
-                | StatusCode::METHOD_NOT_ALLOWED
-                | StatusCode::TOO_MANY_REQUESTS
-        );
-    let sent = if untouched { Sent::No } else { Sent::Maybe };
-    Error::unreachable(format!("the server answered HTTP {status}{}", excerpt(body)), sent)
-}
-
-/// The beginning of a body, for people.
+/// Maps a status without a JSON-RPC error to the client's error.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4 * EXCERPT)]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut shown: String = words.chars().filter(|c| !c.is_control()).take(EXCERPT).collect();
-    if shown.is_empty() {
-        return " and no body".to_owned();
-    }
     if shown.len() < words.len() || body.len() > 4 * EXCERPT {
         shown.push('…');
     }
-    format!(": {shown}")
+    shown
 }
 
-/// One message.
+/// Stream of one message.
 struct Single(Option<Bytes>);
 
 impl Stream for Single {
@@ -135,7 +126,7 @@ impl Stream for Single {
     }
 }
 
-/// Messages as they come. Dropping it closes the response, which cancels the request.
+/// Stream of messages as they arrive. Dropping it closes the response, which cancels the request.
 struct Events<B> {
     body: Pin<Box<B>>,
     decoder: Decoder,
@@ -155,7 +146,8 @@ impl<B: Stream<Item = reqwest::Result<Bytes>>> Stream for Events<B> {
                 None => return Poll::Ready(None),
                 Some(Ok(chunk)) => {
                     if let Err(Overlong) = this.decoder.feed(&chunk, |event| this.ready.push_back(event)) {
-                        return Poll::Ready(Some(Err(Error::PeerMisbehaved(Overlong.to_string()))));
+                        let why = PeerMisbehaved::TooLarge(Overlong.to_string());
+                        return Poll::Ready(Some(Err(why.into())));
                     }
                 }
                 Some(Err(error)) => {

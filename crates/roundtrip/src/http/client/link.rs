@@ -1,4 +1,4 @@
-//! The wire itself: what is posted, got and deleted, in either era.
+//! HTTP link to a server: POST, GET and DELETE, in either era.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use reqwest::{Response, Url};
 use roundtrip_core::wire::{ProtocolVersion, RequestId, encode_cancelled, encode_header_value};
 
 use super::{Failure, Link, answer, broken, resume, shown};
-use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
+use crate::client::{ApiMisuse, BoxFuture, Error, Incoming, Outgoing, PeerMisbehaved, Sent};
 use crate::http::{EVENT_STREAM, JSON, name};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-/// The longest session id that is taken.
+/// Longest session id that is accepted.
 const MAX_SESSION_ID: usize = 4 * 1024;
 
-/// Where a server is, and how it is reached.
+/// URL of a server, and the HTTP client and headers to reach it.
 #[derive(Clone)]
 pub(super) struct Http {
     pub(super) client: reqwest::Client,
@@ -26,7 +26,7 @@ pub(super) struct Http {
     pub(super) headers: HeaderMap,
 }
 
-/// A session: what all its requests have in their headers.
+/// A session: the headers that all its requests share.
 #[derive(Clone, Default)]
 pub(super) struct At {
     id: Option<HeaderValue>,
@@ -34,11 +34,11 @@ pub(super) struct At {
 }
 
 impl Http {
-    /// The headers of a request. Those of the protocol win over those of the user (H2, H3).
+    /// Returns the headers of a modern request. Those of the protocol win over those of the user (H2, H3).
     fn headers_for(&self, outgoing: &Outgoing) -> Result<HeaderMap, Error> {
         let value = |text: &str| {
             HeaderValue::from_str(text)
-                .map_err(|error| Error::ApiMisuse(format!("{text:?} cannot be in a header: {error}")))
+                .map_err(|error| ApiMisuse::Header(format!("{text:?} cannot be in a header: {error}")))
         };
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, BOTH);
@@ -50,13 +50,13 @@ impl Http {
         }
         for (name, text) in &outgoing.mirrored {
             let name = HeaderName::try_from(name)
-                .map_err(|error| Error::ApiMisuse(format!("`{name}` cannot name a header: {error}")))?;
+                .map_err(|error| ApiMisuse::Header(format!("`{name}` cannot name a header: {error}")))?;
             headers.insert(name, value(text)?);
         }
         Ok(headers)
     }
 
-    /// The headers of whatever is sent in a session.
+    /// Returns the headers of a request in a session.
     fn headers_at(&self, at: &At, accept: HeaderValue) -> HeaderMap {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, accept);
@@ -85,7 +85,7 @@ impl Http {
         })
     }
 
-    /// Posts a message in a session; a response that is none comes back as a failure.
+    /// Posts a message in a session; a status that is not a success is a failure.
     async fn post(&self, at: &At, message: Bytes) -> Result<Response, Failure> {
         let mut headers = self.headers_at(at, BOTH);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
@@ -93,7 +93,7 @@ impl Http {
         if response.status().is_success() { Ok(response) } else { Err(refused(at, response).await) }
     }
 
-    /// Opens a stream of what belongs to no request, or takes up the one that had this event last.
+    /// Opens the stream of messages that belong to no request, or resumes the one whose last event is given.
     pub(super) async fn get(&self, at: &At, last_id: Option<&[u8]>) -> Result<Response, Failure> {
         let mut headers = self.headers_at(at, HeaderValue::from_static(EVENT_STREAM));
         if let Some(id) = last_id.and_then(|id| HeaderValue::from_bytes(id).ok()) {
@@ -103,16 +103,16 @@ impl Http {
         match (response.status().is_success(), answer::is_stream(&response)) {
             (true, true) => Ok(response),
             (true, false) => {
-                Err(Error::PeerMisbehaved(format!("HTTP {} where a stream was due", response.status()))
-                    .into())
+                let why = format!("HTTP {} where a stream was due", response.status());
+                Err(Error::from(PeerMisbehaved::UnexpectedResponse(why)).into())
             }
             (false, _) => Err(refused(at, response).await),
         }
     }
 }
 
-/// A status that says no. In a session, 404 says that there is none (transports, "Session Management"); some servers
-/// have 400 and words for that.
+/// Reads a refusal. In a session, 404 means that the session has ended (transports, "Session Management"); some
+/// servers send 400 with a text instead.
 async fn refused(at: &At, response: Response) -> Failure {
     let status = response.status();
     let refusal = match answer::refused(response).await {
@@ -128,12 +128,12 @@ async fn refused(at: &At, response: Response) -> Failure {
     Failure::Refused(refusal)
 }
 
-/// The session a response begins. An id that cannot be sent back is none.
+/// Returns the session id that a response brings, if it can be sent back.
 fn session_of(response: &Response) -> Option<HeaderValue> {
     let id = response.headers().get(SESSION_ID)?;
     let fits = id.len() <= MAX_SESSION_ID && id.as_bytes().iter().all(u8::is_ascii_graphic);
     let mut id = id.clone();
-    // Whoever has it is in the session.
+    // The id is all a client needs to use the session.
     id.set_sensitive(true);
     fits.then_some(id)
 }
@@ -196,7 +196,7 @@ impl Link for Http {
         })
     }
 
-    /// Hanging up is not cancelling in a session: the server has to be told.
+    /// Sends a cancellation: in a session, closing the connection does not cancel.
     fn cancel(&self, at: &At, id: &RequestId) -> BoxFuture<()> {
         let message = encode_cancelled(id, None);
         let (this, at) = (self.clone(), at.clone());
@@ -212,12 +212,12 @@ impl Link for Http {
         Box::pin(async move {
             if at.id.is_some() {
                 let headers = this.headers_at(&at, BOTH);
-                // A server may not let its clients end sessions, which is no harm.
+                // A server may refuse to let clients end sessions, which does no harm.
                 drop(this.exchange(Method::DELETE, headers, None).await);
             }
         })
     }
 
-    /// Connections end with what is read from them.
+    /// Does nothing: connections end with their responses.
     fn shut(&self) {}
 }

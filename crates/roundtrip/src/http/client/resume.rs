@@ -1,4 +1,4 @@
-//! Streams of a session, taken up again where they broke (transports, "Resumability and Redelivery").
+//! Streams of a session, resumed after they break off (transports, "Resumability and Redelivery").
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -12,26 +12,26 @@ use tokio::time::{Instant, sleep};
 
 use super::link::{At, Http};
 use super::sse::{Decoder, Overlong};
-use super::{Failure, broken};
-use crate::client::{Error, Incoming, Sent, unfold};
+use super::{Failure, Refusal, broken};
+use crate::client::{Error, Incoming, PeerMisbehaved, Sent, Unreachable, unfold};
 
-/// How often in a row a stream may fail to be taken up.
+/// Most failures in a row to resume a stream.
 const ATTEMPTS: u32 = 5;
-/// How long to wait where the server does not say.
+/// Pause before resuming if the server does not name one.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The least and the most to wait, whatever the server says.
+/// Shortest and longest pause, whatever the server says.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(60));
-/// A connection that lasts less and brings no event is a failure.
+/// A connection that lasts less than this and brings no event is a failure.
 const SHORT: Duration = Duration::from_secs(1);
 
 type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
-/// A stream that belongs to a request. It can be taken up where its events have ids.
+/// Stream of one request. It can be resumed if its events have ids.
 pub(super) fn stream(http: Http, at: At, response: Response) -> Incoming {
     Resumed::start(http, at, response, false)
 }
 
-/// The stream that belongs to no request. It can always be opened again.
+/// Stream of messages that belong to no request. It can always be opened again.
 pub(super) fn endless(http: Http, at: At, response: Response) -> Incoming {
     Resumed::start(http, at, response, true)
 }
@@ -39,14 +39,14 @@ pub(super) fn endless(http: Http, at: At, response: Response) -> Incoming {
 struct Resumed {
     http: Http,
     at: At,
-    /// None while there is no connection.
+    /// `None` while there is no connection.
     body: Option<Body>,
     decoder: Decoder,
     ready: VecDeque<Bytes>,
     endless: bool,
     /// Failures in a row.
     failed: u32,
-    /// When this connection was made.
+    /// Start of this connection.
     since: Instant,
 }
 
@@ -72,7 +72,7 @@ impl Resumed {
     }
 
     async fn next(&mut self) -> Option<Result<Bytes, Error>> {
-        // How the last connection ended.
+        // Error that ended the last connection.
         let mut ended = None;
         loop {
             if let Some(message) = self.ready.pop_front() {
@@ -88,7 +88,7 @@ impl Resumed {
             match poll_fn(|cx| body.as_mut().poll_next(cx)).await {
                 Some(Ok(chunk)) => {
                     let (ready, failed) = (&mut self.ready, &mut self.failed);
-                    // An event without data is there for its id.
+                    // An event without data only carries its id.
                     let fed = self.decoder.feed(&chunk, |event| {
                         *failed = 0;
                         if !event.is_empty() {
@@ -96,7 +96,7 @@ impl Resumed {
                         }
                     });
                     if let Err(Overlong) = fed {
-                        return Some(Err(Error::PeerMisbehaved(Overlong.to_string())));
+                        return Some(Err(PeerMisbehaved::TooLarge(Overlong.to_string()).into()));
                     }
                 }
                 Some(Err(error)) => {
@@ -108,7 +108,7 @@ impl Resumed {
         }
     }
 
-    /// Connects anew; false where that is not possible and nothing is wrong with that.
+    /// Connects again; false if that is not possible and the stream has simply ended.
     async fn take_up(&mut self, mut ended: Option<Error>) -> Result<bool, Error> {
         if self.decoder.last_id().is_none() && !self.endless {
             return ended.map_or(Ok(false), Err);
@@ -124,34 +124,43 @@ impl Resumed {
                 Ok(response) => {
                     self.body = Some(Box::pin(response.bytes_stream()));
                     self.since = Instant::now();
-                    // Taken back by the first event.
+                    // Reset by the first event.
                     self.failed += 1;
                     return Ok(true);
                 }
                 Err(Failure::Error(error @ Error::Unreachable { .. })) => {
                     self.failed += 1;
-                    tracing::debug!(%error, "a stream could not be taken up again");
+                    tracing::debug!(%error, "a stream could not be resumed");
                     ended = Some(error);
                 }
                 Err(Failure::Error(error)) => return Err(error),
                 Err(Failure::Gone) => {
                     let why = "the stream broke off, and the session is gone";
-                    return Err(Error::unreachable(why, Sent::Maybe));
+                    return Err(Error::unreachable(Unreachable::SessionEnded(why.to_owned()), Sent::Maybe));
                 }
                 Err(Failure::Refused(refusal)) if refusal.status >= 500 => {
                     self.failed += 1;
-                    tracing::debug!(status = refusal.status, "a stream could not be taken up again");
+                    tracing::debug!(status = refusal.status, "a stream could not be resumed");
                 }
-                Err(Failure::Refused(refusal)) => {
-                    let status = refusal.status;
-                    return Err(ended.unwrap_or_else(|| {
-                        let why =
-                            format!("the stream broke off, and HTTP {status} keeps it from being taken up");
-                        Error::unreachable(why, Sent::Maybe)
-                    }));
-                }
+                Err(Failure::Refused(refusal)) => return Err(not_taken_up(refusal, ended)),
             }
         }
-        Err(ended.unwrap_or_else(|| Error::unreachable("the stream broke off", Sent::Maybe)))
+        Err(ended.unwrap_or_else(|| Error::closed_by_server("the stream broke off", Sent::Maybe)))
+    }
+}
+
+/// Builds the error of a stream that the server does not let be taken up again. The request itself was sent.
+fn not_taken_up(refusal: Refusal, ended: Option<Error>) -> Error {
+    match refusal.otherwise {
+        // The caller has to see the challenge, however the stream ended.
+        Err(Error::Refused(mut refused)) if refused.is_challenge() => {
+            refused.sent = Sent::Maybe;
+            Error::Refused(refused)
+        }
+        _ => ended.unwrap_or_else(|| {
+            let status = refusal.status;
+            let why = format!("the stream broke off, and HTTP {status} keeps it from being taken up");
+            Error::closed_by_server(why, Sent::Maybe)
+        }),
     }
 }

@@ -1,59 +1,59 @@
-//! Server-sent events: bytes in, the data of each event out. Ids and retry times are kept for streams that can be
-//! taken up again; names mean nothing to this protocol and are skipped.
+//! Decoder of server-sent events: bytes in, the data of each event out. Ids and retry times are kept for resumable
+//! streams; event names mean nothing to this protocol and are skipped.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-/// How large the data of one event may be.
+/// Largest data of one event.
 pub(super) const MAX_EVENT: usize = 16 * 1024 * 1024;
 
-/// How long an id may be that is worth remembering.
+/// Longest id that is remembered.
 const MAX_ID: usize = 4 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// An event beyond the limit.
+/// Error: an event beyond the limit.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is larger than {} MiB", MAX_EVENT >> 20)]
 pub(super) struct Overlong;
 
-/// Puts events together, however the bytes are cut.
+/// Puts events together, independent of how the bytes are cut.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    /// The line so far.
+    /// Line so far.
     line: Vec<u8>,
-    /// The data of the event so far, a newline after each line of it.
+    /// Data of the event so far, with a newline after each line.
     data: Vec<u8>,
-    /// A CR ended the last line: an LF now belongs to it.
+    /// True if a CR ended the last line: an LF now belongs to it.
     after_cr: bool,
-    /// The first line is behind us, and with it the place for a byte order mark.
+    /// True after the first line, and with it the place for a byte order mark.
     begun: bool,
-    /// The id of the event so far.
+    /// Id of the event so far.
     id: Option<Vec<u8>>,
     last_id: Option<Vec<u8>>,
     retry: Option<Duration>,
 }
 
 impl Decoder {
-    /// The id of the last event that had one.
+    /// Returns the id of the last event that had one.
     pub(super) fn last_id(&self) -> Option<&[u8]> {
         self.last_id.as_deref()
     }
 
-    /// How long the server wants to be left alone before the stream is taken up again.
+    /// Returns the time the server wants to pass before the stream is resumed.
     pub(super) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// A new connection: what was not ended on the last one never will be.
+    /// Begins a new connection: an event that was not complete on the last one never will be.
     pub(super) fn begin_anew(&mut self) {
         let (last_id, retry) = (self.last_id.take(), self.retry);
         *self = Self { last_id, retry, ..Self::default() };
     }
 
-    /// Takes the next bytes, and hands out the data of each event they complete. Data that is not UTF-8 is
-    /// handed out as it is: it is not JSON either, and whoever reads it will say so.
+    /// Takes the next bytes and hands out the data of each event they complete. Data that is not UTF-8 is handed out
+    /// unchanged: it is not JSON either, and decoding it will fail.
     pub(super) fn feed(&mut self, mut bytes: &[u8], mut event: impl FnMut(Bytes)) -> Result<(), Overlong> {
         if std::mem::take(&mut self.after_cr) && !bytes.is_empty() {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
@@ -74,7 +74,7 @@ impl Decoder {
     }
 
     fn extend(&mut self, bytes: &[u8]) -> Result<(), Overlong> {
-        // The name of the field and the colon come on top, which is no reason to be petty.
+        // The field name and the colon come on top.
         if self.line.len() + self.data.len() + bytes.len() > MAX_EVENT + 64 {
             return Err(Overlong);
         }
@@ -88,7 +88,7 @@ impl Decoder {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
         if line.is_empty() {
-            // The end of an event; without data it is none, and its id counts all the same.
+            // End of an event. Without data it is not handed out, but its id counts.
             if let Some(id) = self.id.take() {
                 self.last_id = Some(id).filter(|id| !id.is_empty());
             }
@@ -115,7 +115,7 @@ impl Decoder {
     }
 }
 
-/// The value of a field, where the line is one of that name.
+/// Returns the value of a field, if the line has that name.
 fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let rest = line.strip_prefix(name)?;
     match rest.split_first() {
@@ -140,7 +140,7 @@ mod tests {
         found
     }
 
-    /// However the bytes are cut, the events are the same.
+    /// The events are the same however the bytes are cut.
     fn check(stream: &str, expected: &[&str]) {
         assert_eq!(events([stream]), expected, "in one piece: {stream:?}");
         assert_eq!(events(stream.bytes().map(|byte| [byte])), expected, "byte by byte: {stream:?}");
@@ -154,7 +154,7 @@ mod tests {
     fn every_line_ending_ends_a_line_once() {
         for end in ["\n", "\r", "\r\n"] {
             let stream = format!("data: one{end}{end}data: two{end}{end}");
-            // A lone CR at the very end could still be half of a CRLF, and ends the line all the same.
+            // A lone CR at the very end could still be half of a CRLF, and ends the line nevertheless.
             check(&stream, &["one", "two"]);
         }
         check("data: a\r\ndata: b\rdata: c\n\r\n", &["a\nb\nc"]);

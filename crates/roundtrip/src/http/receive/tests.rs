@@ -1,4 +1,4 @@
-//! Bodies that are on their way together.
+//! Bodies that arrive at the same time.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -10,7 +10,7 @@ use http_body::Frame;
 use super::*;
 use crate::server::{Budget, Owner, Principal};
 
-/// A body of pieces, between which there is something to wait for.
+/// A body of pieces with a wait before each.
 struct Slow(VecDeque<Option<Bytes>>);
 
 impl Slow {

@@ -1,4 +1,4 @@
-//! A call under way at an old server: what comes of it, told apart.
+//! A call under way at a legacy server: its messages, read one by one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -15,45 +15,44 @@ use serde_json::{Value, json};
 use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
 
-use super::admit::{Asked, admit, small_enough};
 use super::link::{Failure, Link};
-use super::outside;
 use super::questions::Delivery;
 use super::request::Hello;
+use super::server_request::{ServerRequest, admit, answer_outside_call, small_enough};
 use super::session::{Session, ended, in_background};
-use crate::client::{BoxFuture, Error, Incoming, Sent, nameless_error, unfold};
+use crate::client::{BoxFuture, Error, Incoming, PeerMisbehaved, Sent, nameless_error, unfold};
 use crate::legacy::handshake::PING;
 
-/// How many messages one batch may hold.
+/// Most messages in one batch.
 const BATCH: usize = 256;
-/// How many messages are kept while people think.
+/// Most messages kept while the user answers questions.
 const UNREAD: usize = 256;
-/// How much of them.
+/// Most bytes of them.
 const UNREAD_BYTES: usize = 1024 * 1024;
-/// How long to wait for more questions once there is one: those asked together arrive together, or nearly so.
+/// Time to wait for more questions after the first: questions asked together arrive almost together.
 const GATHER: Duration = Duration::from_millis(20);
-/// The code of an answer that will not come. It lies outside the range JSON-RPC reserves.
+/// Error code for a question that will not be answered. It lies outside the range JSON-RPC reserves.
 const GIVEN_UP: i64 = -1;
 
-/// A call that has been made and not yet answered. Dropping it cancels it, and refuses what the server asked in it.
+/// A call that has been sent and not yet answered. Dropping it cancels it, and refuses its open questions.
 pub(super) struct OpenCall<L: Link> {
     session: Arc<Session<L>>,
-    /// Its id at the server.
+    /// Id of the request at the server.
     id: RequestId,
-    /// Who made it.
+    /// Identity and settings of the caller.
     hello: Hello,
-    /// What is asked beside it; none where its answer may not be questions.
+    /// Questions that arrive outside of the call's own stream; `None` if the call cannot be asked.
     questions: Option<Delivery<L>>,
     incoming: Incoming,
-    /// What has come and was not read yet.
+    /// Messages that have arrived and were not read yet.
     unread: VecDeque<Bytes>,
-    /// How what comes of it ended, where that was not read yet.
+    /// End of the incoming messages, if that was not read yet.
     broke: Option<Option<Result<Bytes, Error>>>,
-    /// How many questions it has asked so far.
+    /// Number of questions asked so far.
     asked: u32,
-    /// The questions that wait for their answers.
+    /// Questions that wait for their answers.
     open: Vec<Open>,
-    /// Until when more of them are waited for.
+    /// End of the wait for further questions.
     gathers_until: Option<Instant>,
     over: bool,
 }
@@ -61,24 +60,24 @@ pub(super) struct OpenCall<L: Link> {
 /// A question that waits for its answer.
 struct Open {
     key: String,
-    /// The id of the server's request.
+    /// Id of the server's request.
     id: RequestId,
     question: InputRequest,
 }
 
-/// What comes of a call.
+/// An event of a call.
 pub(super) enum Event {
     Notification(Bytes),
     Answer(Result<Raw, ErrorObject>),
-    /// Questions to be answered before there is more.
+    /// Questions to answer before the call goes on.
     Asks(InputRequests),
 }
 
-/// What one message says.
+/// Outcome of reading one message.
 enum Read {
     Notification(Bytes),
     Answer(Result<Raw, ErrorObject>),
-    /// It was dealt with.
+    /// The message was handled.
     Nothing,
 }
 
@@ -105,8 +104,8 @@ impl<L: Link> OpenCall<L> {
         }
     }
 
-    /// Sends the request. A server may ask something before it says anything else, and wait for that with its answer: then
-    /// what comes of the request is waited for while the question is answered.
+    /// Sends the request. A server may ask a question before its HTTP response begins: then the response is awaited
+    /// while the question is answered.
     pub(super) async fn send(
         &mut self,
         mut sending: BoxFuture<Result<Incoming, Failure>>,
@@ -128,7 +127,7 @@ impl<L: Link> OpenCall<L> {
                 Ok(())
             }
             Err(failure) => {
-                // There is nothing to cancel.
+                // Nothing was sent that could be cancelled.
                 self.over = true;
                 Err(failure)
             }
@@ -139,12 +138,12 @@ impl<L: Link> OpenCall<L> {
         &self.session
     }
 
-    /// Its id at the server.
+    /// Returns the id of the request at the server.
     pub(super) fn id(&self) -> &RequestId {
         &self.id
     }
 
-    /// Whether its answer may be questions.
+    /// Returns whether the call can be asked questions.
     pub(super) fn may_ask(&self) -> bool {
         self.questions.is_some()
     }
@@ -153,14 +152,14 @@ impl<L: Link> OpenCall<L> {
         &self.hello
     }
 
-    /// The next thing that comes of it. After an answer nothing does.
+    /// Returns the next event. After an answer there is none.
     pub(super) async fn event(&mut self) -> Result<Event, Error> {
         loop {
-            // A server that always has something to say must not keep timeouts from being noticed.
+            // A server that never pauses must not keep timeouts from firing.
             coop::consume_budget().await;
             let next = match self.gathers_until {
                 None => self.message().await,
-                // Whoever asks several things at once wants them answered at once (C1).
+                // Questions asked together are answered in one round (C1).
                 Some(until) => match timeout_at(until, self.message()).await {
                     Ok(next) => next,
                     Err(_) => return Ok(self.ask()),
@@ -168,11 +167,11 @@ impl<L: Link> OpenCall<L> {
             };
             let message = match next {
                 Some(Ok(message)) => message,
-                // Nobody is asked on behalf of a call that is over.
+                // A call that is over asks nothing.
                 Some(Err(error)) => return Err(error),
                 None => {
                     let why = "the server ended the exchange without an answer";
-                    return Err(Error::unreachable(why, Sent::Maybe));
+                    return Err(Error::closed_by_server(why, Sent::Maybe));
                 }
             };
             match self.read(&message).await? {
@@ -181,7 +180,7 @@ impl<L: Link> OpenCall<L> {
                     self.over = true;
                     return Ok(Event::Answer(answer));
                 }
-                // Those beyond are for the next round.
+                // Further questions are for the next round.
                 Read::Nothing if self.open.len() >= self.hello.limits.questions.max(1) => {
                     return Ok(self.ask());
                 }
@@ -220,34 +219,34 @@ impl<L: Link> OpenCall<L> {
             Ok(Message::Request(request)) => self.asked(&request, bytes).await.map(|()| Read::Nothing),
             Ok(Message::Response(response)) => match response.id {
                 Some(id) if id != self.id => {
-                    tracing::debug!(%id, "an answer nobody waits for");
+                    tracing::debug!(%id, "ignored an answer to an unknown request");
                     Ok(Read::Nothing)
                 }
                 _ => Ok(Read::Answer(response.outcome.map(Raw::from))),
             },
             Err(malformed) => match nameless_error(bytes) {
                 Some(error) => Ok(Read::Answer(Err(error))),
-                None => Err(Error::PeerMisbehaved(malformed.error.message.into_owned())),
+                None => Err(PeerMisbehaved::MalformedMessage(malformed.error.message.into_owned()).into()),
             },
         }
     }
 
-    /// A request of the server's own, in the midst of the call.
+    /// Handles a request of the server that arrives during the call.
     async fn asked(&mut self, request: &Request<'_>, bytes: &[u8]) -> Result<(), Error> {
         if self.open.iter().any(|open| open.id == request.id) {
-            tracing::debug!(id = %request.id, "the server used an id twice; passed over");
+            tracing::debug!(id = %request.id, "the server used an id twice; ignored");
             return Ok(());
         }
         let admitted = match small_enough(bytes) {
             Ok(()) => admit(request, &self.session.askable(&self.hello), &self.hello.limits),
-            Err(large) => Asked::Refused(large),
+            Err(large) => ServerRequest::Refused(large),
         };
         let question = match admitted {
-            Asked::Question(question) if self.may_ask() => question,
+            ServerRequest::Question(question) if self.may_ask() => question,
             other => {
                 let (responder, most) =
                     (self.hello.asker.responder(), self.hello.limits.questions_outside_calls);
-                return outside::answer(&self.session, responder, most, &request.id, other)
+                return answer_outside_call(&self.session, responder, most, &request.id, other)
                     .await
                     .or_else(lost);
             }
@@ -275,13 +274,16 @@ impl<L: Link> OpenCall<L> {
         self.unread.iter().map(Bytes::len).sum()
     }
 
-    /// Reads on while people think: a server that asks whether we are there is answered, and the rest is kept.
+    /// Reads on while the user answers questions: answers `ping` and keeps everything else.
     pub(super) async fn watch(&mut self) -> Infallible {
         while self.unread.len() < UNREAD && self.weighs() < UNREAD_BYTES && self.broke.is_none() {
             match self.incoming().await {
                 Some(Ok(message)) => match Message::decode(&message) {
                     Ok(Message::Request(request)) if request.method == PING => {
-                        drop(outside::answer(&self.session, None, 0, &request.id, Asked::Ping).await);
+                        drop(
+                            answer_outside_call(&self.session, None, 0, &request.id, ServerRequest::Ping)
+                                .await,
+                        );
                     }
                     _ => self.unread.push_back(message),
                 },
@@ -291,12 +293,12 @@ impl<L: Link> OpenCall<L> {
         pending().await
     }
 
-    /// Gives the server the answers it waits for.
+    /// Sends the answers the server waits for.
     pub(super) async fn answer(&mut self, mut answers: InputResponses) -> Result<(), Error> {
         self.waits(false);
         for open in std::mem::take(&mut self.open) {
             let answer = answers.remove(&open.key);
-            let refused = ErrorObject::new(GIVEN_UP, "this question was left without an answer");
+            let refused = ErrorObject::new(GIVEN_UP, "this question was not answered");
             let answer = answer.as_ref().ok_or(&refused);
             match self.session.respond(&open.id, answer).await {
                 Ok(()) => {}
@@ -319,7 +321,7 @@ impl<L: Link> Drop for OpenCall<L> {
         }
         let (session, id, over) = (Arc::clone(&self.session), self.id.clone(), self.over);
         let asked: Vec<RequestId> = self.open.drain(..).map(|open| open.id).collect();
-        // The stream is closed once the server knows why: some do not take it well otherwise.
+        // The stream is closed only once the server knows why: some servers fail otherwise.
         let incoming = std::mem::replace(&mut self.incoming, nothing());
         in_background(async move {
             if !over {
@@ -333,12 +335,12 @@ impl<L: Link> Drop for OpenCall<L> {
     }
 }
 
-/// What a server is told whose question nobody will answer any more.
+/// Builds the error for a question that will not be answered.
 pub(super) fn given_up() -> ErrorObject {
-    ErrorObject::new(GIVEN_UP, "the call was given up, or is over")
+    ErrorObject::new(GIVEN_UP, "the call was cancelled or has ended")
 }
 
-/// What comes of a request, once it has been sent.
+/// Returns the messages of a request that is still being sent.
 fn later(sending: BoxFuture<Result<Incoming, Failure>>) -> Incoming {
     enum Later {
         Sending(BoxFuture<Result<Incoming, Failure>>),
@@ -365,16 +367,16 @@ fn nothing() -> Incoming {
     unfold((), |()| async { None })
 }
 
-/// A reply that could not be sent ends the call only where the session is gone.
+/// Handles a reply that could not be sent: it ends the call only if the session is gone.
 fn lost(failure: Failure) -> Result<(), Error> {
     match failure {
         Failure::Gone => Err(ended()),
         Failure::Error(error) => {
-            tracing::debug!(%error, "a request of the server's own could not be answered");
+            tracing::debug!(%error, "a request of the server could not be answered");
             Ok(())
         }
         Failure::Refused(refusal) => {
-            tracing::debug!(status = refusal.status, "the server did not take an answer");
+            tracing::debug!(status = refusal.status, "the server refused an answer");
             Ok(())
         }
     }
@@ -388,17 +390,18 @@ fn kind(question: &InputRequest) -> &'static str {
     }
 }
 
-/// The messages of a batch, which one revision has.
+/// Splits a batch into its messages (2025-03-26 alone).
 fn batch(bytes: &[u8]) -> Result<Vec<Bytes>, Error> {
-    let messages = decode_batch(bytes, BATCH).map_err(|error| {
-        Error::PeerMisbehaved(format!("not a batch of at most {BATCH} messages: {error}"))
+    let messages = decode_batch(bytes, BATCH).map_err(|error| match error.is_data() {
+        true => PeerMisbehaved::TooLarge(format!("a batch of more than {BATCH} messages")),
+        false => PeerMisbehaved::MalformedMessage(format!("not a batch: {error}")),
     })?;
-    // A batch in a batch would be read again and again.
+    // A batch within a batch would be read without end.
     let messages = messages.into_iter().filter(|message| !message.get().starts_with('['));
     Ok(messages.map(|message| Bytes::copy_from_slice(message.get().as_bytes())).collect())
 }
 
-/// Before 2025-11-25 a model says one thing, never a list of them.
+/// Returns a sampling answer for a revision: before 2025-11-25 its content is one block, never a list.
 pub(super) fn plain(answer: &Raw, version: ProtocolVersion) -> Raw {
     if version >= ProtocolVersion::V2025_11_25 {
         return answer.clone();
@@ -413,7 +416,7 @@ pub(super) fn plain(answer: &Raw, version: ProtocolVersion) -> Raw {
     }
 }
 
-/// Progress of a call, in the name of the leg that waits for it now.
+/// Rewrites the progress token of a notification to the request that waits for it now.
 pub(super) fn in_the_name_of(leg: &RequestId, call: &RequestId, message: Bytes) -> Bytes {
     if leg == call {
         return message;
@@ -430,7 +433,7 @@ pub(super) fn in_the_name_of(leg: &RequestId, call: &RequestId, message: Bytes) 
     }
 }
 
-/// The questions of an error that wants web pages visited first, by key; none where there are more than `most`.
+/// Returns the URL questions of an error that requires pages to be visited; `None` if there are more than `most`.
 pub(super) fn pages(error: &ErrorObject, most: usize) -> Option<InputRequests> {
     let pages = error.data.as_ref()?.get("elicitations")?.as_array()?;
     if pages.is_empty() || pages.len() > most {
@@ -440,7 +443,7 @@ pub(super) fn pages(error: &ErrorObject, most: usize) -> Option<InputRequests> {
     for (index, page) in pages.iter().enumerate() {
         let shape = json!({ "method": "elicitation/create", "params": page });
         let question: InputRequest = serde_json::from_value(shape).ok()?;
-        // Nothing but pages may be asked for like this.
+        // An error may ask for URLs alone.
         let InputRequest::Elicit(ElicitRequestParams::Url(_)) = question else { return None };
         questions.insert(format!("elicitation-{}", index + 1), question);
     }

@@ -1,4 +1,4 @@
-//! The end of a client, told to everything that waits.
+//! Signal that the client is closed, for everything that waits.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,12 +14,12 @@ use crate::client::{BoxFuture, Error, Incoming};
 pub(super) struct Closing(watch::Sender<()>);
 
 impl Closing {
-    /// Ends everything that is under way. What begins later knows nothing of it.
+    /// Ends everything under way. Work that begins later is not affected.
     pub(super) fn signal(&self) {
         self.0.send_replace(());
     }
 
-    /// Receiver for something that begins now.
+    /// Returns a receiver for work that begins now.
     pub(super) fn watch(&self) -> Closed {
         Closed(self.0.subscribe())
     }
@@ -30,7 +30,7 @@ impl Closing {
 pub(super) struct Closed(watch::Receiver<()>);
 
 impl Closed {
-    /// Whether the client has been closed since.
+    /// Returns whether the client has been closed since.
     pub(super) fn is_closed(&self) -> bool {
         self.0.has_changed().unwrap_or(true)
     }
@@ -40,7 +40,7 @@ impl Closed {
         let _ = self.0.changed().await;
     }
 
-    /// Does something, unless the client is closed first: then what was done of it is dropped.
+    /// Runs a future, unless the client is closed first: then it is dropped.
     pub(super) async fn unless<T, E: From<Error>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -53,13 +53,13 @@ impl Closed {
     }
 }
 
-/// Messages until the client is closed.
+/// Passes messages on until the client is closed.
 pub(super) fn until_closed(incoming: Incoming, closed: Closed) -> Incoming {
     Box::pin(UntilClosed { incoming: Some(incoming), closed: Box::pin(closed.wait()) })
 }
 
 struct UntilClosed {
-    /// None once it is over.
+    /// `None` once the stream has ended.
     incoming: Option<Incoming>,
     closed: BoxFuture<()>,
 }

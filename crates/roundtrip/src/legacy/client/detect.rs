@@ -1,4 +1,4 @@
-//! Finding out which era a server belongs to, and beginning a session with one of the old ones.
+//! Detects the era of a server, and begins a session with a legacy one.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -16,69 +16,71 @@ use tokio::time::timeout;
 use super::link::{Failure, Link, is_modern};
 use super::request::{Hello, encoded};
 use super::session::{Life, Session};
-use crate::client::{Error, Incoming, Outgoing, Sent, nameless_error};
+use crate::client::{
+    Error, Incoming, Outgoing, PeerIncompatible, PeerMisbehaved, Sent, Unreachable, nameless_error,
+};
 use crate::legacy::handshake::{
     INITIALIZE, INITIALIZED, InitializeRequestParams, InitializeResult, NEWEST, revision, within_revision,
 };
 
-/// How long a server may take over the handshake.
+/// Longest time for the handshake.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// How many messages may come before an answer.
+/// Most messages before an answer.
 const MESSAGES: usize = 1000;
-/// No request of a client has this id.
+/// Id that no request of a client has.
 const FIRST: RequestId = RequestId::Number(0);
 
-/// What a server turned out to be.
+/// Detected era of a server.
 pub(super) enum Found<L: Link> {
     Modern,
-    Old(Arc<Session<L>>),
-    /// It answers neither era, and this is what it says to the old one.
+    Legacy(Arc<Session<L>>),
+    /// The server answers neither era; this is its error to `initialize`.
     Neither(Error),
 }
 
-/// What a server says to a question about its era.
+/// Outcome of `server/discover`.
 enum Probed {
     Modern,
-    Old,
+    Legacy,
 }
 
-/// Asks in the modern way, and where that leaves any doubt, in the old one.
-pub(super) async fn settle<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
+/// Sends `server/discover`, and if its outcome is not clearly modern, `initialize`.
+pub(super) async fn detect<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
     let mut probed = Box::pin(ask(link, discover(hello)?));
     match timeout(L::SILENCE, &mut probed).await {
         Ok(Ok(Probed::Modern)) => Ok(Found::Modern),
-        Ok(Ok(Probed::Old)) => begin(link, hello, life).await,
+        Ok(Ok(Probed::Legacy)) => begin(link, hello, life).await,
         Ok(Err(error)) => Err(error),
-        // It may be an old server that passes over what it does not know, or any server that takes its time.
+        // It may be a legacy server that ignores unknown methods, or any server that is slow.
         Err(_) => {
-            let mut old = Box::pin(begin(link, hello, life));
+            let mut legacy = Box::pin(begin(link, hello, life));
             tokio::select! {
                 biased;
                 probed = &mut probed => match probed {
                     Ok(Probed::Modern) => Ok(Found::Modern),
-                    Ok(Probed::Old) | Err(_) => old.await,
+                    Ok(Probed::Legacy) | Err(_) => legacy.await,
                 },
-                old = &mut old => match old {
-                    // It does not know the old question, and may still be at the modern one.
+                legacy = &mut legacy => match legacy {
+                    // It does not know `initialize`, and may still be working on `server/discover`.
                     Ok(Found::Neither(error)) => match timeout(PATIENCE, probed).await {
                         Ok(Ok(Probed::Modern)) => Ok(Found::Modern),
-                        Ok(Ok(Probed::Old) | Err(_)) | Err(_) => Ok(Found::Neither(error)),
+                        Ok(Ok(Probed::Legacy) | Err(_)) | Err(_) => Ok(Found::Neither(error)),
                     },
-                    old => old,
+                    legacy => legacy,
                 },
             }
         }
     }
 }
 
-/// Asks in the modern way.
+/// Sends `server/discover`.
 async fn ask<L: Link>(link: &L, discover: Outgoing) -> Result<Probed, Error> {
     match link.modern(&discover).await {
         Ok(incoming) => Ok(probe(incoming).await),
-        Err(Failure::Refused(refusal)) if refusal.is_doubt() => Ok(Probed::Old),
+        Err(Failure::Refused(refusal)) if refusal.is_doubt() => Ok(Probed::Legacy),
         Err(Failure::Refused(refusal)) if refusal.error.as_ref().is_some_and(is_modern) => Ok(Probed::Modern),
         Err(Failure::Refused(refusal)) => Err(refusal.into_error()),
-        Err(Failure::Gone) => Err(Error::unreachable("the server is gone", Sent::No)),
+        Err(Failure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No)),
         Err(Failure::Error(error)) => Err(error),
     }
 }
@@ -111,7 +113,7 @@ fn discover(hello: &Hello) -> Result<Outgoing, Error> {
     })
 }
 
-/// What a server makes of `server/discover`. One that does not survive the question is an old one, too.
+/// Reads the answer to `server/discover`. A server that does not survive the request is a legacy one, too.
 async fn probe(incoming: Incoming) -> Probed {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -119,30 +121,30 @@ async fn probe(incoming: Incoming) -> Probed {
         supported_versions: Vec<String>,
     }
     let id = RequestId::from("discover");
-    let is_old = |version: &String| revision(version).is_some();
-    match answer(incoming, &id).await {
+    let is_legacy = |version: &String| revision(version).is_some();
+    match answer(incoming, &id, Discover::NAME).await {
         // A server that names old revisions alone has only learnt the question.
         Ok(Ok(result)) => match result.to::<Discovered>() {
-            Ok(found) if found.supported_versions.iter().all(is_old) => Probed::Old,
+            Ok(found) if found.supported_versions.iter().all(is_legacy) => Probed::Legacy,
             Ok(_) => Probed::Modern,
-            Err(_) => Probed::Old,
+            Err(_) => Probed::Legacy,
         },
         Ok(Err(error)) if is_modern(&error) => Probed::Modern,
-        Ok(Err(_)) | Err(_) => Probed::Old,
+        Ok(Err(_)) | Err(_) => Probed::Legacy,
     }
 }
 
 async fn begin<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
     match initialize(link, hello, life).await {
-        Ok(session) => Ok(Found::Old(session)),
+        Ok(session) => Ok(Found::Legacy(session)),
         Err(NoSession::Refused(error)) => Ok(Found::Neither(error)),
         Err(NoSession::Error(error)) => Err(error),
     }
 }
 
-/// Why there is no session.
+/// Reasons for which there is no session.
 pub(super) enum NoSession {
-    /// The server does not know of any.
+    /// The server does not know `initialize`.
     Refused(Error),
     /// Anything else.
     Error(Error),
@@ -168,25 +170,26 @@ async fn handshake<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Arc<
     let mut offer = pinned.unwrap_or(NEWEST);
     let (at, result) = match greet(link, hello, offer).await? {
         (at, Ok(result)) => (at, result),
-        // A server should offer another version by itself; some name those they have instead.
+        // A server should offer another version by itself; some list theirs in an error instead.
         (_, Err(error)) => match offered(&error, pinned)? {
             Some(version) => {
                 offer = version;
                 match greet(link, hello, version).await? {
                     (at, Ok(result)) => (at, result),
-                    (_, Err(error)) => return Err(NoSession::Refused(Error::Rejected(error))),
+                    (_, Err(error)) => return Err(NoSession::Refused(error.into())),
                 }
             }
-            None => return Err(NoSession::Refused(Error::Rejected(error))),
+            None => return Err(NoSession::Refused(error.into())),
         },
     };
     let result: InitializeResult = result.to().map_err(|error| {
-        Error::PeerMisbehaved(format!("`{INITIALIZE}` was answered with a result that does not fit: {error}"))
+        let why = format!("`{INITIALIZE}` was answered with a result that does not fit: {error}");
+        Error::from(PeerMisbehaved::MalformedResult(why))
     })?;
     let version = agreed(&result.protocol_version, pinned)?;
     let mut at = at;
     link.agree(&mut at, version);
-    tracing::debug!(%version, server = result.server_info.name, "a session begins");
+    tracing::debug!(%version, server = result.server_info.name, "session begun");
     let session =
         Arc::new(Session::new(link.clone(), at, (offer, version), hello.clone(), result, life.clone()));
     let ready = encoded(encode_notification(INITIALIZED, &json!({})))?;
@@ -197,7 +200,10 @@ async fn handshake<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Arc<
     match told {
         Ok(()) => Ok(session),
         Err(Failure::Refused(refusal)) => Err(refusal.into_error().into()),
-        Err(Failure::Gone) => Err(Error::unreachable("the session ended as it began", Sent::No).into()),
+        Err(Failure::Gone) => {
+            let why = Unreachable::SessionEnded("the session ended as it began".to_owned());
+            Err(Error::unreachable(why, Sent::No).into())
+        }
         Err(Failure::Error(error)) => Err(error.into()),
     }
 }
@@ -212,19 +218,19 @@ async fn greet<L: Link>(link: &L, hello: &Hello, version: ProtocolVersion) -> Re
     };
     let message = encoded(encode_request(&FIRST, INITIALIZE, &params))?;
     match link.begin(FIRST, message.into()).await {
-        Ok((at, incoming)) => Ok((at, answer(incoming, &FIRST).await?)),
+        Ok((at, incoming)) => Ok((at, answer(incoming, &FIRST, INITIALIZE).await?)),
         Err(Failure::Refused(refusal))
             if refusal.is_doubt() || refusal.error.as_ref().is_some_and(is_modern) =>
         {
             Err(NoSession::Refused(refusal.into_error()))
         }
         Err(Failure::Refused(refusal)) => Err(refusal.into_error().into()),
-        Err(Failure::Gone) => Err(Error::unreachable("the server is gone", Sent::No).into()),
+        Err(Failure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No).into()),
         Err(Failure::Error(error)) => Err(error.into()),
     }
 }
 
-/// A version that both sides have, of those an error names (lifecycle, "Error Handling").
+/// Picks a version that both sides have, of those an error names (lifecycle, "Error Handling").
 fn offered(error: &ErrorObject, pinned: Option<ProtocolVersion>) -> Result<Option<ProtocolVersion>, Error> {
     let named = error.data.as_ref().and_then(|data| data.get("supported")).and_then(Value::as_array);
     let Some(named) = named else { return Ok(None) };
@@ -232,21 +238,22 @@ fn offered(error: &ErrorObject, pinned: Option<ProtocolVersion>) -> Result<Optio
     let shared = named.iter().filter_map(|version| revision(version)).max();
     match shared {
         Some(version) if pinned.is_none() => Ok(Some(version)),
-        // A modern server says what it speaks to whoever greets it like this; that is no news.
+        // A modern server lists its versions to every `initialize`; that says nothing new.
         None if pinned.is_none() => Ok(None),
         _ => Err(apart(&named.join(", "), pinned)),
     }
 }
 
-/// The version a server has chosen, where we have it too.
+/// Checks the version that a server has chosen.
 fn agreed(theirs: &str, pinned: Option<ProtocolVersion>) -> Result<ProtocolVersion, Error> {
     let version = revision(theirs).filter(|version| pinned.is_none_or(|pinned| pinned == *version));
     version.ok_or_else(|| apart(theirs, pinned))
 }
 
-/// A server that says which revisions it speaks, none of which is one of ours to speak.
-pub(super) fn told_apart(error: Error, pinned: Option<ProtocolVersion>) -> Error {
-    let Error::Rejected(refused) = &error else { return error };
+/// Maps an error that lists the server's revisions, none of which this client may speak.
+pub(super) fn incompatible(error: Error, pinned: Option<ProtocolVersion>) -> Error {
+    let Error::Rejected(rejection) = &error else { return error };
+    let refused = rejection.error();
     let supported = refused.data.as_ref().and_then(|data| data.get("supported")).and_then(Value::as_array);
     match supported {
         Some(supported) if refused.code == UNSUPPORTED_PROTOCOL_VERSION => {
@@ -259,23 +266,26 @@ pub(super) fn told_apart(error: Error, pinned: Option<ProtocolVersion>) -> Error
 
 fn apart(theirs: &str, pinned: Option<ProtocolVersion>) -> Error {
     let theirs: String = theirs.chars().filter(|c| !c.is_control()).take(100).collect();
-    Error::PeerIncompatible(match pinned {
-        Some(ours) => format!(
-            "it speaks {theirs}, and this client is to speak {ours} alone: leave `protocol` out, or name another"
-        ),
+    let incompatible = match pinned {
+        Some(pinned) => PeerIncompatible::NotThePinnedVersion { theirs, pinned: pinned.to_string() },
         None => {
             let ours: Vec<&str> = ProtocolVersion::ALL.iter().rev().map(|version| version.as_str()).collect();
-            format!("no protocol version in common: it speaks {theirs}, and this client {}", ours.join(", "))
+            PeerIncompatible::NoCommonVersion { theirs, ours: ours.join(", ") }
         }
-    })
+    };
+    incompatible.into()
 }
 
-/// Reads on to the answer of a request that nobody else knows of.
-async fn answer(mut incoming: Incoming, id: &RequestId) -> Result<Result<Raw, ErrorObject>, Error> {
+/// Reads up to the answer of a request.
+async fn answer(
+    mut incoming: Incoming,
+    id: &RequestId,
+    method: &'static str,
+) -> Result<Result<Raw, ErrorObject>, Error> {
     for _ in 0..MESSAGES {
         let next = poll_fn(|cx| incoming.as_mut().poll_next(cx)).await;
         let bytes: Bytes = next.ok_or_else(|| {
-            Error::unreachable("the server ended the exchange without an answer", Sent::Maybe)
+            Error::closed_by_server("the server ended the exchange without an answer", Sent::Maybe)
         })??;
         match Message::decode(&bytes) {
             Ok(Message::Response(response)) if response.id.as_ref().is_none_or(|found| found == id) => {
@@ -283,11 +293,11 @@ async fn answer(mut incoming: Incoming, id: &RequestId) -> Result<Result<Raw, Er
             }
             Ok(_) => {}
             Err(malformed) => {
-                return nameless_error(&bytes)
-                    .map(Err)
-                    .ok_or_else(|| Error::PeerMisbehaved(malformed.error.message.into_owned()));
+                return nameless_error(&bytes).map(Err).ok_or_else(|| {
+                    PeerMisbehaved::MalformedMessage(malformed.error.message.into_owned()).into()
+                });
             }
         }
     }
-    Err(Error::PeerMisbehaved("it says much, and does not answer".to_owned()))
+    Err(PeerMisbehaved::NoAnswer { method, messages: MESSAGES }.into())
 }

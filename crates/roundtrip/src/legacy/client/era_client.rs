@@ -1,4 +1,4 @@
-//! The door: which era a server belongs to, found out once, and every request sent accordingly.
+//! Client of either era: detects the server's era once, and sends every request accordingly.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,38 +7,38 @@ use roundtrip_core::wire::{Era, ProtocolVersion};
 use tokio::time::timeout;
 
 use super::closing::{Closing, until_closed};
-use super::detect::{Found, NoSession, PATIENCE, initialize, settle, told_apart};
+use super::detect::{Found, NoSession, PATIENCE, detect, incompatible, initialize};
 use super::link::{Failure, Link, Refusal};
 use super::open_calls::OpenCalls;
-use super::outside::Answering;
 use super::request::{Hello, Request};
+use super::server_request::Answering;
 use super::session::{Life, Session, in_background};
 use super::translate;
-use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
+use crate::client::{BoxFuture, Error, Incoming, Outgoing, PeerIncompatible, Sent, Unreachable};
 
-/// Stands between the client and an edge. Clones share what was found out; when the last one goes, everything under way
+/// Link to a server of either era. Clones share the detected era; when the last one is dropped, everything under way
 /// ends.
 #[derive(Clone)]
 pub(crate) struct EraClient<L: Link>(Arc<Open<L>>);
 
-/// Closes the client when dropped. Tasks of the client's own never hold it.
+/// Closes the client when dropped. Tasks of the client never hold it.
 struct Open<L: Link>(Arc<Inner<L>>);
 
 pub(super) struct Inner<L: Link> {
     pub(super) link: L,
-    /// The era of the server, and in which of its lives that was found out.
+    /// Era of the server, and the life of the server in which it was detected.
     known: AtomicU64,
-    /// Held by the task that finds out the era, or begins a session.
+    /// Locked by the task that detects the era, or begins a session.
     turn: Arc<tokio::sync::Mutex<()>>,
-    /// The session requests are made in. The signal to close is given under this lock, so that no session is kept after it.
+    /// Session for requests. The client is closed under this lock, so that no session is stored afterwards.
     session: Mutex<Option<Arc<Session<L>>>>,
     closing: Closing,
     answering: Answering,
-    pub(super) held: Arc<OpenCalls<L>>,
+    pub(super) open_calls: Arc<OpenCalls<L>>,
 }
 
 const MODERN: u64 = 1;
-const OLD: u64 = 2;
+const LEGACY: u64 = 2;
 
 impl<L: Link> EraClient<L> {
     pub(crate) fn new(link: L) -> Self {
@@ -49,7 +49,7 @@ impl<L: Link> EraClient<L> {
             session: Mutex::default(),
             closing: Closing::default(),
             answering: Answering::default(),
-            held: Arc::default(),
+            open_calls: Arc::default(),
         }))))
     }
 
@@ -57,7 +57,7 @@ impl<L: Link> EraClient<L> {
         &self.0.0.link
     }
 
-    /// Sends a request, in whatever words its server understands.
+    /// Sends a request, translated if the server is a legacy one.
     pub(crate) fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
         let inner = Arc::clone(&self.0.0);
         let life = Life { closed: inner.closing.watch(), answering: inner.answering.clone() };
@@ -67,12 +67,12 @@ impl<L: Link> EraClient<L> {
         })
     }
 
-    /// Nobody will go on with the round that has this state.
+    /// Gives up the open call whose handle is this `requestState`.
     pub(crate) fn abandon(&self, state: &str) {
-        self.0.0.held.let_go(state);
+        self.0.0.open_calls.let_go(state);
     }
 
-    /// Ends what is under way at once, whatever it waits for, and then the session.
+    /// Ends everything under way at once, and then the session.
     pub(crate) async fn close(&self) {
         if let Some(session) = self.0.0.close() {
             session.end().await;
@@ -96,24 +96,24 @@ impl<L: Link> Inner<L> {
         let same_life = self.link.life().is_some_and(|life| life == known >> 2);
         match known & 3 {
             MODERN if same_life => Some(Era::Modern),
-            OLD if same_life => Some(Era::Handshake),
+            LEGACY if same_life => Some(Era::Handshake),
             _ => None,
         }
     }
 
     fn learn(&self, era: Option<Era>) {
-        let era = era.map_or(0, |era| if era == Era::Modern { MODERN } else { OLD });
+        let era = era.map_or(0, |era| if era == Era::Modern { MODERN } else { LEGACY });
         self.known.store(self.link.life().unwrap_or(0) << 2 | era, Ordering::Relaxed);
     }
 
-    /// Ends what is under way; the session that is left to be ended.
+    /// Ends everything under way; returns the session that is left to be ended.
     fn close(&self) -> Option<Arc<Session<L>>> {
         let session = {
             let mut session = self.session_place();
             self.closing.signal();
             session.take()
         };
-        self.held.clear();
+        self.open_calls.clear();
         session
     }
 
@@ -121,7 +121,7 @@ impl<L: Link> Inner<L> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a session for requests to come, unless the client was closed while it began.
+    /// Stores a session for further requests, unless the client was closed while it began.
     fn keep(&self, session: &Arc<Session<L>>) -> Result<(), Error> {
         let mut place = self.session_place();
         if session.closed.is_closed() {
@@ -137,7 +137,7 @@ impl<L: Link> Inner<L> {
             _ => self.era(),
         };
         match era {
-            Some(Era::Handshake) => Box::pin(self.old(outgoing, life)).await,
+            Some(Era::Handshake) => Box::pin(self.legacy(outgoing, life)).await,
             None if L::PROBES || outgoing.pinned.is_none() => Box::pin(self.first(outgoing, life)).await,
             known => match self.link.modern(&outgoing).await {
                 Err(Failure::Refused(refusal))
@@ -150,20 +150,20 @@ impl<L: Link> Inner<L> {
         }
     }
 
-    /// The first request of all. Some old servers take modern requests for their own, so it is not sent before the era
-    /// is known.
+    /// Sends the first request, once the era is known: some legacy servers would take a modern request for their own.
     async fn first(self: Arc<Self>, outgoing: Outgoing, life: &Life) -> Result<Incoming, Error> {
         match self.find(&Request::read(&outgoing)?.hello, life).await.map_err(unsent)? {
             Found::Modern => plainly(self.link.modern(&outgoing).await),
-            Found::Old(_) => self.old(outgoing, life).await,
-            Found::Neither(Error::Rejected(error)) => Err(Error::PeerIncompatible(format!(
+            Found::Legacy(_) => self.legacy(outgoing, life).await,
+            Found::Neither(Error::Rejected(error)) => Err(PeerIncompatible::UnknownEra(format!(
                 "it answers neither `server/discover` nor `initialize`; to the latter it says: {error}"
-            ))),
+            ))
+            .into()),
             Found::Neither(error) => Err(error),
         }
     }
 
-    /// A refusal that may be how an old server speaks.
+    /// Detects the era again after a refusal that may come from a legacy server.
     async fn doubt(
         self: Arc<Self>,
         outgoing: Outgoing,
@@ -172,72 +172,73 @@ impl<L: Link> Inner<L> {
     ) -> Result<Incoming, Error> {
         self.learn(None);
         match self.find(&Request::read(&outgoing)?.hello, life).await {
-            Ok(Found::Old(_)) => self.old(outgoing, life).await,
+            Ok(Found::Legacy(_)) => self.legacy(outgoing, life).await,
             Err(error @ Error::PeerIncompatible(_)) => Err(error),
-            // It is no question of eras, or one that cannot be answered now.
+            // The refusal has nothing to do with eras, or the era cannot be detected now.
             Ok(Found::Modern | Found::Neither(_)) | Err(_) => refusal.otherwise,
         }
     }
 
-    /// A request to an old server.
-    async fn old(self: Arc<Self>, outgoing: Outgoing, life: &Life) -> Result<Incoming, Error> {
+    /// Sends a request to a legacy server.
+    async fn legacy(self: Arc<Self>, outgoing: Outgoing, life: &Life) -> Result<Incoming, Error> {
         let request = Request::read(&outgoing)?;
         if let Some(state) = &request.state
             && !translate::calls_again(state, &request.answers)?
         {
-            return translate::go_on(&self.held, state, request.id, request.answers).await;
+            return translate::go_on(&self.open_calls, state, request.id, request.answers).await;
         }
         for last in [false, true] {
             let session = match self.session(&request.hello, life).await {
                 Ok(session) => session,
-                // It had sessions, and has none any more.
+                // The server had sessions, and no longer has any.
                 Err(NoSession::Refused(_)) if request.hello.pinned.is_none() && self.era().is_some() => {
                     self.learn(None);
                     return plainly(self.link.modern(&outgoing).await);
                 }
                 Err(NoSession::Refused(error) | NoSession::Error(error)) => {
-                    return Err(told_apart(error, request.hello.pinned));
+                    return Err(incompatible(error, request.hello.pinned));
                 }
             };
             if let Some(pinned) = request.hello.pinned.filter(|pinned| pinned.era() == Era::Modern) {
-                return Err(Error::PeerIncompatible(format!(
-                    "it speaks {}, and this client is to speak {pinned} alone: leave `protocol` out, or name another",
-                    session.version
-                )));
+                let theirs = session.version.to_string();
+                return Err(
+                    PeerIncompatible::NotThePinnedVersion { theirs, pinned: pinned.to_string() }.into()
+                );
             }
-            match translate::serve(&self.held, &session, &request).await {
+            match translate::serve(&self.open_calls, &session, &request).await {
                 Err(Failure::Gone) => {
                     self.forget(&session);
                     if last {
                         break;
                     }
                 }
-                // Some give such errors an id of their own.
+                // Some servers give such errors an id of their own.
                 Err(Failure::Refused(refusal)) => return Err(refusal.into_error()),
                 served => return plainly(served),
             }
         }
-        Err(Error::unreachable("the server says of every session that there is none", Sent::No))
+        let why = "the server says of every session that there is none";
+        Err(Error::unreachable(Unreachable::SessionEnded(why.to_owned()), Sent::No))
     }
 
-    /// Finds out the era, once for all who wait for it. Whoever loses patience does not keep the others from it.
+    /// Detects the era, once for all callers that wait for it. A caller that times out does not stop the others.
     async fn find(self: &Arc<Self>, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         match (self.era(), &*self.session_place()) {
             (Some(Era::Modern), _) => return Ok(Found::Modern),
-            (Some(Era::Handshake), Some(session)) => return Ok(Found::Old(Arc::clone(session))),
+            (Some(Era::Handshake), Some(session)) => return Ok(Found::Legacy(Arc::clone(session))),
             _ => {}
         }
         let (this, hello, life) = (Arc::clone(self), hello.clone(), life.clone());
         let finding = tokio::spawn(async move {
             let _turn = turn;
-            // Others wait for this too.
+            // Other callers wait for this too.
             let all = 2 * PATIENCE;
-            let settling = life.closed.unless(settle(&this.link, &hello, &life));
-            let found = timeout(all, settling).await.unwrap_or(Err(Error::Timeout(all)))?;
+            let detecting = life.closed.unless(detect(&this.link, &hello, &life));
+            let found = timeout(all, detecting).await.unwrap_or(Err(Error::Timeout(all)))?;
             match &found {
                 Found::Modern => this.learn(Some(Era::Modern)),
-                Found::Old(session) => {
+                Found::Legacy(session) => {
                     this.keep(session)?;
                     this.learn(Some(Era::Handshake));
                 }
@@ -245,15 +246,15 @@ impl<L: Link> Inner<L> {
             }
             Ok(found)
         });
-        finding.await.unwrap_or_else(|_| Err(Error::unreachable("the search was broken off", Sent::No)))
+        finding.await.unwrap_or_else(|_| Err(Error::closed_by_server("the search was broken off", Sent::No)))
     }
 
-    /// The session a request can be made in, begun where there is none.
+    /// Returns the session for a request, and begins one if there is none.
     async fn session(self: &Arc<Self>, hello: &Hello, life: &Life) -> Result<Arc<Session<L>>, NoSession> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let mut hello = hello.clone();
         if let Some(session) = &*self.session_place() {
-            // A pin on what is not spoken here is for the caller to report.
+            // The caller reports a pin on a revision that the server does not speak.
             let other_era = hello.pinned.is_some_and(|pinned| pinned.era() == Era::Modern);
             if other_era || session.suits(&hello) {
                 return Ok(Arc::clone(session));
@@ -265,13 +266,13 @@ impl<L: Link> Inner<L> {
             let _turn = turn;
             let session = life.closed.unless(initialize(&this.link, &hello, &life)).await?;
             this.keep(&session)?;
-            // Whoever is told to speak the old way learns nothing of the other one.
+            // A client that is pinned to a legacy revision learns nothing of the modern one.
             if hello.pinned.is_none() {
                 this.learn(Some(Era::Handshake));
             }
             Ok(session)
         });
-        let broken = |_| Err(Error::unreachable("the handshake was broken off", Sent::No).into());
+        let broken = |_| Err(Error::closed_by_server("the handshake was broken off", Sent::No).into());
         beginning.await.unwrap_or_else(broken)
     }
 
@@ -284,20 +285,24 @@ impl<L: Link> Inner<L> {
     }
 }
 
-/// Whatever became of the question about the era, the request itself has not been sent.
+/// Marks an error of the era detection: the request itself has not been sent.
 fn unsent(error: Error) -> Error {
     match error {
-        Error::Unreachable { message, source, .. } => Error::Unreachable { message, sent: Sent::No, source },
+        Error::Unreachable { why, cause, .. } => Error::Unreachable { why, sent: Sent::No, cause },
+        Error::Refused(mut refusal) => {
+            refusal.sent = Sent::No;
+            Error::Refused(refusal)
+        }
         other => other,
     }
 }
 
-/// What a client that knows of one era alone makes of it.
+/// Maps a failure to the error of a client that knows one era alone.
 fn plainly(sent: Result<Incoming, Failure>) -> Result<Incoming, Error> {
     match sent {
         Ok(incoming) => Ok(incoming),
         Err(Failure::Refused(refusal)) => refusal.otherwise,
-        Err(Failure::Gone) => Err(Error::unreachable("the server is gone", Sent::No)),
+        Err(Failure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No)),
         Err(Failure::Error(error)) => Err(error),
     }
 }

@@ -1,4 +1,4 @@
-//! What the door needs of an edge.
+//! Trait that an edge implements for the [`EraClient`](super::EraClient).
 
 use std::time::Duration;
 
@@ -8,44 +8,45 @@ use roundtrip_core::wire::{
     UNSUPPORTED_PROTOCOL_VERSION,
 };
 
-use crate::client::{BoxFuture, Error, Incoming, Outgoing};
+use crate::client::{BoxFuture, Error, Incoming, Outgoing, PeerMisbehaved};
 
-/// The wire to one server, for both eras.
+/// Link to one server, for both eras.
 pub(crate) trait Link: Clone + Send + Sync + Unpin + 'static {
-    /// Where a session is: what all its messages have in common.
+    /// Address of a session: what all its messages share.
     type At: Clone + Send + Sync + Unpin + 'static;
 
-    /// Whether the era has to be known even by those who would speak one alone (stdio, "Backward Compatibility").
-    /// Otherwise their requests are sent as they are, and refusals looked at.
+    /// True if the era has to be known even by clients pinned to one (stdio, "Backward Compatibility"). Otherwise
+    /// their requests are sent unchanged, and refusals examined.
     const PROBES: bool;
-    /// How long a server may be silent about its era before it is asked in the old way too.
+    /// Longest silence after `server/discover` before `initialize` is tried too.
     const SILENCE: Duration;
-    /// Whether what belongs to no call has to be read, whoever waits for it.
+    /// True if messages that belong to no call have to be read, even without a listener.
     const SHARED: bool;
 
-    /// Which life of the server this is: what was found out in another one no longer counts. None where there is no
-    /// server yet.
+    /// Returns the current life of the server: an era detected in another life no longer counts. `None` if there is
+    /// no server yet.
     fn life(&self) -> Option<u64>;
 
-    /// Sends a modern request as it is.
+    /// Sends a modern request unchanged.
     fn modern(&self, outgoing: &Outgoing) -> impl Future<Output = Result<Incoming, Failure>> + Send;
 
     /// Sends the request that begins a session.
     fn begin(&self, id: RequestId, message: Bytes) -> BoxFuture<Result<(Self::At, Incoming), Failure>>;
 
-    /// Puts down which revision was agreed on.
+    /// Stores the revision that was agreed on.
     fn agree(&self, at: &mut Self::At, version: ProtocolVersion);
 
-    /// Sends a request; what comes of it, requests of the server's own included where the wire says whose they are.
+    /// Sends a request; returns its messages, including requests of the server if the link shows which call they
+    /// belong to.
     fn request(&self, at: &Self::At, id: RequestId, message: Bytes) -> BoxFuture<Result<Incoming, Failure>>;
 
-    /// Sends a response or a notification, of which nothing comes.
+    /// Sends a response or a notification.
     fn tell(&self, at: &Self::At, message: Bytes) -> BoxFuture<Result<(), Failure>>;
 
-    /// What the server says that belongs to no call.
+    /// Returns the messages that belong to no call.
     fn listen(&self, at: &Self::At) -> BoxFuture<Result<Incoming, Failure>>;
 
-    /// Tells the server that nobody waits for a request any more, where dropping what comes of it does not.
+    /// Cancels a request, if dropping its messages does not.
     fn cancel(&self, at: &Self::At, id: &RequestId) -> BoxFuture<()>;
 
     /// Ends a session.
@@ -55,11 +56,11 @@ pub(crate) trait Link: Clone + Send + Sync + Unpin + 'static {
     fn shut(&self);
 }
 
-/// Why a message came to nothing.
+/// Reasons for which a message failed.
 pub(crate) enum Failure {
-    /// The server turned it away.
+    /// The server refused it.
     Refused(Refusal),
-    /// The session is over; the message was not looked at.
+    /// The session is over; the message was not handled.
     Gone,
     /// Anything else.
     Error(Error),
@@ -71,26 +72,27 @@ impl From<Error> for Failure {
     }
 }
 
-/// An answer that is none, or one under an HTTP status that says no.
+/// A response that is no answer, or one whose HTTP status is an error.
 pub(crate) struct Refusal {
-    /// The HTTP status.
+    /// HTTP status.
     pub(crate) status: u16,
-    /// The JSON-RPC error that came with it.
+    /// JSON-RPC error in the body.
     pub(crate) error: Option<ErrorObject>,
-    /// What a client that knows of one era alone makes of it.
+    /// Outcome for a client that knows one era alone.
     pub(crate) otherwise: Result<Incoming, Error>,
 }
 
 impl Refusal {
-    /// Whether this may be how an old server speaks. Refusals for other reasons say nothing of eras.
+    /// Returns whether this may be how a legacy server refuses a modern request. Refusals for other reasons do not
+    /// depend on the era.
     pub(crate) fn is_doubt(&self) -> bool {
         if self.error.as_ref().is_some_and(is_modern) {
             return false;
         }
         match self.status {
-            // Credentials, money, proxies, time, size and patience.
+            // Credentials, payment, proxies, timeouts, size and rate.
             401 | 402 | 403 | 407 | 408 | 413 | 425 | 429 | 431 | 451 => false,
-            // Taken for a notification.
+            // Handled as a notification.
             202 | 204 => true,
             status => (400..500).contains(&status),
         }
@@ -99,13 +101,16 @@ impl Refusal {
     pub(crate) fn into_error(self) -> Error {
         match (self.otherwise, self.error) {
             (Err(error), _) => error,
-            (Ok(_), Some(error)) => Error::Rejected(error),
-            (Ok(_), None) => Error::PeerMisbehaved(format!("HTTP {} where no answer was due", self.status)),
+            (Ok(_), Some(error)) => error.into(),
+            (Ok(_), None) => {
+                let why = format!("HTTP {} where no answer was due", self.status);
+                PeerMisbehaved::UnexpectedResponse(why).into()
+            }
         }
     }
 }
 
-/// Whether an error is one that only servers of the modern era give (versioning, "Backward Compatibility").
+/// Returns whether an error is one that only modern servers send (versioning, "Backward Compatibility").
 pub(super) fn is_modern(error: &ErrorObject) -> bool {
     matches!(error.code, HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION)
 }

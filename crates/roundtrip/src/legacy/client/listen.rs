@@ -1,4 +1,4 @@
-//! What a server says that belongs to no call: changes, for whoever listens, and requests, for the handlers.
+//! Messages of a server that belong to no call: changes, for listeners, and requests, for the handlers.
 
 use std::collections::hash_map::Entry;
 use std::future::poll_fn;
@@ -17,29 +17,29 @@ use tokio::sync::broadcast;
 use tokio::task::{AbortHandle, coop};
 use tokio::time::timeout;
 
-use super::admit::{admit, is_question, small_enough};
 use super::detect::PATIENCE;
 use super::link::{Failure, Link};
-use super::outside;
-use super::questions::{belongs_to_a_call, somebody};
+use super::questions::{belongs_to_a_call, responder_outside_calls};
 use super::request::{Request, encoded};
+use super::server_request::{admit, answer_outside_call, is_question, small_enough};
 use super::session::{Session, in_background, named};
-use crate::client::{Error, Incoming, Sent, unfold};
+use crate::client::{Error, Incoming, PeerIncompatible, Sent, Unreachable, unfold};
 use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 
-/// How many changes may wait for a listener. One that falls so far behind ends: a change must not be lost unnoticed.
+/// Most changes that may wait for a listener. A listener that falls so far behind ends: a change must not be lost
+/// unnoticed.
 const CAPACITY: usize = 256;
-/// How large the notification of a change may be.
+/// Largest notification of a change.
 const LARGEST_CHANGE: usize = 64 * 1024;
-/// How long is waited for a stream that is opened just in case.
+/// Longest wait for a stream that is opened in case of questions.
 const OPENING: Duration = Duration::from_secs(2);
-/// How many resources one listener may watch.
+/// Most resources that one listener may watch.
 const WATCHED: usize = 1024;
 
-/// The one stream of what belongs to no call: a server sends each message on one stream alone, so all who listen share
-/// it. It is closed when the last of them goes.
+/// Stream of messages that belong to no call. A server sends each message on one stream alone, so all listeners share
+/// it. It is closed when the last of them is dropped.
 pub(super) struct SharedStream {
-    /// Gone with the stream.
+    /// Upgrades as long as the stream is open.
     sender: broadcast::WeakSender<Bytes>,
     pump: AbortHandle,
 }
@@ -50,60 +50,62 @@ impl Drop for SharedStream {
     }
 }
 
-/// Who listens.
+/// The shared stream of a session, if one is open.
 #[derive(Default)]
-pub(super) struct Ears {
+pub(super) struct SharedStreamSlot {
     current: Weak<SharedStream>,
-    /// Where questions may come, they are listened for whether or not anybody waits for changes.
+    /// Keeps the stream open for questions, independent of listeners for changes.
     kept: Option<Arc<SharedStream>>,
 }
 
 impl<L: Link> Session<L> {
-    /// Listens for as long as the session lasts: to a pipe because it has to be read, to anything else where there is
-    /// somebody who may be asked something. Many servers ask beside the call that makes them ask.
+    /// Keeps the shared stream open as long as the session lasts: on stdio because it has to be read, over HTTP if
+    /// the client can be asked. Many servers ask outside of the call that needs the answer.
     pub(super) async fn keep_listening(self: &Arc<Self>) -> Result<(), Failure> {
         if L::SHARED {
-            return self.keep_ear().await;
+            return self.keep_shared_stream().await;
         }
         let ClientCapabilities { roots, sampling, elicitation, .. } = &self.declared;
         if roots.is_some() || sampling.is_some() || elicitation.is_some() {
             let session = Arc::clone(self);
             let opening = tokio::spawn(async move {
-                if session.closed.unless(session.keep_ear()).await.is_err() {
-                    tracing::debug!("the server has nothing to say beside calls");
+                if session.closed.unless(session.keep_shared_stream()).await.is_err() {
+                    tracing::debug!("the server offers no stream outside of calls");
                 }
             });
-            // A server that takes its time over this is not waited for.
+            // A server that is slow to open it is not waited for.
             let _ = timeout(OPENING, opening).await;
         }
         Ok(())
     }
 
-    /// Opens the stream for questions again where it has broken off for good.
+    /// Opens the stream for questions again after it has broken off for good.
     pub(super) fn listen_again(self: &Arc<Self>) {
         let broken = self
-            .ears
+            .shared_stream
             .try_lock()
-            .is_ok_and(|ears| ears.kept.as_ref().is_some_and(|ear| ear.sender.upgrade().is_none()));
+            .is_ok_and(|slot| slot.kept.as_ref().is_some_and(|stream| stream.sender.upgrade().is_none()));
         if broken {
             let session = Arc::clone(self);
-            in_background(async move { drop(session.keep_ear().await) });
+            in_background(async move { drop(session.keep_shared_stream().await) });
         }
     }
 
-    async fn keep_ear(self: &Arc<Self>) -> Result<(), Failure> {
-        let (ear, _) = self.hear().await?;
-        self.ears.lock().await.kept = Some(ear);
+    async fn keep_shared_stream(self: &Arc<Self>) -> Result<(), Failure> {
+        let (stream, _) = self.open_shared_stream().await?;
+        self.shared_stream.lock().await.kept = Some(stream);
         Ok(())
     }
 
-    async fn hear(self: &Arc<Self>) -> Result<(Arc<SharedStream>, broadcast::Receiver<Bytes>), Failure> {
-        let mut ears = self.ears.lock().await;
-        if let Some(ear) = ears.current.upgrade()
-            && let Some(sender) = ear.sender.upgrade()
+    async fn open_shared_stream(
+        self: &Arc<Self>,
+    ) -> Result<(Arc<SharedStream>, broadcast::Receiver<Bytes>), Failure> {
+        let mut slot = self.shared_stream.lock().await;
+        if let Some(stream) = slot.current.upgrade()
+            && let Some(sender) = stream.sender.upgrade()
         {
             let receiver = sender.subscribe();
-            return Ok((ear, receiver));
+            return Ok((stream, receiver));
         }
         let opening = timeout(PATIENCE, self.link.listen(&self.at)).await;
         let incoming = opening.unwrap_or(Err(Error::Timeout(PATIENCE).into()))?;
@@ -117,20 +119,20 @@ impl<L: Link> Session<L> {
             }
         })
         .abort_handle();
-        let ear = Arc::new(SharedStream { sender: weak, pump });
-        ears.current = Arc::downgrade(&ear);
-        Ok((ear, receiver))
+        let stream = Arc::new(SharedStream { sender: weak, pump });
+        slot.current = Arc::downgrade(&stream);
+        Ok((stream, receiver))
     }
 }
 
-/// Sorts what comes until there is no more.
+/// Routes messages until the stream ends.
 async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender: broadcast::Sender<Bytes>) {
     loop {
         coop::consume_budget().await;
         let message = match poll_fn(|cx| incoming.as_mut().poll_next(cx)).await {
             Some(Ok(message)) => message,
             Some(Err(error)) => {
-                tracing::debug!(%error, "what belongs to no call can no longer be heard");
+                tracing::debug!(%error, "the stream of messages outside of calls broke off");
                 return;
             }
             None => return,
@@ -145,28 +147,25 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
                 if is_question(&request.method) && belongs_to_a_call(&session, &message) {
                     continue;
                 }
-                let (hello, responder) = somebody(&session);
+                let (hello, responder) = responder_outside_calls(&session);
                 let asked = admit(&request, &session.askable(&hello), &hello.limits);
                 let most = hello.limits.questions_outside_calls;
-                drop(outside::answer(&session, responder, most, &request.id, asked).await);
+                drop(answer_outside_call(&session, responder, most, &request.id, asked).await);
             }
-            // Nobody may be listening.
+            // There may be no listener.
             Ok(Message::Notification(notification)) if is_change(&notification.method) => {
                 if message.len() > LARGEST_CHANGE {
-                    tracing::warn!(
-                        bytes = message.len(),
-                        "a change that is too large to be told; passed over"
-                    );
+                    tracing::warn!(bytes = message.len(), "a change is too large; ignored");
                     continue;
                 }
                 drop(sender.send(message));
             }
-            _ => tracing::debug!("neither a change nor a question; passed over"),
+            _ => tracing::debug!("neither a change nor a question; ignored"),
         }
     }
 }
 
-/// Whether a notification is one that a listener can ask for. Others must not take the places of those.
+/// Returns whether a notification is one that a listener can ask for. Others must not take their places in the queue.
 fn is_change(method: &str) -> bool {
     [
         ToolListChangedNotification::NAME,
@@ -177,14 +176,14 @@ fn is_change(method: &str) -> bool {
     .contains(&method)
 }
 
-/// Resources that a listener watches. The last one to watch a resource tells the server that nobody does.
+/// Resources that a listener watches. When the last listener of a resource is dropped, the server is told.
 struct Watch<L: Link> {
     session: Arc<Session<L>>,
     uris: Vec<String>,
 }
 
 impl<L: Link> Watch<L> {
-    /// Whether the server agreed.
+    /// Adds a resource; returns whether the server agreed.
     async fn add(&mut self, uri: String) -> Result<bool, Failure> {
         let first = {
             let mut watched = self.session.watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -199,7 +198,7 @@ impl<L: Link> Watch<L> {
         match self.session.aside(SUBSCRIBE, named(&uri)).await {
             Ok(_) => Ok(true),
             Err(Failure::Error(Error::Rejected(error))) => {
-                tracing::warn!(uri, %error, "the server does not tell of a resource's changes");
+                tracing::warn!(uri, %error, "the server refused to report changes of a resource");
                 self.uris.pop();
                 self.forget(&uri);
                 Ok(false)
@@ -208,7 +207,7 @@ impl<L: Link> Watch<L> {
         }
     }
 
-    /// Whether that was the last one.
+    /// Removes a resource; returns whether this was its last listener.
     fn forget(&self, uri: &str) -> bool {
         let mut watched = self.session.watched.lock().unwrap_or_else(PoisonError::into_inner);
         match watched.entry(uri.to_owned()) {
@@ -237,18 +236,19 @@ impl<L: Link> Drop for Watch<L> {
     }
 }
 
-/// A listener. What holds the stream open comes after what tells the server, so that it is dropped later.
+/// A listener. The field that holds the stream open comes after the one that tells the server, so that it is dropped
+/// later.
 struct Listener<L: Link> {
     watch: Watch<L>,
     receiver: broadcast::Receiver<Bytes>,
-    _ear: Arc<SharedStream>,
+    _stream: Arc<SharedStream>,
     id: RequestId,
     granted: SubscriptionFilter,
-    /// What is said first.
+    /// First message of the stream.
     acknowledgment: Option<Bytes>,
 }
 
-/// Stands in for `subscriptions/listen`.
+/// Serves `subscriptions/listen` with the subscriptions of the handshake eras.
 pub(super) async fn listen<L: Link>(
     session: &Arc<Session<L>>,
     request: &Request,
@@ -256,12 +256,11 @@ pub(super) async fn listen<L: Link>(
     session.called_by(&request.hello);
     let wanted: SubscriptionFilter =
         request.params.get("notifications").and_then(|filter| filter.to().ok()).unwrap_or_default();
-    let (ear, receiver) = match session.hear().await {
+    let (stream, receiver) = match session.open_shared_stream().await {
         Err(Failure::Refused(refusal)) if refusal.status == 405 => {
-            let why = "it offers no stream of changes: ask for the lists again instead";
-            return Err(Error::PeerIncompatible(why.to_owned()).into());
+            return Err(Error::from(PeerIncompatible::NoChanges).into());
         }
-        heard => heard?,
+        opened => opened?,
     };
     let (mut granted, watches) = grant(&wanted, session);
     let mut watch = Watch { session: Arc::clone(session), uris: Vec::new() };
@@ -276,7 +275,8 @@ pub(super) async fn listen<L: Link>(
     };
     let message = encoded(encode_notification(SubscriptionsAcknowledgedNotification::NAME, &params))?;
     let acknowledgment = Some(message.into());
-    let listener = Listener { watch, receiver, _ear: ear, id: request.id.clone(), granted, acknowledgment };
+    let listener =
+        Listener { watch, receiver, _stream: stream, id: request.id.clone(), granted, acknowledgment };
     Ok(unfold(listener, |mut listener| async move {
         let told = listener.next().await;
         let over = told.is_err();
@@ -284,7 +284,7 @@ pub(super) async fn listen<L: Link>(
     }))
 }
 
-/// What the server will tell of, resources apart, and whether it tells of those.
+/// Returns the wanted list changes that the server offers, and whether it offers resource subscriptions.
 fn grant<L: Link>(wanted: &SubscriptionFilter, session: &Session<L>) -> (SubscriptionFilter, bool) {
     let offers = &session.server.capabilities;
     let resources = offers.resources.clone().unwrap_or_default();
@@ -315,18 +315,16 @@ impl<L: Link> Listener<L> {
                     }
                 }
                 Err(broadcast::error::RecvError::Lagged(_)) => {
-                    let why =
-                        "this stream of changes fell too far behind: listen again, and take changes faster";
-                    return Err(Error::unreachable(why, Sent::Maybe));
+                    return Err(Error::unreachable(Unreachable::FellBehind, Sent::Maybe));
                 }
                 Err(broadcast::error::RecvError::Closed) => {
-                    return Err(Error::unreachable("the stream of changes broke off", Sent::Maybe));
+                    return Err(Error::closed_by_server("the stream of changes broke off", Sent::Maybe));
                 }
             }
         }
     }
 
-    /// A change that was asked for, with the tag the modern era gives it.
+    /// Returns a change that was asked for, with the subscription id that the modern era puts into `_meta`.
     fn tagged(&self, message: &[u8]) -> Option<Bytes> {
         let mut value: Value = serde_json::from_slice(message).ok()?;
         let wanted = match value["method"].as_str()? {

@@ -1,12 +1,11 @@
-//! The client's side: old servers, made to look like modern ones.
+//! Client side of the handshake eras: makes legacy servers look like modern ones.
 //!
-//! The [`EraClient`] stands between the client and an edge. It finds out once which era a server belongs to. What goes to a
-//! modern server passes through untouched; what goes to an old one is put into the old words, and what comes of it back
-//! into the modern ones. A request of the server's own that arrives while a call is under way becomes the questions of
-//! a round: the call stays open in here, and its handle is the round's state. The retry brings the answers to the call
-//! that waits for them, so the rest of the client never learns which era it talks to.
+//! The [`EraClient`] stands between the client and an edge. It detects the era of a server once. Requests to a modern
+//! server pass through unchanged; requests to a legacy server are translated, and their outcomes translated back. A
+//! question that the server sends during a call becomes an `input_required` round: the call stays open in here, and
+//! its handle is the `requestState`. The retry brings the `inputResponses` to the open call, so the rest of the
+//! client never learns which era it talks to.
 
-mod admit;
 mod call;
 mod closing;
 mod detect;
@@ -14,10 +13,9 @@ mod era_client;
 mod link;
 mod listen;
 mod open_calls;
-mod outside;
-mod pin;
 mod questions;
 mod request;
+mod server_request;
 mod session;
 mod translate;
 

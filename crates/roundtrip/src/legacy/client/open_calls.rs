@@ -1,4 +1,4 @@
-//! Calls that wait for answers, by the handle that stands for them.
+//! Open calls that wait for answers, by their handles.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,24 +10,25 @@ use tokio::time::{Sleep, sleep};
 
 use super::call::OpenCall;
 use super::link::Link;
-use crate::client::Error;
+use crate::client::{ApiMisuse, Error, GaveUp};
 
-/// How long a call is held for answers that may never come.
+/// Longest time that a call waits for answers.
 const EXPIRY: Duration = Duration::from_secs(600);
-/// How many calls are held; those beyond are given up.
+/// Most calls that wait; those beyond are given up.
 const CAPACITY: usize = 256;
-/// What every handle begins with.
+/// Prefix of every handle.
 const PREFIX: &str = "dev.roundtrip/open-call:";
 
-/// The state of a round whose answers only say that the call may be made again.
+/// `requestState` of a round after which the call is simply made again.
 pub(super) const AGAIN: &str = "dev.roundtrip/call-again";
 
+/// Calls that wait for answers, by their handles.
 pub(super) struct OpenCalls<L: Link>(Mutex<IndexMap<String, Place<L>>>);
 
-/// A call that somebody keeps an eye on. Dropping this gives it up.
+/// A waiting call and the task that watches it. Dropping this gives the call up.
 struct Place<L: Link> {
     wanted: oneshot::Sender<()>,
-    sitter: JoinHandle<Option<OpenCall<L>>>,
+    watcher: JoinHandle<Option<OpenCall<L>>>,
 }
 
 impl<L: Link> Default for OpenCalls<L> {
@@ -41,48 +42,47 @@ impl<L: Link> OpenCalls<L> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds a call; the handle that stands for it.
+    /// Stores a call; returns its handle.
     pub(super) fn keep(&self, call: OpenCall<L>) -> Result<String, Error> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)
-            .map_err(|error| Error::ApiMisuse(format!("no randomness to be had: {error}")))?;
+            .map_err(|error| ApiMisuse::Other(format!("no randomness to be had: {error}")))?;
         let handle = format!("{PREFIX}{:032x}", u128::from_ne_bytes(random));
         let (wanted, until) = oneshot::channel();
-        let sitter = tokio::spawn(sit(call, until, sleep(EXPIRY)));
+        let watcher = tokio::spawn(watch_until_wanted(call, until, sleep(EXPIRY)));
         let mut places = self.places();
-        // Those whose time has come are over already.
-        places.retain(|_, place| !place.sitter.is_finished());
+        // Expired calls have ended already.
+        places.retain(|_, place| !place.watcher.is_finished());
         if places.len() >= CAPACITY {
-            // The sitter goes with its place, and the call with its sitter.
-            return Err(Error::GaveUp(format!(
-                "{CAPACITY} calls of this client wait for answers already, at a server of an earlier revision"
-            )));
+            // The watcher is dropped with its place, and the call with its watcher.
+            return Err(GaveUp::TooManyOpenCalls { allowed: CAPACITY }.into());
         }
-        places.insert(handle.clone(), Place { wanted, sitter });
+        places.insert(handle.clone(), Place { wanted, watcher });
         Ok(handle)
     }
 
-    /// The call that a handle stands for, for whoever goes on with it.
+    /// Takes the call of a handle, to go on with it.
     pub(super) async fn take(&self, handle: &str) -> Result<OpenCall<L>, Error> {
         let place = self.places().shift_remove(handle);
         let call = match place {
-            Some(Place { wanted, sitter }) => {
-                // Where it is over, there is nobody left to hear this.
+            Some(Place { wanted, watcher }) => {
+                // If the call has ended, its watcher no longer receives this.
                 let _ = wanted.send(());
-                sitter.await.ok().flatten()
+                watcher.await.ok().flatten()
             }
             None => None,
         };
         call.ok_or_else(|| {
-            Error::ApiMisuse(
+            ApiMisuse::CallNotOpen(
                 "this call was open at a server of an earlier revision, and is no longer: it can be gone on with \
                  by the client that began it alone, once, and for ten minutes; make the call anew"
                     .to_owned(),
             )
+            .into()
         })
     }
 
-    /// Nobody will go on with this one.
+    /// Gives up one call.
     pub(super) fn let_go(&self, handle: &str) {
         if handle.starts_with(PREFIX) {
             let place = self.places().shift_remove(handle);
@@ -90,15 +90,15 @@ impl<L: Link> OpenCalls<L> {
         }
     }
 
-    /// Nobody will go on with any.
+    /// Gives up all calls.
     pub(super) fn clear(&self) {
         let places = std::mem::take(&mut *self.places());
         drop(places);
     }
 }
 
-/// Keeps an eye on a call until somebody wants it; none where nobody did, and it has been given up.
-async fn sit<L: Link>(
+/// Watches a call until it is wanted; `None` if it was given up before.
+async fn watch_until_wanted<L: Link>(
     mut call: OpenCall<L>,
     wanted: oneshot::Receiver<()>,
     expiry: Sleep,

@@ -1,4 +1,4 @@
-//! Requests of the server's own that come beside a call, and the call they are for.
+//! Questions that a server sends outside of a call's stream, and the call each belongs to.
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -13,26 +13,26 @@ use super::request::Hello;
 use super::session::{Session, in_background};
 use crate::client::Responder;
 
-/// How many of them may wait for a call to take them up.
+/// Most questions that may wait for a call to take them.
 const CAPACITY: usize = 64;
 
-/// The calls of a session that may be asked something.
-pub(super) type Asked = HashMap<RequestId, Call>;
+/// Calls of a session that can be asked questions.
+pub(super) type AskableCalls = HashMap<RequestId, Call>;
 
-/// One of them.
+/// A call that can be asked questions.
 pub(super) struct Call {
     sender: mpsc::Sender<Bytes>,
-    /// Who made it.
+    /// Identity and settings of the caller.
     hello: Hello,
-    /// Whether it waits for answers, and not for the server.
+    /// True if it waits for answers, and not for the server.
     waits: bool,
 }
 
-fn asked<L: Link>(session: &Session<L>) -> MutexGuard<'_, Asked> {
+fn asked<L: Link>(session: &Session<L>) -> MutexGuard<'_, AskableCalls> {
     session.asked.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a call finds the questions that came beside it.
+/// Receiver for the questions of one call that arrive outside of its stream.
 pub(super) struct Delivery<L: Link> {
     session: Arc<Session<L>>,
     id: RequestId,
@@ -46,14 +46,14 @@ impl<L: Link> Delivery<L> {
         Self { session: Arc::clone(session), id: id.clone(), receiver }
     }
 
-    /// Says whether the call waits for answers.
+    /// Sets whether the call waits for answers.
     pub(super) fn waits(&self, waits: bool) {
         if let Some(call) = asked(&self.session).get_mut(&self.id) {
             call.waits = waits;
         }
     }
 
-    /// The next one, for as long as the call is open.
+    /// Returns the next question, as long as the call is open.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         self.receiver.recv().await
     }
@@ -62,7 +62,7 @@ impl<L: Link> Delivery<L> {
 impl<L: Link> Drop for Delivery<L> {
     fn drop(&mut self) {
         asked(&self.session).remove(&self.id);
-        // What came too late to be taken up must not keep the server waiting.
+        // Questions that the call did not take must not keep the server waiting.
         while let Ok(message) = self.receiver.try_recv() {
             let Ok(Message::Request(request)) = Message::decode(&message) else { continue };
             let (session, id) = (Arc::clone(&self.session), request.id);
@@ -71,8 +71,9 @@ impl<L: Link> Drop for Delivery<L> {
     }
 }
 
-/// The caller of a call under way, who may well be who is asked; otherwise who called last.
-pub(super) fn somebody<L: Link>(session: &Session<L>) -> (Hello, Option<Responder>) {
+/// Returns the responder for a question outside of calls: that of a call under way, which is likely the one meant;
+/// otherwise of the last caller.
+pub(super) fn responder_outside_calls<L: Link>(session: &Session<L>) -> (Hello, Option<Responder>) {
     let calling = |call: &Call| Some((call.hello.clone(), Some(call.hello.asker.responder()?)));
     let found = asked(session).values().find_map(calling);
     found.unwrap_or_else(|| {
@@ -82,8 +83,8 @@ pub(super) fn somebody<L: Link>(session: &Session<L>) -> (Hello, Option<Responde
     })
 }
 
-/// Gives a request of the server's own to the one call it can be for: the only one that waits for the server, or the only
-/// one there is. Otherwise, and where that call has too many already, it is for nobody.
+/// Gives a question to the one call it can belong to: the only one that waits for the server, or the only one there
+/// is. Returns false if there is none, or that call has too many already.
 pub(super) fn belongs_to_a_call<L: Link>(session: &Session<L>, request: &Bytes) -> bool {
     let asked = asked(session);
     let mut active = asked.values().filter(|call| !call.waits);

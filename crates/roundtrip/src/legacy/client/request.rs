@@ -1,4 +1,4 @@
-//! A modern request, taken apart and put into the old words.
+//! A modern request, split into its parts and translated for a legacy server.
 
 use bytes::Bytes;
 use roundtrip_core::exchange::Params;
@@ -8,16 +8,16 @@ use roundtrip_core::wire::{
 };
 use serde_json::json;
 
-use crate::client::{ClientLimits, Error, Outgoing, WeakClient};
+use crate::client::{ApiMisuse, ClientLimits, Error, Outgoing, WeakClient};
 
-/// What a modern request says, its protocol fields apart from the rest.
+/// A modern request, with its protocol fields apart from the other parameters.
 pub(super) struct Request {
-    /// Its own id.
+    /// Id of the request.
     pub(super) id: RequestId,
     pub(super) method: &'static str,
-    /// The parameters that both eras have.
+    /// Parameters that both eras have.
     pub(super) params: Params,
-    /// What both eras have in `_meta`.
+    /// Entries of `_meta` that both eras have.
     meta: Params,
     pub(super) log_level: Option<LoggingLevel>,
     pub(super) state: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Request {
     pub(super) hello: Hello,
 }
 
-/// Who calls: what a session begins with.
+/// Identity and settings of a caller, which a session begins with.
 #[derive(Clone)]
 pub(super) struct Hello {
     pub(super) info: Raw,
@@ -38,9 +38,10 @@ pub(super) struct Hello {
 impl Request {
     pub(super) fn read(outgoing: &Outgoing) -> Result<Self, Error> {
         let Ok(Message::Request(message)) = Message::decode(&outgoing.message) else {
-            return Err(Error::ApiMisuse("this is not a request".to_owned()));
+            return Err(ApiMisuse::Unserializable("this is not a request".to_owned()).into());
         };
-        let misfit = |error: serde_json::Error| Error::ApiMisuse(format!("this is not a request: {error}"));
+        let misfit =
+            |error: serde_json::Error| ApiMisuse::Unserializable(format!("this is not a request: {error}"));
         let params = message.params.map_or("{}", serde_json::value::RawValue::get);
         let mut params: Params = serde_json::from_str(params).map_err(misfit)?;
         let fields = params.get("_meta").cloned().unwrap_or_else(|| json!({}).into());
@@ -52,7 +53,7 @@ impl Request {
         }
         let hello = Hello {
             info: fields.client_info.map_or_else(|| json!({ "name": "", "version": "" }).into(), Raw::from),
-            capabilities: known_of_old(fields.client_capabilities),
+            capabilities: without_extensions(fields.client_capabilities),
             pinned: outgoing.pinned,
             limits: outgoing.limits,
             asker: outgoing.asker.clone(),
@@ -66,13 +67,13 @@ impl Request {
         Ok(Self { id, method, params, meta, log_level: fields.log_level, state, answers, hello })
     }
 
-    /// Whether its call may be asked something.
+    /// Returns whether the request's call can be asked questions.
     pub(super) fn may_ask(&self) -> bool {
         [CallTool::NAME, GetPrompt::NAME, ReadResource::NAME].contains(&self.method)
     }
 
-    /// The message an old server is sent.
-    pub(super) fn old(&self) -> Result<Bytes, Error> {
+    /// Encodes the request for a legacy server.
+    pub(super) fn legacy_message(&self) -> Result<Bytes, Error> {
         let mut params = self.params.clone();
         if !self.meta.is_empty() {
             params.set("_meta", Some(encoded(Raw::of(&self.meta))?));
@@ -88,13 +89,14 @@ fn token_text(token: &ProgressToken) -> Raw {
     }
 }
 
-/// Extensions are declared by modern words alone.
-fn known_of_old(mut capabilities: ClientCapabilities) -> ClientCapabilities {
+/// Removes extensions, which only the modern era has.
+fn without_extensions(mut capabilities: ClientCapabilities) -> ClientCapabilities {
     capabilities.extensions.clear();
     capabilities
 }
 
-/// Whatever we make serialises; where it does not, this says so.
+/// Maps an error of serialisation, which none of our messages should cause.
 pub(super) fn encoded<T>(result: Result<T, serde_json::Error>) -> Result<T, Error> {
-    result.map_err(|error| Error::ApiMisuse(format!("the message does not serialise: {error}")))
+    result
+        .map_err(|error| ApiMisuse::Unserializable(format!("the message does not serialise: {error}")).into())
 }

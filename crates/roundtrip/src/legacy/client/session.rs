@@ -1,4 +1,4 @@
-//! A session with an old server.
+//! A session with a legacy server.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,55 +18,55 @@ use tokio::time::timeout;
 use super::call::{Event, OpenCall, plain};
 use super::closing::Closed;
 use super::link::{Failure, Link};
-use super::listen::Ears;
-use super::outside::Answering;
-use super::questions::{Asked, Delivery};
+use super::listen::SharedStreamSlot;
+use super::questions::{AskableCalls, Delivery};
 use super::request::{Hello, Request, encoded};
-use crate::client::{Error, Sent};
+use super::server_request::Answering;
+use crate::client::{Error, Sent, Unreachable};
 use crate::legacy::handshake::{InitializeResult, NEWEST, SET_LEVEL, within_revision};
 
-/// How long the server may take over a request of the door's own.
+/// Longest time for a request of the session's own.
 const ASIDE: Duration = Duration::from_secs(30);
-/// How long the server may take over the end of a session.
+/// Longest time for the server to end a session.
 const ENDING: Duration = Duration::from_secs(5);
-/// How long something may take that nobody waits for.
+/// Longest time for work in the background.
 const BACKGROUND: Duration = Duration::from_secs(60);
 
-/// What a session shares with its client.
+/// State that a session shares with its client.
 #[derive(Clone)]
 pub(super) struct Life {
     pub(super) closed: Closed,
     pub(super) answering: Answering,
 }
 
-/// A session: begun by `initialize`, and shared by everything that goes on in it.
+/// A session: begun by `initialize`, and shared by all its calls.
 pub(super) struct Session<L: Link> {
     pub(super) link: L,
     pub(super) at: L::At,
     pub(super) version: ProtocolVersion,
-    /// The revision `initialize` named: what was declared is what that one has.
+    /// Revision named in `initialize`: the capabilities declared are those it knows.
     offered: ProtocolVersion,
-    /// Whether somebody insisted on that.
+    /// True if the caller pinned that revision.
     pinned: bool,
-    /// What the server was told when the session began.
+    /// Capabilities declared in `initialize`.
     pub(super) declared: ClientCapabilities,
     pub(super) server: InitializeResult,
-    /// Who the server is, by its own account.
+    /// Name of the server, by its own account.
     pub(super) name: Arc<Implementation>,
-    /// Who called last: asked what is asked outside of any call.
+    /// The last caller, who is asked questions outside of any call.
     caller: Mutex<Hello>,
-    /// The level of log messages the server was last told.
+    /// Log level that the server was last sent.
     level: tokio::sync::Mutex<Option<LoggingLevel>>,
-    /// Counts the door's own requests.
+    /// Counts the session's own requests.
     asides: AtomicU64,
-    /// Who listens to what belongs to no call.
-    pub(super) ears: tokio::sync::Mutex<Ears>,
-    /// How many listen for the changes of a resource.
+    /// Stream of messages that belong to no call.
+    pub(super) shared_stream: tokio::sync::Mutex<SharedStreamSlot>,
+    /// Number of listeners of each resource.
     pub(super) watched: Mutex<HashMap<String, usize>>,
-    pub(super) asked: Mutex<Asked>,
-    /// Questions outside of any call that are with the handlers.
+    pub(super) asked: Mutex<AskableCalls>,
+    /// Counter of the questions outside of any call.
     pub(super) answering: Answering,
-    /// The end of the client that the session was begun for.
+    /// Signal that the session's client is closed.
     pub(super) closed: Closed,
     ended: AtomicBool,
 }
@@ -92,7 +92,7 @@ impl<L: Link> Session<L> {
             caller: Mutex::new(hello),
             level: tokio::sync::Mutex::default(),
             asides: AtomicU64::new(0),
-            ears: tokio::sync::Mutex::default(),
+            shared_stream: tokio::sync::Mutex::default(),
             watched: Mutex::default(),
             asked: Mutex::default(),
             answering: life.answering,
@@ -101,11 +101,11 @@ impl<L: Link> Session<L> {
         }
     }
 
-    /// Whether a request can be made in this session: at its revision, and with all that it declares.
+    /// Returns whether a request can be made in this session: at its revision, and with all that it declares.
     pub(super) fn suits(&self, hello: &Hello) -> bool {
         let at_its_revision = match hello.pinned {
             Some(pinned) => pinned == self.version && pinned == self.offered,
-            // What somebody else insisted on is nothing to those who did not.
+            // A pin of another caller does not bind a caller without one.
             None => !self.pinned || self.version == NEWEST,
         };
         at_its_revision && self.declared.covers(&self.askable(hello))
@@ -115,7 +115,7 @@ impl<L: Link> Session<L> {
         self.caller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who called last.
+    /// Returns the last caller.
     pub(super) fn caller(&self) -> Hello {
         self.caller_place().clone()
     }
@@ -124,26 +124,26 @@ impl<L: Link> Session<L> {
         *self.caller_place() = hello.clone();
     }
 
-    /// What a caller can be asked in this session. A server that agreed on an earlier revision than it was offered has
-    /// been told of more than that revision has: it is answered what was declared.
+    /// Returns the capabilities with which a caller can be asked in this session. A server that agreed on an earlier
+    /// revision than offered was declared more than that revision knows: the declaration counts.
     pub(super) fn askable(&self, hello: &Hello) -> ClientCapabilities {
         within_revision(hello.capabilities.clone(), self.offered)
     }
 
-    /// Makes a request; what comes of it is for whoever holds the call.
+    /// Sends a request; returns the open call.
     pub(super) async fn call(self: &Arc<Self>, request: &Request) -> Result<OpenCall<L>, Failure> {
         self.called_by(&request.hello);
         self.set_level(request.log_level).await?;
-        // A question may come before anything else does.
+        // A question may arrive before anything else.
         let questions = request.may_ask().then(|| Delivery::of(self, &request.id, &request.hello));
-        let message = request.old()?;
+        let message = request.legacy_message()?;
         self.listen_again();
         let mut call = OpenCall::new(self, request.id.clone(), request.hello.clone(), questions);
         call.send(self.link.request(&self.at, request.id.clone(), message)).await?;
         Ok(call)
     }
 
-    /// Log messages are opted into call by call in the modern era, and for the whole session in the old ones.
+    /// Sets the log level: chosen per call in the modern era, and per session in the handshake eras.
     async fn set_level(self: &Arc<Self>, level: Option<LoggingLevel>) -> Result<(), Failure> {
         let Some(level) = level.filter(|_| self.server.capabilities.logging.is_some()) else { return Ok(()) };
         let mut told = self.level.lock().await;
@@ -151,13 +151,13 @@ impl<L: Link> Session<L> {
             match self.aside(SET_LEVEL, json!({ "level": level })).await {
                 Ok(_) => *told = Some(level),
                 Err(Failure::Gone) => return Err(Failure::Gone),
-                Err(_) => tracing::debug!(?level, "the server did not take the level of log messages"),
+                Err(_) => tracing::debug!(?level, "the server refused the log level"),
             }
         }
         Ok(())
     }
 
-    /// Makes a request of the door's own, to its answer.
+    /// Sends a request of the session's own, and waits for its answer.
     pub(super) async fn aside(
         self: &Arc<Self>,
         method: &str,
@@ -172,7 +172,7 @@ impl<L: Link> Session<L> {
             call.send(self.link.request(&self.at, id, message)).await?;
             loop {
                 match call.event().await? {
-                    Event::Answer(answer) => return answer.map_err(|error| Error::Rejected(error).into()),
+                    Event::Answer(answer) => return answer.map_err(|error| Error::from(error).into()),
                     Event::Notification(_) | Event::Asks(_) => {}
                 }
             }
@@ -184,7 +184,7 @@ impl<L: Link> Session<L> {
         self.link.tell(&self.at, message).await
     }
 
-    /// Answers a request of the server's own.
+    /// Responds to a request of the server.
     pub(super) async fn respond(
         &self,
         id: &RequestId,
@@ -197,12 +197,12 @@ impl<L: Link> Session<L> {
     /// Ends the session, once.
     pub(super) async fn end(&self) {
         if !self.ended.swap(true, Ordering::Relaxed) {
-            // A server that takes its time over this is not waited for.
+            // A slow server is not waited for.
             let _ = timeout(ENDING, self.link.end(&self.at)).await;
         }
     }
 
-    /// It is over already: there is nothing left to end.
+    /// Marks the session as ended: there is nothing left to end.
     pub(super) fn lost(&self) {
         self.ended.store(true, Ordering::Relaxed);
     }
@@ -231,17 +231,18 @@ fn response(id: &RequestId, answer: Result<&Raw, &ErrorObject>) -> Bytes {
     message.into()
 }
 
-/// The session ended under a call that was open in it.
+/// Builds the error for a session that ended during a call.
 pub(super) fn ended() -> Error {
-    Error::unreachable("the session with the server ended while the call was under way", Sent::Maybe)
+    let why = "the session with the server ended while the call was under way";
+    Error::unreachable(Unreachable::SessionEnded(why.to_owned()), Sent::Maybe)
 }
 
-/// Parameters that name one resource.
+/// Returns parameters that name one resource.
 pub(super) fn named(uri: &str) -> Params {
     Params::from_iter([("uri", Raw::from(json!(uri)))])
 }
 
-/// Does something for its own sake, where there is a runtime to do it on.
+/// Runs a future in the background, if there is a runtime.
 pub(super) fn in_background(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(async move { drop(timeout(BACKGROUND, work).await) });

@@ -1,4 +1,4 @@
-//! What comes of a call at an old server, in the modern words.
+//! Translates the outcome of a legacy call into modern results.
 
 use std::sync::Arc;
 
@@ -17,36 +17,36 @@ use super::listen::listen;
 use super::open_calls::{AGAIN, OpenCalls};
 use super::request::{Request, encoded};
 use super::session::Session;
-use crate::client::{Error, Incoming, unfold};
+use crate::client::{Error, Incoming, Rejection, unfold};
 use crate::legacy::handshake::{RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED};
 
-/// Makes a request in a session.
+/// Serves a request in a session.
 pub(super) async fn serve<L: Link>(
-    held: &Arc<OpenCalls<L>>,
+    open_calls: &Arc<OpenCalls<L>>,
     session: &Arc<Session<L>>,
     request: &Request,
 ) -> Result<Incoming, Failure> {
     match request.method {
         Discover::NAME => Ok(alone(discovered(session, &request.id)?)),
         SubscriptionsListen::NAME => listen(session, request).await,
-        _ => Ok(leg(held, session.call(request).await?, request.id.clone())),
+        _ => Ok(leg(open_calls, session.call(request).await?, request.id.clone())),
     }
 }
 
-/// Goes on with a call that waits for answers.
+/// Sends answers to an open call, and goes on with it.
 pub(super) async fn go_on<L: Link>(
-    held: &Arc<OpenCalls<L>>,
+    open_calls: &Arc<OpenCalls<L>>,
     state: &str,
     id: RequestId,
     answers: InputResponses,
 ) -> Result<Incoming, Error> {
-    let mut call = held.take(state).await?;
+    let mut call = open_calls.take(state).await?;
     call.answer(answers).await?;
-    Ok(leg(held, call, id))
+    Ok(leg(open_calls, call, id))
 }
 
-/// Whether a state says no more than that the call is to be made again. Where the user did not agree to what the
-/// server wants first, there is no point in that.
+/// Returns whether a `requestState` only says that the call is to be made again. Fails if the user did not accept the
+/// pages the server requires first.
 pub(super) fn calls_again(state: &str, answers: &InputResponses) -> Result<bool, Error> {
     if state != AGAIN {
         return Ok(false);
@@ -55,21 +55,21 @@ pub(super) fn calls_again(state: &str, answers: &InputResponses) -> Result<bool,
         return Ok(true);
     }
     let why = "the server wants a web page to be visited first, and the user did not agree to that";
-    Err(Error::Rejected(ErrorObject::new(URL_ELICITATION_REQUIRED, why)))
+    Err(Error::Rejected(Rejection::Declined(ErrorObject::new(URL_ELICITATION_REQUIRED, why))))
 }
 
-/// One leg of a call: from here to its answer, or to its next questions.
-fn leg<L: Link>(held: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
-    unfold((Arc::clone(held), call, id), |(held, mut call, id)| async move {
+/// Returns the messages of one round of a call: up to its answer, or to its next questions.
+fn leg<L: Link>(open_calls: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
+    unfold((Arc::clone(open_calls), call, id), |(open_calls, mut call, id)| async move {
         let message = match call.event().await {
             Ok(Event::Notification(message)) => {
                 let message = in_the_name_of(&id, call.id(), message);
-                return Some((Ok(message), Some((held, call, id))));
+                return Some((Ok(message), Some((open_calls, call, id))));
             }
             Ok(Event::Answer(answer)) => answered(&call, &id, answer.as_ref().map(AsRef::as_ref)),
             Ok(Event::Asks(questions)) => {
                 let meta = named(call.session());
-                held.keep(call).and_then(|handle| asks(&id, questions, handle, meta))
+                open_calls.keep(call).and_then(|handle| asks(&id, questions, handle, meta))
             }
             Err(error) => Err(error),
         };
@@ -95,13 +95,13 @@ fn answered<L: Link>(
     }
 }
 
-/// What the modern era has another code for.
+/// Maps error codes of the handshake eras to modern ones.
 fn modern(error: &ErrorObject) -> ErrorObject {
     let code = if error.code == RESOURCE_NOT_FOUND { INVALID_PARAMS } else { error.code };
     ErrorObject { code, ..error.clone() }
 }
 
-/// The pages an error wants visited, where that is what it says and the caller can do it.
+/// Returns the pages that an error requires to be visited, if the caller can visit pages.
 fn may_visit<L: Link>(call: &OpenCall<L>, error: &ErrorObject) -> Option<InputRequests> {
     let elicitation = call.session().askable(call.hello()).elicitation;
     let can = call.may_ask() && elicitation.is_some_and(|modes| modes.allows_url());
@@ -131,7 +131,7 @@ fn named<L: Link>(session: &Session<L>) -> ResultMeta {
     ResultMeta { server_info: Some(Arc::clone(&session.name)), ..ResultMeta::default() }
 }
 
-/// `server/discover`, out of what the server said when the session began.
+/// Answers `server/discover` from the result of `initialize`.
 fn discovered<L: Link>(session: &Session<L>, id: &RequestId) -> Result<Bytes, Error> {
     let result = DiscoverResult {
         supported_versions: vec![session.version.to_string()],
@@ -149,12 +149,12 @@ fn result_of<R: Serialize + ?Sized>(id: &RequestId, result: &R) -> Result<Bytes,
     Ok(message.into())
 }
 
-/// One message and no more.
+/// Returns a stream of one message.
 fn alone(message: Bytes) -> Incoming {
     unfold(message, |message| async move { Some((Ok(message), None)) })
 }
 
-/// What both declare.
+/// Adds the capabilities that were declared before.
 pub(super) fn widen(capabilities: &mut ClientCapabilities, declared: &ClientCapabilities) {
     let declared = declared.clone();
     capabilities.experimental.extend(declared.experimental);
@@ -169,7 +169,7 @@ pub(super) fn widen(capabilities: &mut ClientCapabilities, declared: &ClientCapa
     };
     capabilities.elicitation = match (capabilities.elicitation.take(), declared.elicitation) {
         (Some(mut ours), Some(theirs)) => {
-            // Naming no mode means forms.
+            // A capability without a mode means forms.
             let form = ours.allows_form() || theirs.allows_form();
             ours.url = ours.url.or(theirs.url);
             ours.form = form.then(|| ours.form.or(theirs.form).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! One call of an old client: run as a modern one, with its questions put to the client on the way (L2, L3).
+//! One call of a legacy client: run as a modern call, with its questions sent to the client (L2, L3).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,18 +11,17 @@ use roundtrip_core::wire::{
 use tokio::time::{Instant, sleep};
 
 use super::outstanding::Outstanding;
-use super::session::{Session, answer};
-use super::sink::{Sink, Weight};
+use super::session::{Session, Sink, Weight, answer};
 use super::{question, translate};
 use crate::server::{AskError, Delivery, Event, Listens, LiveEvent, LiveQuestions, Outcome, Peer, given_up};
 
-/// How often a question is asked again because its answer does not fit, and how often a handler that takes its rounds by
-/// hand is entered again (L2, L3).
+/// Most times that a question is asked again because its answer does not fit, and most rounds of a handler that takes
+/// its rounds by hand (L2, L3).
 const AGAIN: u32 = 10;
-/// The first pause before a handler is entered again that only wants that, and the longest.
+/// First and longest pause before a handler is entered again that asked no question.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// One call.
+/// One call of a legacy client.
 pub(super) struct Calling {
     session: Arc<Session>,
     id: RequestId,
@@ -53,7 +52,7 @@ impl Calling {
     /// Runs the call to its answer.
     pub(super) async fn run(mut self) -> Vec<u8> {
         let outcome = match self.rounds().await {
-            Ok(result) => translate::result(&self.method, &result, self.session.terms.version)
+            Ok(result) => translate::result(&self.method, &result, self.session.negotiated.version)
                 .map_err(|error| ErrorObject::internal(format!("the result does not serialise: {error}"))),
             Err(error) => Err(translate::error(&self.method, error)),
         };
@@ -61,19 +60,19 @@ impl Calling {
     }
 
     async fn rounds(&mut self) -> Outcome {
-        let mut desk = Outstanding::new(&self.session, &self.sink);
+        let mut outstanding = Outstanding::new(&self.session, &self.sink);
         let (mut rounds, mut pause, mut waiting) = (0, PAUSES.0, None::<Instant>);
         loop {
-            let asks = match self.round(&mut desk).await? {
+            let asks = match self.round(&mut outstanding).await? {
                 ServerResult::InputRequired(asks) => asks,
                 result => return Ok(result),
             };
-            // What the round has dropped on its way out nobody waits for.
-            desk.clear("nobody waits for the answer any more");
+            // Questions that the round dropped at its end need no answer.
+            outstanding.clear("the answer is no longer needed");
             let InputRequiredResult { input_requests, request_state, .. } = asks;
             let answers = if input_requests.is_empty() {
                 if waiting.get_or_insert_with(Instant::now).elapsed() > self.session.settings.answer_within {
-                    return given_up(&self.method, "this call has not come to an end in time".to_owned());
+                    return given_up(&self.method, "this call has not ended in time".to_owned());
                 }
                 sleep(pause).await;
                 pause = PAUSES.1.min(pause * 2);
@@ -84,10 +83,10 @@ impl Calling {
                 if rounds > AGAIN {
                     return given_up(
                         &self.method,
-                        format!("this call has asked {AGAIN} times without coming to an end"),
+                        format!("this call has asked {AGAIN} times without ending"),
                     );
                 }
-                match desk.ask_all(input_requests).await {
+                match outstanding.ask_all(input_requests).await {
                     Ok(answers) => Some(translate::raw(&answers)?),
                     Err((key, reason)) => {
                         return given_up(&self.method, AskError::Unanswered { key, reason }.to_string());
@@ -99,8 +98,8 @@ impl Calling {
         }
     }
 
-    /// Runs the handler once. It may ask on the way, and waits where it stands.
-    async fn round(&self, desk: &mut Outstanding) -> Outcome {
+    /// Runs the handler once. It may ask live questions, and waits for their answers without being entered again.
+    async fn round(&self, outstanding: &mut Outstanding) -> Outcome {
         let line = Arc::new(LiveQuestions::default());
         let mut call = {
             let text = translate::raw(&self.params)?;
@@ -108,7 +107,7 @@ impl Calling {
             let questions = match (self.session.can_be_asked, self.peer.listens) {
                 (true, Listens::Yes) => Delivery::Live(Arc::clone(&line)),
                 (true, Listens::No) => Delivery::Refuse(question::without_stream),
-                (false, _) if self.session.terms.version < ProtocolVersion::V2025_11_25 => {
+                (false, _) if self.session.negotiated.version < ProtocolVersion::V2025_11_25 => {
                     Delivery::Refuse(question::without_session)
                 }
                 (false, _) => Delivery::Refuse(question::without_session_but_pages),
@@ -127,15 +126,15 @@ impl Calling {
                 },
                 query = line.query() => match query {
                     LiveEvent::Ask { key, request } => {
-                        rounds += u32::from(desk.is_empty());
+                        rounds += u32::from(outstanding.is_empty());
                         if let Some(why) = self.too_often(&key, &mut asked, rounds) {
                             return given_up(&self.method, why);
                         }
-                        desk.put(&key, *request);
+                        outstanding.put(&key, *request);
                     }
-                    LiveEvent::Withdraw { key } => desk.withdraw(&key),
+                    LiveEvent::Withdraw { key } => outstanding.withdraw(&key),
                 },
-                (key, answer) = desk.next() => match answer {
+                (key, answer) = outstanding.next() => match answer {
                     Ok(answer) => line.answer(&key, Ok(answer.get())),
                     Err(reason) => line.answer(&key, Err(reason)),
                 },
@@ -143,7 +142,7 @@ impl Calling {
         }
     }
 
-    /// Why a question is not put to the client any more.
+    /// Returns the reason for which a question is not asked again, if there is one.
     fn too_often(&self, key: &str, asked: &mut HashMap<String, u32>, rounds: u32) -> Option<String> {
         let times = asked.entry(key.to_owned()).or_default();
         *times += 1;
@@ -151,6 +150,6 @@ impl Calling {
             return Some(format!("`{key}` was asked {} times without an answer that fits", AGAIN + 1));
         }
         let most = self.session.endpoint.inner().flows.max_rounds;
-        (rounds > most).then(|| format!("this call has asked {most} times without coming to an end"))
+        (rounds > most).then(|| format!("this call has asked {most} times without ending"))
     }
 }

@@ -1,4 +1,4 @@
-//! Serving clients of the handshake eras.
+//! Server side of the handshake eras.
 
 mod calling;
 mod http;
@@ -7,13 +7,11 @@ mod outstanding;
 mod question;
 mod session;
 mod settings;
-mod sink;
 mod stdio_session;
 mod translate;
 
 pub use http::Connection;
 pub(crate) use http::{Arrival, LegacyHttp, Reply, SESSION};
-pub(crate) use session::{Handled, LONGEST_BATCH};
+pub(crate) use session::{Handled, LONGEST_BATCH, Sink, Weight};
 pub use settings::Handshake;
-pub(crate) use sink::{Sink, Weight};
 pub(crate) use stdio_session::StdioSession;

@@ -1,4 +1,4 @@
-//! What the two sides have agreed on in `initialize`.
+//! Outcome of `initialize`: the negotiated revision, capabilities and client info.
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ use crate::legacy::handshake::{
 };
 use crate::server::Endpoint;
 
-/// How much a client may say of itself.
+/// Most bytes of the parameters of `initialize`.
 const LARGEST: usize = 16 * 1024;
 
-/// What an old client has said of itself, which a modern one says in every request.
+/// Version, capabilities and client info negotiated by `initialize`, which a modern client sends with every request.
 #[derive(Debug, Clone)]
 pub(super) struct Negotiated {
     pub(super) version: ProtocolVersion,
@@ -26,13 +26,12 @@ pub(super) struct Negotiated {
 }
 
 impl Negotiated {
-    /// What is left where nothing was agreed on: a client that may be anybody and can be asked nothing.
+    /// Returns the terms of a call without `initialize`: an anonymous client that can be asked nothing.
     pub(super) fn unknown(version: ProtocolVersion) -> Self {
         Self { version, capabilities: ClientCapabilities::default(), client_info: None }
     }
 
-    /// Agrees on the revision the client wants, or on our newest where that is none we speak (lifecycle, "Version
-    /// Negotiation").
+    /// Agrees on the client's revision, or on our newest if that is not supported (lifecycle, "Version Negotiation").
     pub(super) fn agree(
         endpoint: &Endpoint,
         params: Option<&RawValue>,
@@ -56,24 +55,24 @@ impl Negotiated {
         };
         let mut capabilities = within_revision(wanted.capabilities, version);
         capabilities.experimental.clear();
-        let terms = Self { version, capabilities, client_info: Some(wanted.client_info) };
-        Ok((terms, translate::raw(&answer)?))
+        let negotiated = Self { version, capabilities, client_info: Some(wanted.client_info) };
+        Ok((negotiated, translate::raw(&answer)?))
     }
 
-    /// The parameters of an old request as those of a modern one.
+    /// Translates the parameters of a legacy request into those of a modern one.
     pub(super) fn modern(
         &self,
         params: Option<&RawValue>,
         log_level: Option<LoggingLevel>,
     ) -> Result<Params, ErrorObject> {
-        let (mut params, old) = translate::request(params)?;
+        let (mut params, meta) = translate::request(params)?;
         let meta = RequestMeta {
-            progress_token: old.progress_token,
+            progress_token: meta.progress_token,
             protocol_version: self.version.as_str().into(),
             client_info: self.client_info.as_ref().map(AsRef::as_ref),
             client_capabilities: self.capabilities.clone(),
             log_level,
-            extra: old.extra.iter().map(|(name, value)| (Cow::Borrowed(name), value.as_ref())).collect(),
+            extra: meta.extra.iter().map(|(name, value)| (Cow::Borrowed(name), value.as_ref())).collect(),
         };
         params.set("_meta", Some(translate::raw(&meta)?));
         Ok(params)

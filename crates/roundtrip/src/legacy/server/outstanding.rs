@@ -1,4 +1,4 @@
-//! The questions of one call that are with the client, and what comes back.
+//! Server-to-client requests of one call that await a response.
 
 use std::collections::BTreeMap;
 use std::future::{pending, poll_fn};
@@ -14,17 +14,16 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use super::question;
-use super::session::{Reply, Session};
-use super::sink::{Sink, Weight};
+use super::session::{Reply, Session, Sink, Weight};
 
-/// The questions of one call.
+/// Questions of one call that await an answer.
 pub(super) struct Outstanding {
     session: Arc<Session>,
     sink: Arc<dyn Sink>,
     open: Vec<Open>,
 }
 
-/// A question that is with the client.
+/// A question that awaits an answer.
 struct Open {
     key: String,
     id: i64,
@@ -33,7 +32,7 @@ struct Open {
     until: Instant,
 }
 
-/// An answer, or why there is none.
+/// An answer, or the reason why there is none.
 pub(super) type Answer = Result<Raw, String>;
 
 impl Outstanding {
@@ -45,33 +44,33 @@ impl Outstanding {
         self.open.is_empty()
     }
 
-    /// Puts a question to the client.
+    /// Sends a question to the client.
     pub(super) fn put(&mut self, key: &str, request: InputRequest) {
         self.put_within(key, request, self.session.settings.answer_within);
     }
 
     fn put_within(&mut self, key: &str, request: InputRequest, within: Duration) {
         let (id, reply) = self.session.expect_reply();
-        match question::message(id, request, self.session.terms.version) {
+        match question::message(id, request, self.session.negotiated.version) {
             Ok(message) => self.sink.send(message, Weight::Must),
-            // Nobody will answer what was not asked: whoever waits for it is told so.
+            // A question that was not sent gets no answer: its waiter gets the error.
             Err(error) => self.session.reply(id, Err(error)),
         }
         self.open.push(Open { key: key.to_owned(), id, reply, within, until: Instant::now() + within });
     }
 
-    /// Takes back whatever is open.
+    /// Cancels all open questions.
     pub(super) fn clear(&mut self, reason: &str) {
         for open in std::mem::take(&mut self.open) {
             self.cancel(open.id, reason);
         }
     }
 
-    /// Takes a question back.
+    /// Cancels one question.
     pub(super) fn withdraw(&mut self, key: &str) {
         if let Some(index) = self.open.iter().position(|open| open.key == key) {
             let open = self.open.swap_remove(index);
-            self.cancel(open.id, "nobody waits for the answer any more");
+            self.cancel(open.id, "the answer is no longer needed");
         }
     }
 
@@ -82,7 +81,7 @@ impl Outstanding {
         }
     }
 
-    /// The next question that is settled, one way or the other. Without a question it waits for ever.
+    /// Waits for the next question that is answered, refused or timed out. Without a question it never completes.
     pub(super) async fn next(&mut self) -> (String, Answer) {
         let Some(until) = self.open.iter().map(|open| open.until).min() else { return pending().await };
         let open = &mut self.open;
@@ -102,8 +101,8 @@ impl Outstanding {
         let Some((index, reply)) = settled else {
             let index = self.open.iter().position(|open| open.until <= until).unwrap_or(0);
             let open = self.open.swap_remove(index);
-            self.cancel(open.id, "this took too long");
-            return (open.key, Err(format!("nobody answered within {:?}", open.within)));
+            self.cancel(open.id, "the time for an answer is over");
+            return (open.key, Err(format!("the client did not answer within {:?}", open.within)));
         };
         let open = self.open.swap_remove(index);
         let answer = match reply {
@@ -114,12 +113,13 @@ impl Outstanding {
         (open.key, answer)
     }
 
-    /// Puts questions together, and waits for all of them. Answers that are none are left out: they are asked for again.
+    /// Sends questions together, and waits for all of them. Malformed answers are left out: the handler asks for them
+    /// again.
     pub(super) async fn ask_all(
         &mut self,
         questions: InputRequests,
     ) -> Result<BTreeMap<String, Raw>, (String, String)> {
-        // The round's state is sealed by now, and good for so long.
+        // The round's state is sealed by now, and valid for no longer.
         let within = self.session.settings.answer_within.min(self.session.endpoint.inner().flows.valid_for);
         for (key, request) in questions {
             self.put_within(&key, request, within);
@@ -137,14 +137,14 @@ impl Outstanding {
     }
 }
 
-/// A call that ends takes its questions with it.
+/// Cancels the open questions of a call that ends.
 impl Drop for Outstanding {
     fn drop(&mut self) {
         self.clear("the call has ended");
     }
 }
 
-/// Whether something can be an answer at all: a result, with an action that there is if it has any.
+/// Returns whether a value can be an answer at all: an object, with a known `action` if it has any.
 fn is_answer(answer: &Raw) -> bool {
     #[derive(Deserialize)]
     struct Peek {

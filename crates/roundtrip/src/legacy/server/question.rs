@@ -1,4 +1,4 @@
-//! Questions in the words of the old eras.
+//! Questions as requests of the handshake eras.
 
 use roundtrip_core::wire::{
     CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams, ElicitSchema, ErrorObject,
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::legacy::handshake::URL_ELICITATION_REQUIRED;
 use crate::server::random;
 
-/// A question as the request that a server of an old revision sends.
+/// Encodes a question as the request that a legacy server sends.
 pub(super) fn message(
     id: i64,
     question: InputRequest,
@@ -34,7 +34,7 @@ fn encode(id: &RequestId, method: &str, params: &impl Serialize) -> Result<Vec<u
         .map_err(|error| ErrorObject::internal(format!("a question does not serialise: {error}")))
 }
 
-/// Before 2025-11-25 a form has no mode, and choices with titles are written in two lists.
+/// Adapts a form: before 2025-11-25 it has no mode, and choices with titles are written as two lists.
 fn form_of(
     mut form: ElicitRequestFormParams,
     version: ProtocolVersion,
@@ -68,7 +68,8 @@ fn form_of(
     Ok(form)
 }
 
-/// Before 2025-11-25 a message has one block of content: one with several is several messages.
+/// Adapts sampling messages: before 2025-11-25 a message has one block of content, so several blocks become several
+/// messages.
 fn messages_of(
     mut params: CreateMessageRequestParams,
     version: ProtocolVersion,
@@ -92,7 +93,7 @@ fn messages_of(
     params
 }
 
-/// A visit to a web page has an id of its own in 2025-11-25.
+/// Returns the parameters of a URL question, with the `elicitationId` that 2025-11-25 has.
 fn page(question: &InputRequest) -> Result<Value, ErrorObject> {
     let params = match serde_json::to_value(question) {
         Ok(mut question) => question["params"].take(),
@@ -103,14 +104,14 @@ fn page(question: &InputRequest) -> Result<Value, ErrorObject> {
     Ok(page)
 }
 
-/// What a caller without a session is told when it would have to be asked (L4).
+/// Builds the error for a question to a caller without a session (L4).
 pub(super) fn without_session(_: &InputRequest) -> ErrorObject {
     ErrorObject::invalid_request(
-        "this call has a question to ask, and there is no way to ask it: call with revision 2026-07-28, or in a session",
+        "this call has to ask a question, and cannot: call with revision 2026-07-28, or in a session",
     )
 }
 
-/// The same for 2025-11-25, in which a web page is the one question that can be put into an error.
+/// Builds the same error for 2025-11-25, whose errors can carry one kind of question: a URL.
 pub(super) fn without_session_but_pages(question: &InputRequest) -> ErrorObject {
     match question {
         InputRequest::Elicit(ElicitRequestParams::Url(_)) => match page(question) {
@@ -125,9 +126,9 @@ pub(super) fn without_session_but_pages(question: &InputRequest) -> ErrorObject 
     }
 }
 
-/// What a client is told that takes no stream, on which it could be asked.
+/// Builds the error for a question to a client that does not accept a stream.
 pub(super) fn without_stream(_: &InputRequest) -> ErrorObject {
     ErrorObject::invalid_request(
-        "this call has a question to ask, which needs a stream: accept text/event-stream as well",
+        "this call has to ask a question, which needs a stream: accept text/event-stream as well",
     )
 }

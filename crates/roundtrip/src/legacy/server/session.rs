@@ -1,4 +1,4 @@
-//! A session: what was agreed on, what the client was asked, and what it wants to be told.
+//! A session: its negotiated terms, the questions its client was asked, and its subscription to changes.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -18,42 +18,61 @@ use tokio::sync::oneshot;
 use super::calling::Calling;
 use super::negotiated::Negotiated;
 use super::settings::Handshake;
-use super::sink::Sink;
 use crate::legacy::handshake::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
 use crate::server::{Endpoint, Owner, Peer, Subscription, random};
 
-/// What a client answers to a request of ours.
+/// Response of a client to a request of the server.
 pub(super) type Reply = Result<Raw, ErrorObject>;
 
-/// The most messages in one batch.
+/// Most messages in one batch.
 pub(crate) const LONGEST_BATCH: usize = 100;
 
-/// How long the URI of a resource may be that is to be watched: a session keeps it.
+/// Longest URI of a watched resource: a session keeps it.
 const LONGEST_URI: usize = 8 * 1024;
 
-/// One client of the old eras.
+/// One client of the handshake eras.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) endpoint: Endpoint,
-    pub(super) terms: Negotiated,
+    pub(super) negotiated: Negotiated,
     pub(super) settings: Handshake,
-    /// Whether it can be asked. Without a session it cannot.
+    /// True if the client can be asked. Without a session it cannot.
     pub(super) can_be_asked: bool,
-    /// Whose share of the server it takes.
+    /// Owner whose share of the server it takes.
     pub(super) owner: Owner,
     level: Mutex<LoggingLevel>,
-    /// Ids begin somewhere of their own in every session, so that an answer meant for another one finds nothing here.
+    /// First id of the session's requests. It is random, so that an answer meant for another session finds nothing
+    /// here.
     first_id: i64,
     next_id: AtomicI64,
     waiting: Mutex<HashMap<i64, oneshot::Sender<Reply>>>,
     subscription: Mutex<Option<Arc<Subscription>>>,
 }
 
-/// What a request comes to.
+/// Importance of a message if a client does not keep up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// Progress and logs, which may be dropped.
+    Hint,
+    /// Questions.
+    Must,
+    /// Cancellation of a question. It is sent even if the call itself may send nothing more.
+    TakeBack,
+    /// The answer.
+    Answer,
+}
+
+/// Receiver of JSON-RPC messages for the client.
+pub(crate) trait Sink: Send + Sync + 'static {
+    /// Sends one message.
+    fn send(&self, message: Vec<u8>, weight: Weight);
+}
+
+/// Outcome of a request.
 pub(crate) enum Handled {
-    /// The answer is there.
+    /// The answer is ready.
     Now(Vec<u8>),
-    /// It has to be run: the answer is what it gives.
+    /// A future that gives the answer.
     Call(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
 }
 
@@ -66,33 +85,33 @@ impl Session {
     pub(super) fn new(
         endpoint: &Endpoint,
         settings: Handshake,
-        terms: Negotiated,
+        negotiated: Negotiated,
         owner: Owner,
     ) -> Result<Arc<Self>, ErrorObject> {
         let first_id = i64::from(u32::from_le_bytes(random()?)) << 16;
-        Ok(Self::with(endpoint, settings, terms, owner, Some(first_id)))
+        Ok(Self::with(endpoint, settings, negotiated, owner, Some(first_id)))
     }
 
-    /// What a single call is served in that has no session.
+    /// Creates the context of a single call without a session.
     pub(super) fn none(
         endpoint: &Endpoint,
         settings: Handshake,
-        terms: Negotiated,
+        negotiated: Negotiated,
         owner: Owner,
     ) -> Arc<Self> {
-        Self::with(endpoint, settings, terms, owner, None)
+        Self::with(endpoint, settings, negotiated, owner, None)
     }
 
     fn with(
         endpoint: &Endpoint,
         settings: Handshake,
-        terms: Negotiated,
+        negotiated: Negotiated,
         owner: Owner,
         first_id: Option<i64>,
     ) -> Arc<Self> {
         Arc::new(Self {
             endpoint: endpoint.clone(),
-            terms,
+            negotiated,
             settings,
             can_be_asked: first_id.is_some(),
             owner,
@@ -104,7 +123,7 @@ impl Session {
         })
     }
 
-    /// Takes a request. Its messages, but not its answer, go to `sink`.
+    /// Handles a request. Its messages, but not its answer, go to `sink`.
     pub(super) fn request(
         self: &Arc<Self>,
         request: &Request<'_>,
@@ -121,7 +140,7 @@ impl Session {
                 Err(ErrorObject::method_not_found(unknown))
             }
             _ => {
-                let params = self.terms.modern(request.params, Some(*lock(&self.level)));
+                let params = self.negotiated.modern(request.params, Some(*lock(&self.level)));
                 match params {
                     Ok(params) => {
                         let calling = Calling::new(self, request, params, peer, sink);
@@ -134,7 +153,7 @@ impl Session {
         Handled::Now(answer(&request.id, outcome.map(|()| json!({}))))
     }
 
-    /// A place for the client's reply, and the id of the request it is for.
+    /// Returns the id for a request to the client, and the receiver of its response.
     pub(super) fn expect_reply(&self) -> (i64, oneshot::Receiver<Reply>) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (send, receive) = oneshot::channel();
@@ -146,20 +165,20 @@ impl Session {
         lock(&self.waiting).remove(&id);
     }
 
-    /// There will be no more replies: whoever waits for one is told so.
+    /// Fails all waiting requests: there will be no more responses.
     pub(super) fn hang_up(&self) {
         lock(&self.waiting).clear();
     }
 
-    /// Hands a reply to whoever waits for it.
+    /// Hands a response to the waiting request.
     pub(super) fn reply(&self, id: i64, reply: Reply) {
         if let Some(waiting) = lock(&self.waiting).remove(&id) {
-            // Whoever waited may have gone in this very moment.
+            // The waiting request may have just been dropped.
             let _ = waiting.send(reply);
         }
     }
 
-    /// Takes a response of the client. One to a request that was never sent is refused; one that comes too late is not.
+    /// Handles a response of the client. A response to a request that was never sent is refused; a late one is not.
     pub(super) fn response(&self, response: roundtrip_core::wire::Response<'_>) -> Result<(), ErrorObject> {
         match response.id {
             Some(RequestId::Number(id))
@@ -185,7 +204,7 @@ impl Session {
     fn watch(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         if !self.can_be_asked {
             return Err(ErrorObject::invalid_request(
-                "without a session there is nowhere to send changes to",
+                "without a session there is no stream to send changes on",
             ));
         }
         let uri = uri_of(params)?;
@@ -205,7 +224,7 @@ impl Session {
         Ok(())
     }
 
-    /// What this client is told of: every list, and the resources it asks for.
+    /// Returns the client's subscription: every list, and the resources it asks for.
     pub(super) fn subscription(&self) -> Result<Arc<Subscription>, ErrorObject> {
         let mut subscription = lock(&self.subscription);
         if let Some(open) = &*subscription {
@@ -223,7 +242,7 @@ impl Session {
         Ok(open)
     }
 
-    /// The next thing this client is told outside of any call; none once the server has ended.
+    /// Returns the next change; `None` once the server has ended.
     pub(super) async fn change(subscription: &Subscription) -> Option<Vec<u8>> {
         poll_fn(|cx| {
             if subscription.poll_closed(cx).is_ready() {
@@ -243,7 +262,7 @@ fn uri_of(params: Option<&RawValue>) -> Result<String, ErrorObject> {
     decode_params::<Params>(params).map(|params| params.uri)
 }
 
-/// One whole answer.
+/// Encodes one answer.
 pub(super) fn answer(id: &RequestId, outcome: Result<impl serde::Serialize, ErrorObject>) -> Vec<u8> {
     let mut message = Vec::with_capacity(128);
     let failed = match outcome {

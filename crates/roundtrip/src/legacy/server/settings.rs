@@ -1,18 +1,18 @@
-//! What an author has to say about clients of the handshake eras.
+//! Settings for clients of the handshake eras.
 
 use std::time::Duration;
 
 use crate::server::{Endpoint, Server};
 
-/// As long as anything lasts: longer, and adding it to a clock might overflow.
+/// Longest duration that is accepted: adding more to a clock might overflow.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How clients of the handshake eras are served: those that speak 2025-11-25 or an earlier revision and begin with
+/// Settings for clients of the handshake eras, which speak 2025-11-25 or an earlier revision and begin with
 /// `initialize`. The same handlers serve them, on the same endpoint.
 ///
-/// By default they get sessions, in which their tools can ask. A session lives in the memory of the process that began
-/// it, so behind a load balancer it has to stick to that process. [`stateless`](Self::stateless) does without sessions,
-/// and then only clients of 2026-07-28 can be asked.
+/// By default they get sessions, in which tools can ask questions. A session lives in the memory of the process that
+/// began it, so a load balancer has to route it to that process. [`stateless`](Self::stateless) does without
+/// sessions, and then only clients of 2026-07-28 can be asked.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct Handshake {
     pub(super) answer_within: Duration,
 }
 
-/// How much of the old eras there is.
+/// Extent to which the handshake eras are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Served {
     Sessions,
@@ -53,62 +53,62 @@ impl Default for Handshake {
 }
 
 impl Handshake {
-    /// Clients get sessions, in which they can be asked. This is the default.
+    /// Serves clients in sessions, in which they can be asked. This is the default.
     pub fn sessions() -> Self {
         Self::default()
     }
 
-    /// Over HTTP there are no sessions: every call stands for itself and may go to any instance. A tool that asks ends
-    /// with an error that says what it takes. On standard input and output the pipe is the session.
+    /// Serves HTTP clients without sessions: every call is independent and may go to any instance. A tool that asks
+    /// fails with an error that says what to do. On stdio the connection is the session.
     pub fn stateless() -> Self {
         Self { served: Served::Stateless, ..Self::default() }
     }
 
-    /// Only 2026-07-28 is spoken. Whoever sends `initialize` is told so.
+    /// Serves 2026-07-28 alone. `initialize` is answered with an error that says so.
     pub fn refused() -> Self {
         Self { served: Served::Refused, ..Self::default() }
     }
 
-    /// How many sessions there may be at once over HTTP. Past that, clients are told to come back later. The default is
-    /// 10,000, of which one principal has at most half of what the others leave. Clients without a principal share by
-    /// their address.
+    /// Sets how many sessions there may be at once over HTTP. Past that, clients are told to try again later. The
+    /// default is 10,000, of which one principal gets at most half of what the others leave. Clients without a
+    /// principal share by their address.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.max_sessions = sessions;
         self
     }
 
-    /// How many bytes all sessions over HTTP may keep together: the parameters of calls that run, and messages that have
-    /// not been read, or may be read again. The default is 64 MiB, shared like [`max_sessions`](Self::max_sessions).
+    /// Sets how many bytes all sessions over HTTP may keep together: parameters of running calls, and messages that
+    /// are unread or may be read again. The default is 64 MiB, shared like [`max_sessions`](Self::max_sessions).
     ///
-    /// A client that has half of its share has no finished streams kept for it any more, so that it can read them once
-    /// but not come back for them; with all of its share taken, new sessions and calls are told to come back later.
+    /// For a client that has taken half of its share no finished streams are kept any more: it can read them once,
+    /// but not resume them. With all of its share taken, new sessions and calls are told to try again later.
     pub fn session_bytes(mut self, bytes: usize) -> Self {
         self.session_bytes = bytes;
         self
     }
 
-    /// How long a session over HTTP lasts without a request and without an open stream; calls that still run then end
-    /// with it. The default is 30 minutes.
+    /// Sets how long a session over HTTP lasts without a request and without an open stream; calls that still run
+    /// then end with it. The default is 30 minutes.
     pub fn idle_for(mut self, duration: Duration) -> Self {
         self.idle_for = duration.min(YEAR);
         self
     }
 
-    /// How long a question waits for its answer. The default is ten minutes. Handlers that take their rounds by hand have
-    /// their state sealed meanwhile: for them [`Server::answer_within`] holds as well.
+    /// Sets how long a question waits for its answer. The default is ten minutes. Handlers that take their rounds by
+    /// hand have their state sealed meanwhile: for them [`Server::answer_within`] counts as well.
     pub fn answer_within(mut self, duration: Duration) -> Self {
         self.answer_within = duration.min(YEAR);
         self
     }
 
-    /// What the author of a server has said.
+    /// Returns the settings of a server.
     pub(super) fn of(endpoint: &Endpoint) -> Self {
         endpoint.inner().state.get().copied().unwrap_or_default()
     }
 }
 
 impl Server {
-    /// How clients of the handshake eras are served.
+    /// Sets how clients of the handshake eras are served.
     pub fn handshake(self, handshake: Handshake) -> Self {
         self.state(handshake)
     }

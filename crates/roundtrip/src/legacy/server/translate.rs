@@ -1,4 +1,4 @@
-//! Old words for what a modern call comes to, and modern words for what an old client asks for (L5).
+//! Translates modern results for legacy clients, and legacy requests for modern handlers (L5).
 
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use crate::legacy::handshake::RESOURCE_NOT_FOUND;
 
-/// What modern results have and old ones do not.
+/// Members that only modern results have.
 const MODERN: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 /// The same in `_meta`.
 const MODERN_META: [&str; 2] = [meta::key::SERVER_INFO, meta::key::SUBSCRIPTION_ID];
 
 type Translated<T> = Result<T, serde_json::Error>;
 
-/// A result as a client of an old revision knows it.
+/// Translates a result for a legacy client.
 pub(super) fn result(method: &str, result: &ServerResult, version: ProtocolVersion) -> Translated<Params> {
     let mut members: Params = Raw::of(result)?.to()?;
     MODERN.into_iter().for_each(|name| members.set(name, None));
@@ -71,7 +71,7 @@ fn each(
     Ok(())
 }
 
-/// Old clients take structured content for an object, always.
+/// Returns whether a schema is an object's: legacy clients expect structured content to be an object.
 fn is_object_schema(schema: &Raw) -> bool {
     #[derive(Deserialize)]
     struct Peek {
@@ -81,7 +81,7 @@ fn is_object_schema(schema: &Raw) -> bool {
     schema.to::<Peek>().is_ok_and(|peek| peek.kind == Some(json!("object")))
 }
 
-/// Puts a block that a revision does not have into one that it has.
+/// Replaces a content block that a revision does not have by one that it has.
 fn content(block: &mut Params, version: ProtocolVersion) -> Translated<()> {
     let text = |block: &Params, name: &str| block.get(name).and_then(|raw| raw.to::<String>().ok());
     let kind = text(block, "type").unwrap_or_default();
@@ -100,7 +100,7 @@ fn content(block: &mut Params, version: ProtocolVersion) -> Translated<()> {
     Ok(())
 }
 
-/// An error as a client of an old revision knows it.
+/// Translates an error for a legacy client.
 pub(super) fn error(method: &str, mut error: ErrorObject) -> ErrorObject {
     let names_uri = error.data.as_ref().is_some_and(|data| data.get("uri").is_some());
     if method == ReadResource::NAME && error.code == INVALID_PARAMS && names_uri {
@@ -112,17 +112,17 @@ pub(super) fn error(method: &str, mut error: ErrorObject) -> ErrorObject {
     error
 }
 
-/// The `_meta` of an old request, taken apart: the progress token stays, what a modern client would say goes.
+/// The `_meta` of a legacy request: the progress token, and the entries that are not the protocol's.
 #[derive(Debug, Default)]
-pub(super) struct OldMeta {
+pub(super) struct LegacyMeta {
     pub(super) progress_token: Option<roundtrip_core::wire::ProgressToken>,
     pub(super) extra: Params,
 }
 
-/// An old request's parameters without its `_meta`, and that.
+/// Splits a legacy request's parameters from its `_meta`.
 pub(super) fn request(
     params: Option<&serde_json::value::RawValue>,
-) -> Result<(Params, OldMeta), ErrorObject> {
+) -> Result<(Params, LegacyMeta), ErrorObject> {
     let wrong =
         |error: serde_json::Error| ErrorObject::invalid_params(format!("params: {}", clip_error(&error)));
     let mut params: Params = match params {
@@ -142,12 +142,12 @@ pub(super) fn request(
         meta::key::LOG_LEVEL,
     ];
     modern.into_iter().for_each(|name| extra.set(name, None));
-    // Rounds are ours to make here: a client of an old revision has no say in them.
+    // Rounds are made by this server: a legacy client has no say in them.
     ["_meta", "inputResponses", "requestState", "task"].into_iter().for_each(|name| params.set(name, None));
-    Ok((params, OldMeta { progress_token, extra }))
+    Ok((params, LegacyMeta { progress_token, extra }))
 }
 
-/// Anything that serialises, as text.
+/// Serialises a value.
 pub(super) fn raw(value: &impl Serialize) -> Result<Raw, ErrorObject> {
     Raw::of(value).map_err(|error| ErrorObject::internal(format!("this does not serialise: {error}")))
 }

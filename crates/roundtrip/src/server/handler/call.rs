@@ -1,10 +1,9 @@
-//! One call as its handler's parameters see it.
+//! The call that a handler's parameters are taken from, and its peer.
 
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use roundtrip_core::wire::{ErrorObject, RequestMeta};
@@ -12,56 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::server::offer::catalog::Catalog;
-use crate::server::round::{Delivery, RoundInput, RoundState};
+use crate::server::peer::Peer;
+use crate::server::round::{RoundInput, RoundState};
 use crate::server::run::outbox::Outbox;
-
-/// Who is at the other end, as far as the transport knows.
-#[derive(Debug, Clone, Default)]
-pub struct Peer {
-    /// The authenticated principal, if the transport has one.
-    pub principal: Option<Principal>,
-    /// The address it calls from, if the transport knows it. Callers without a principal share by it what a server has
-    /// to give.
-    pub address: Option<IpAddr>,
-    /// What the HTTP stack in front of us attached to the request.
-    pub extensions: http::Extensions,
-    /// Whether notifications before the result can be delivered at all.
-    pub listens: Listens,
-    /// What becomes of questions.
-    pub questions: Delivery,
-}
-
-/// Whether a peer takes notifications before the result.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Listens {
-    /// They are delivered.
-    #[default]
-    Yes,
-    /// They are left out: the peer takes a single JSON answer only.
-    No,
-}
-
-/// An authenticated identity: whoever the server's author says is calling.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principal(Arc<str>);
-
-impl Principal {
-    /// Names a principal. Two calls with equal names are the same principal.
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Principal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Values that handlers share, by type.
 #[derive(Default)]
@@ -87,13 +39,13 @@ impl fmt::Debug for StateMap {
     }
 }
 
-/// The arguments of a call, in the form they came.
+/// Arguments of a call, in the form they were received.
 pub(crate) enum Arguments<'a> {
-    /// A tool's, not yet parsed.
+    /// Arguments of a tool, not yet parsed.
     Text(Option<&'a RawValue>),
-    /// A tool's, parsed because its schema had to be checked.
+    /// Arguments of a tool, parsed because its schema had to be checked.
     Value(Value),
-    /// A prompt's or a template's.
+    /// Arguments of a prompt, or variables of a template.
     Strings(Vec<(Cow<'a, str>, Cow<'a, str>)>),
 }
 
@@ -105,13 +57,13 @@ pub struct Call<'a> {
     pub(crate) arguments: Arguments<'a>,
     pub(crate) state: &'a StateMap,
     pub(crate) catalog: &'a Catalog,
-    /// Made by the first parameter that can send notifications.
+    /// Created by the first parameter that can send notifications.
     pub(crate) outbox: Option<Arc<Outbox>>,
-    /// The flow this call is a round of.
+    /// Inputs of this round of its flow.
     pub(crate) start: RoundInput<'a>,
 }
 
-/// Shows neither arguments nor `_meta` nor answers: they do not belong into a log.
+/// Shows neither arguments nor `_meta` nor `inputResponses`: they do not belong into a log.
 impl fmt::Debug for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
@@ -123,17 +75,17 @@ impl fmt::Debug for Call<'_> {
 }
 
 impl<'a> Call<'a> {
-    /// The tool's or prompt's name, or the resource's URI.
+    /// Returns the tool's or prompt's name, or the resource's URI.
     pub fn target(&self) -> &str {
         self.target
     }
 
-    /// The request's `_meta`.
+    /// Returns the request's `_meta`.
     pub fn meta(&self) -> &RequestMeta<'a> {
         self.meta
     }
 
-    /// Who is calling.
+    /// Returns the peer.
     pub fn peer(&self) -> &Peer {
         self.peer
     }
@@ -147,13 +99,13 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Why a parameter could not be had.
+/// Reason why a parameter could not be taken from a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rejection {
-    /// The arguments do not fit. A tool reports this as a tool error, which a model can mend (N4); prompts and
+    /// The arguments do not fit. A tool reports this as a tool error, which a model can correct (N4); prompts and
     /// resources report -32602.
     Arguments(String),
-    /// Anything else.
+    /// Any other JSON-RPC error.
     Error(ErrorObject),
 }
 

@@ -1,4 +1,4 @@
-//! What a handler can take as parameters, in any order.
+//! Extractors: the parameters that a handler can take, in any order.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -13,13 +13,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::call::{Arguments, Call, Principal, Rejection};
+use super::call::{Arguments, Call, Rejection};
 use super::strings;
 use crate::server::offer::catalog::Catalog;
 use crate::server::offer::setup::Needs;
+use crate::server::peer::Principal;
 use crate::server::run::outbox::Outbox;
 
-/// Something a handler can take as a parameter.
+/// Extractor: a type that a handler can take as a parameter.
 ///
 /// Implement it for your own types to move checks and look-ups out of handlers. It is synchronous: take what
 /// you need here, and do the waiting in the handler.
@@ -31,23 +32,23 @@ use crate::server::run::outbox::Outbox;
     note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
 )]
 pub trait FromCall: Sized + Send + 'static {
-    /// Takes it from a call.
+    /// Takes the value from a call.
     ///
     /// # Errors
     /// A [`Rejection`] ends the call before the handler runs.
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection>;
 
-    /// Says, once, when the handler is registered, what this parameter will need.
+    /// Declares what this parameter needs, once, when the handler is registered.
     fn needs(needs: &mut Needs) {
         let _ = needs;
     }
 }
 
-/// The call's arguments as a type of yours.
+/// Extractor for the call's arguments, as a type of your own.
 ///
 /// For tools the type gives the input schema, and arguments are checked against it before the handler runs. For
 /// prompts and resource templates it gives the arguments and takes the variables; numbers and booleans are
-/// parsed from the strings these are on the wire.
+/// parsed from strings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Args<T>(pub T);
 
@@ -71,7 +72,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromCall for Args<T> {
     }
 }
 
-/// Parses once; a second time only to find out where it went wrong.
+/// Parses arguments; a second time only to find the path of an error.
 fn parse_text<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
     serde_json::from_str(text).map_err(|first| {
         let mut again = serde_json::Deserializer::from_str(text);
@@ -84,7 +85,7 @@ fn parse_text<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
 
 fn describe(error: &serde_path_to_error::Error<serde_json::Error>) -> Rejection {
     let path = error.path().to_string();
-    // serde_json ends its messages with a position, which means nothing to somebody who wrote a value.
+    // serde_json ends its messages with a position, which means nothing to a caller that wrote a value.
     let message = error.inner().to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
     // It quotes what was sent, which may be as long as a message.
@@ -96,7 +97,7 @@ fn describe(error: &serde_path_to_error::Error<serde_json::Error>) -> Rejection 
     })
 }
 
-/// A value given to [`Server::state`](super::Server::state), cloned for the call.
+/// Extractor for a value given to [`Server::state`](crate::Server::state), cloned for the call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct State<S>(pub S);
 
@@ -120,7 +121,7 @@ impl<S> Deref for State<S> {
     }
 }
 
-/// Something the HTTP stack in front attached to the request (`http::Extensions`), cloned for the call.
+/// Extractor for an extension that the HTTP stack attached to the request (`http::Extensions`), cloned for the call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extension<T>(pub T);
 
@@ -128,13 +129,16 @@ impl<T: Clone + Send + Sync + 'static> FromCall for Extension<T> {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         call.peer.extensions.get::<T>().cloned().map(Self).ok_or_else(|| {
             let wanted = std::any::type_name::<T>();
-            tracing::error!(wanted, "a handler wants an extension that no layer in front of it has set");
+            tracing::error!(
+                wanted,
+                "a handler takes an extension that no layer has set: add the layer in front of the server"
+            );
             ErrorObject::internal("the server is not set up for this call").into()
         })
     }
 }
 
-/// The URI a resource or template is read at.
+/// Extractor for the URI that a resource or template is read at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uri(pub String);
 
@@ -150,12 +154,12 @@ impl FromCall for Catalog {
     }
 }
 
-/// Who is calling: what the client says of itself, and what the transport knows of it.
+/// Extractor for the caller: the client as its `_meta` describes it, and its principal.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// What the client can do for the server, as declared by this very request.
+    /// Client capabilities declared by this request.
     pub capabilities: ClientCapabilities,
-    /// The revision the request speaks.
+    /// Protocol version of the request.
     pub protocol_version: String,
     /// The authenticated principal, if the transport has one.
     pub principal: Option<Principal>,
@@ -164,17 +168,17 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The client's name and version: self-reported, for display only.
+    /// Returns the client's name and version: self-reported, for display only.
     pub fn info(&self) -> Option<Implementation> {
         self.info.as_ref().and_then(|info| info.to().ok())
     }
 
-    /// A value of the request's `_meta` under a key that is not the protocol's own.
+    /// Returns a value of the request's `_meta` under a key that is not the protocol's own.
     pub fn meta<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.meta.get(key).and_then(|value| value.to().ok())
     }
 
-    /// Refuses the call unless the request declared what it needs (W9).
+    /// Refuses the call unless the request declared the capabilities it needs (W9).
     ///
     /// # Errors
     /// -32021, naming what is missing.
@@ -199,7 +203,7 @@ impl FromCall for Caller {
     }
 }
 
-/// Reports progress to a client that asked for it; to any other, reporting costs nothing.
+/// Extractor that reports progress to a client that asked for it; for any other, reporting costs nothing.
 #[derive(Debug, Clone)]
 pub struct Progress(Option<(Arc<Outbox>, ProgressToken)>);
 
@@ -211,7 +215,7 @@ impl FromCall for Progress {
 }
 
 impl Progress {
-    /// Reports how far the work has come: `0.5`, `(50, 100)` or `(50, 100, "half way")`.
+    /// Reports progress: `0.5`, `(50, 100)` or `(50, 100, "half way")`.
     ///
     /// Progress only ever increases (N2): a report that does not go beyond the last one is left out.
     pub fn report(&self, step: impl Into<Step>) {
@@ -227,7 +231,7 @@ impl Progress {
     }
 }
 
-/// How far some work has come.
+/// Progress of some work, with its total and a message if they are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     progress: f64,
@@ -259,7 +263,7 @@ impl<P: Into<f64>, T: Into<f64>, M: Into<String>> From<(P, T, M)> for Step {
     }
 }
 
-/// Sends log messages to a client that asked for them, at the level it asked for and above (N2).
+/// Extractor that sends log messages to a client that asked for them, at the level it asked for and above (N2).
 ///
 /// The specification deprecates this feature; for new servers, prefer `tracing`.
 #[derive(Debug, Clone)]

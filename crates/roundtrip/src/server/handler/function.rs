@@ -1,6 +1,6 @@
-//! Handlers: ordinary async functions whose parameter types say what they need.
+//! Handlers: async functions whose parameter types say what they need.
 //!
-//! What makes a function a handler is split into three traits, so that the compiler can say which part is missing:
+//! Three traits make a function a handler, so that the compiler can say which part is missing:
 //! [`Function`] (it is async and its future is `Send`), [`Parameters`] (each one is a [`Parameter`]), and
 //! [`IntoReply`] (what it returns).
 
@@ -17,7 +17,7 @@ use super::reply::{Answer, IntoFailure, IntoReply, Reply};
 use crate::server::offer::setup::Needs;
 use crate::server::round::AskError;
 
-/// A handler that has been given its parameters and only has to be polled.
+/// Future of a handler that has its parameters.
 pub(crate) type HandlerFuture<R> = Pin<Box<dyn Future<Output = Result<Reply<R>, ErrorObject>> + Send>>;
 
 /// An async function or closure of up to eight parameters.
@@ -27,16 +27,16 @@ pub(crate) type HandlerFuture<R> = Pin<Box<dyn Future<Output = Result<Reply<R>, 
     note = "it has at most eight parameters, and its future must be `Send`"
 )]
 pub trait Function<Parameters>: Send + Sync + 'static {
-    /// What it returns.
+    /// Its return type.
     type Output;
     /// Its future.
     type Future: Future<Output = Self::Output> + Send + 'static;
-    /// Calls it.
+    /// Calls the function.
     fn call(&self, parameters: Parameters) -> Self::Future;
 }
 
-/// One parameter of a handler. Everything that is [`FromCall`] is one, and so is [`Asked`](super::Asked), which has to
-/// wait for its answer.
+/// One parameter of a handler: any type that is [`FromCall`], and [`Asked`](crate::Asked), which has to wait for its
+/// answer.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's parameter",
     label = "not something a call can provide",
@@ -45,25 +45,25 @@ pub trait Function<Parameters>: Send + Sync + 'static {
     note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
 )]
 pub trait Parameter: Sized + Send + 'static {
-    /// What is taken from the call.
+    /// Value that is taken from the call.
     type Taken: Send + 'static;
 
-    /// Whether it may have to wait for an answer.
+    /// True if it may have to wait for an answer.
     const ASKS: bool;
 
-    /// Takes it from a call.
+    /// Takes the value from a call.
     ///
     /// # Errors
     /// A [`Rejection`] ends the call before the handler runs.
     fn take(call: &mut Call<'_>) -> Result<Self::Taken, Rejection>;
 
-    /// What was taken, if that is all.
+    /// Returns the parameter, if it does not have to wait.
     fn ready(taken: Self::Taken) -> Option<Self>;
 
     /// Waits for the answer.
     fn resolve(taken: Self::Taken) -> impl Future<Output = Result<Self, AskError>> + Send;
 
-    /// Says what it needs.
+    /// Declares what it needs.
     fn needs(needs: &mut Needs);
 }
 
@@ -90,25 +90,25 @@ impl<T: FromCall> Parameter for T {
 
 /// The parameters of a handler: a tuple of [`Parameter`]s.
 pub trait Parameters: Sized + Send + 'static {
-    /// What is taken from the call.
+    /// Values that are taken from the call.
     type Taken: Send + 'static;
 
-    /// Whether any of them may have to wait for an answer.
+    /// True if any of them may have to wait for an answer.
     const ASK: bool;
 
-    /// Takes them from a call, first to last.
+    /// Takes the values from a call, first to last.
     ///
     /// # Errors
-    /// The first one that could not be had.
+    /// Returns the first [`Rejection`].
     fn take(call: &mut Call<'_>) -> Result<Self::Taken, Rejection>;
 
-    /// What was taken, if none has to wait.
+    /// Returns the parameters, if none has to wait.
     fn ready(taken: Self::Taken) -> Option<Self>;
 
     /// Waits for all answers together, so that they are asked for together.
     fn resolve(taken: Self::Taken) -> impl Future<Output = Result<Self, AskError>> + Send;
 
-    /// Says what they need.
+    /// Declares what they need.
     fn needs(needs: &mut Needs);
 }
 
@@ -162,7 +162,7 @@ functions! { A a B b C c D d E e G g }
 functions! { A a B b C c D d E e G g H h }
 functions! { A a B b C c D d E e G g H h I i }
 
-/// A handler with its types forgotten, but for what it answers.
+/// Type-erased handler that answers with `R`.
 pub(crate) trait Handler<R: Answer>: Send + Sync {
     fn start(&self, call: &mut Call<'_>, context: R::Context) -> Result<HandlerFuture<R>, Rejection>;
 }
@@ -188,7 +188,7 @@ where
         let Some(parameters) = P::ready(taken) else {
             return Err(ErrorObject::internal("a parameter that does not ask has to be waited for").into());
         };
-        // Called when it is polled, so that nothing of it runs before hooks and the ledger have had their say.
+        // Called when it is polled, so that nothing of it runs before the hooks and the ledger's claim.
         let function = Arc::clone(&self.0);
         Ok(Box::pin(async move { function.call(parameters).await.into_reply(context) }))
     }

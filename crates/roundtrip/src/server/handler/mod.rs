@@ -6,7 +6,7 @@ pub(crate) mod function;
 pub(crate) mod reply;
 mod strings;
 
-pub use call::{Call, Listens, Peer, Principal, Rejection};
+pub use call::{Call, Rejection};
 pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, State, Step, Uri};
 pub use function::{Function, Parameter, Parameters};
 pub use reply::{Answer, IntoFailure, IntoReply, Json, ReadAt, Reply, ToolError};

@@ -1,4 +1,4 @@
-//! What a handler can give back.
+//! Return types of handlers.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -14,11 +14,11 @@ use serde::Serialize;
 use crate::server::offer::list::Cache;
 use crate::server::round::AskError;
 
-/// The results a handler can end in: what a tool, a prompt and a resource give back.
+/// Result of a handler: of a tool, a prompt or a resource.
 ///
 /// This trait is sealed: the protocol says what can be called.
 pub trait Answer: Sized + Send + 'static + sealed::Sealed {
-    /// What making one needs to know about the call besides the handler's value.
+    /// Data of the call that the result needs besides the handler's value.
     type Context: Send + 'static;
 }
 
@@ -41,7 +41,7 @@ impl Answer for ReadResourceResult {
     type Context = ReadAt;
 }
 
-/// Where a resource is read, and how its contents are labelled.
+/// URI that a resource is read at, and the labels of its contents.
 #[derive(Debug, Clone)]
 pub struct ReadAt {
     pub(crate) uri: String,
@@ -49,21 +49,21 @@ pub struct ReadAt {
     pub(crate) cache: Cache,
 }
 
-/// What a handler that takes its rounds by hand gives back: a result, or what [`Round`](super::Round) made.
+/// Return type of a handler that takes its rounds by hand: a result, or a reply made by [`Round`](crate::Round).
 #[derive(Debug)]
 pub struct Reply<R = CallToolResult>(pub(crate) HandlerOutcome<R>);
 
-/// What a handler came to.
+/// Outcome of a handler.
 #[derive(Debug)]
 pub(crate) enum HandlerOutcome<R> {
     Complete(R),
-    /// The questions are on the table.
+    /// The questions are recorded in the round's state: the reply is `input_required`.
     Suspended,
     Failed(AskError),
 }
 
 impl<R> Reply<R> {
-    /// A result.
+    /// Creates a reply from a result.
     pub fn complete(result: R) -> Self {
         Self(HandlerOutcome::Complete(result))
     }
@@ -78,7 +78,7 @@ impl<R> Reply<R> {
 }
 
 impl Reply {
-    /// A tool's result that is text.
+    /// Creates a tool's reply from text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::complete(CallToolResult { content: vec![ContentBlock::text(text)], ..Default::default() })
     }
@@ -106,23 +106,23 @@ pub trait IntoReply<R: Answer> {
     /// Turns the value into the protocol's result.
     ///
     /// # Errors
-    /// A JSON-RPC error, when the call failed in a way the model cannot mend.
+    /// A JSON-RPC error, when the call failed in a way the model cannot correct.
     fn into_reply(self, context: R::Context) -> Result<Reply<R>, ErrorObject>;
 
-    /// The schema of the structured content it carries, if it does.
+    /// Returns the schema of its structured content, if it has any.
     fn output_schema() -> Option<schemars::Schema> {
         None
     }
 }
 
 /// Structured output: the value as `structuredContent`, with its schema derived from the type, and as text for
-/// clients that read no more than that.
+/// clients that read only text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
-/// An error for the model: the tool ran and failed, or did not like its arguments.
+/// An error for the model: the tool ran and failed, or refused its arguments.
 ///
-/// Any [`std::error::Error`] becomes one with `?`; what the model reads is its display text. An [`ErrorObject`]
+/// Any [`std::error::Error`] becomes one with `?`; the model reads its display text. An [`ErrorObject`]
 /// stays the JSON-RPC error it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolError {
@@ -137,17 +137,17 @@ enum Failure {
 }
 
 impl ToolError {
-    /// An error that says what went wrong and what to do about it.
+    /// Creates an error that says what went wrong and what to do about it.
     pub fn new(message: impl Into<String>) -> Self {
         Self::with_content(vec![ContentBlock::text(message)])
     }
 
-    /// An error with content of any kind.
+    /// Creates an error with content of any kind.
     pub fn with_content(content: Vec<ContentBlock>) -> Self {
         Self { failure: Failure::Tool(content), remembered: false }
     }
 
-    /// In a step of [`Ask::once`](super::Ask::once), makes this failure final: later rounds fail the same way without
+    /// Makes this failure of a step of [`Ask::once`](crate::Ask::once) final: later rounds fail the same way without
     /// running the step again.
     #[must_use]
     pub fn remembered(mut self) -> Self {
@@ -155,7 +155,7 @@ impl ToolError {
         self
     }
 
-    /// What the journal keeps of a failure that is to be remembered.
+    /// Returns the failure as the journal keeps it, if it is to be remembered.
     pub(crate) fn to_remember(&self) -> Option<String> {
         match &self.failure {
             Failure::Tool(content) if self.remembered => serde_json::to_string(content).ok(),

@@ -30,7 +30,7 @@ impl de::Error for Error {
     }
 }
 
-/// One string that becomes whatever the field wants.
+/// Deserializer of one string into the type of its field.
 struct Text<'a> {
     name: &'a str,
     value: &'a str,

@@ -1,4 +1,4 @@
-//! What a round is known by.
+//! Keys of rounds in the ledger.
 
 use std::hash::{Hash, Hasher};
 
@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 
 use crate::server::round::RoundInput;
 
-/// Where in a request's `_meta` a caller puts its own key for a call that it may have to repeat.
+/// Member of a request's `_meta` with the caller's own key, for a call that it may have to repeat.
 pub use roundtrip_core::wire::meta::key::IDEMPOTENCY_KEY;
 
-/// The longest such key, in characters.
+/// Longest key of a caller, in characters.
 const LONGEST: usize = 128;
 
-/// What a round is known by, on every instance, and whose it is.
+/// Identity of a round, the same on every instance, and its owner.
 #[derive(Debug, Clone, Copy)]
 pub struct RoundKey {
     id: [u8; Self::LEN],
@@ -22,7 +22,7 @@ pub struct RoundKey {
     owner: Digest,
 }
 
-/// Two keys of one round are equal whoever presents them: a caller may have come by another way the second time.
+/// Keys of one round are equal for all owners: a caller may connect from another address the second time.
 impl PartialEq for RoundKey {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id && self.call == other.call
@@ -39,49 +39,49 @@ impl Hash for RoundKey {
 }
 
 impl RoundKey {
-    /// How many bytes an id has.
+    /// Length of an id in bytes.
     pub const LEN: usize = 20;
 
-    /// A key of nobody's, as a ledger's own tests need one.
+    /// Creates a key without an owner, as tests of a ledger need one.
     pub const fn new(id: [u8; Self::LEN], call: Digest) -> Self {
         Self { id, call, owner: Digest::from_bytes([0; Digest::LEN]) }
     }
 
-    /// The same key as another owner's.
+    /// Returns the same key with another owner.
     #[must_use]
     pub const fn owned_by(self, owner: Digest) -> Self {
         Self { owner, ..self }
     }
 
-    /// Tells rounds apart: a flow's id, and the number of the round that made the token presented. A first round, known
-    /// by its caller's key, has a digest of that key and its owner, and the number 0.
+    /// Returns the id that tells rounds apart: a flow's id, and the number of the round that made the token presented.
+    /// For a first round with a key of its caller: a digest of that key and its owner, and the number 0.
     pub const fn id(&self) -> &[u8; Self::LEN] {
         &self.id
     }
 
-    /// The call that the id stands for. The same id with another call is [`Claim::OtherCall`](super::Claim::OtherCall).
+    /// Returns the digest of the call. The same id with another call is [`Claim::OtherCall`](super::Claim::OtherCall).
     pub const fn call(&self) -> &Digest {
         &self.call
     }
 
-    /// Digest of the caller whose share of a ledger the record takes: of the principal, or of the address of a caller
-    /// without one. It is no part of what a round is known by: look records up by [`id`](Self::id) alone.
+    /// Returns the digest of the caller whose share of a ledger the record takes: of the principal, or of the address of
+    /// a caller without one. It is not part of a round's identity: look records up by [`id`](Self::id) alone.
     pub const fn owner(&self) -> &Digest {
         &self.owner
     }
 
-    /// Of a round that began with a token. Tokens are bound to their call already.
+    /// Creates the key of a round that began with a token. Tokens are bound to their call already.
     pub(super) fn of_token(claims: &Claims) -> Self {
         Self::numbered(claims.flow.as_bytes(), claims.round, Digest::from_bytes([0; Digest::LEN]))
     }
 
-    /// Of a round without a token, known by its caller's key.
+    /// Creates the key of a round without a token, from its caller's key.
     pub(super) fn of_caller(key: &str, start: &RoundInput<'_>) -> Result<Self, ErrorObject> {
         let invalid = |place: &str, error: &dyn std::fmt::Display| {
             ErrorObject::invalid_params(format!("params.{place}: {error}"))
         };
         let arguments = start.arguments.digest().map_err(|error| invalid("arguments", &error))?;
-        // Where there is no state, the answers are all that tells a later round from the first.
+        // Without `requestState`, only `inputResponses` tell a later round from the first.
         let answers = start.responses.map(RawValue::get).filter(|text| *text != "null");
         let answers = match answers {
             Some(text) => digest_arguments(Some(text))
@@ -103,7 +103,7 @@ impl RoundKey {
     }
 }
 
-/// Reads a caller's key.
+/// Reads the caller's key from `_meta`.
 pub(super) fn read(raw: &RawValue) -> Result<String, ErrorObject> {
     let key: Option<String> = serde_json::from_str(raw.get()).ok();
     key.filter(|key| !key.is_empty() && key.chars().take(LONGEST + 1).count() <= LONGEST).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! A ledger in the memory of one process.
+//! [`MemoryLedger`]: a ledger in the memory of one process.
 
 use std::fmt;
 use std::future::ready;
@@ -10,15 +10,15 @@ use roundtrip_core::seal::{BoxFuture, Timestamp};
 use super::key::RoundKey;
 use super::records::{Capacity, Found, Records};
 use super::{Claim, ClaimGuard, Ledger, LedgerError};
-use crate::server::round::now;
+use crate::server::clock::now;
 
 /// A ledger in the memory of one process. Clones share it, so several servers of one process can.
 ///
 /// It holds up to 100,000 replies and 256 MiB of them, or what [`bounded`](Self::bounded) says. One principal has at most
-/// half of what the others leave, so that nobody can fill it for all; callers without a principal share by their address.
-/// When it is full, or full for a caller, rounds that would have to be recorded are refused (503, "try again later") before
-/// they run, and what is recorded stays: to forget a live record is to let its round run twice. Replies of rounds that are
-/// running when the last byte is taken are still kept, so the bytes may go over by that much.
+/// half of what the others leave, so that no caller can fill it for all; callers without a principal share by their
+/// address. If it is full, or full for a caller, rounds that would have to be recorded are refused (503, "try again
+/// later") before they run, and live records stay: forgetting one would let its round run twice. Replies of rounds that
+/// are running when the last byte is taken are still kept, so the bytes may go over by that much.
 ///
 /// A record is dropped after its round can no longer be repeated, by the claims of later rounds, a few at a time. A claim
 /// costs the same whether there are none or 100,000 live ones.
@@ -26,32 +26,32 @@ use crate::server::round::now;
 pub struct MemoryLedger(Arc<Mutex<Records>>);
 
 impl MemoryLedger {
-    /// An empty ledger.
+    /// Creates an empty ledger.
     pub fn new() -> Self {
         Self::bounded(100_000, 256 * 1024 * 1024)
     }
 
-    /// An empty ledger that holds so many replies, and so many bytes of them. A single caller gets half of it.
+    /// Creates an empty ledger for this many replies, and this many bytes of them. A single caller gets half of it.
     pub fn bounded(entries: usize, bytes: usize) -> Self {
         Self(Arc::new(Mutex::new(Records::new(Capacity { entries, bytes }))))
     }
 
-    /// How many rounds it holds, running ones included.
+    /// Returns the number of rounds it holds, running ones included.
     pub fn len(&self) -> usize {
-        self.shelf().len()
+        self.records().len()
     }
 
-    /// Whether it holds none.
+    /// Returns whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many bytes its replies have.
+    /// Returns the number of bytes of its replies.
     pub fn bytes(&self) -> usize {
-        self.shelf().bytes()
+        self.records().bytes()
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Records> {
+    fn records(&self) -> MutexGuard<'_, Records> {
         // Every change is made in one step: a panic elsewhere cannot leave it half made.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,7 +73,7 @@ impl Ledger for MemoryLedger {
     fn claim<'a>(&'a self, key: &'a RoundKey, _: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>> {
         Box::pin(async move {
             loop {
-                let found = self.shelf().claim(key, now());
+                let found = self.records().claim(key, now());
                 match found {
                     Found::Free => {
                         let held = MemoryClaim { ledger: self.clone(), key: Some(*key) };
@@ -97,7 +97,7 @@ impl Ledger for MemoryLedger {
 
 struct MemoryClaim {
     ledger: MemoryLedger,
-    /// None once there is a reply.
+    /// `None` once the reply is recorded.
     key: Option<RoundKey>,
 }
 
@@ -108,7 +108,7 @@ impl ClaimGuard for MemoryClaim {
         until: Timestamp,
     ) -> BoxFuture<'static, Result<(), LedgerError>> {
         if let Some(key) = self.key.take() {
-            let waiting = self.ledger.shelf().record(&key, reply.clone(), until);
+            let waiting = self.ledger.records().record(&key, reply.clone(), until);
             if let Some(waiting) = waiting {
                 waiting.send_replace(Some(reply));
             }
@@ -120,7 +120,7 @@ impl ClaimGuard for MemoryClaim {
 impl Drop for MemoryClaim {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
-            let waiting = self.ledger.shelf().release(key);
+            let waiting = self.ledger.records().release(key);
             drop(waiting);
         }
     }

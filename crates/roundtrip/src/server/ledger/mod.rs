@@ -1,23 +1,22 @@
 //! The ledger: every round's reply, kept so that a repeated round gets it again and runs nothing (M6).
 //!
 //! Between two rounds the client holds the state, so nothing on the server knows that a round has been run already.
-//! A reply that is lost on the way makes the client send the round again; a token that somebody kept can be presented
-//! again. Without a ledger both run the handler once more. With one ([`Server::ledger`](super::Server::ledger)):
+//! A reply that is lost on the way makes the client send the round again; a token that was kept can be presented again.
+//! Without a ledger both run the handler once more. With one ([`Server::ledger`](super::Server::ledger)):
 //!
-//! - A round that began with a token is known by its flow and its number: **the first answers win**. Whatever comes with
-//!   the same token later gets the recorded reply, other answers included.
-//! - The first round has no token. There, a caller that wants to be able to repeat itself sends a key of its own in
-//!   `_meta`, under [`IDEMPOTENCY_KEY`]: 1 to 128 characters, hard to guess, new for every call. It is the caller's own: no
+//! - A round that began with a token is known by its flow and its number: **the first answers win**. A later
+//!   request with the same token gets the recorded reply, even if its `inputResponses` differ.
+//! - The first round has no token. A caller that wants to be able to repeat it sends a key of its own in `_meta`, under
+//!   [`IDEMPOTENCY_KEY`]: 1 to 128 characters, hard to guess, new for every call. It is the caller's own: no
 //!   other principal can find a reply with it. The same key with another method, target or other arguments is refused
 //!   (-32602). Without a key the first round is not recorded. Keys are remembered as long as an answer may take
-//!   ([`answer_within`](super::Server::answer_within)). On later rounds the token counts, and the key is not looked up.
+//!   ([`answer_within`](super::Server::answer_within)). In later rounds the token counts, and the key is not looked up.
 //! - Duplicates that arrive while the first one runs wait for its reply, and share it.
 //! - Recorded are results, questions, tool errors, and errors such as a refusal by the user. Not recorded, so that the
-//!   client can try again: panics and internal errors, a missing client capability and a busy server. Whatever such a run
-//!   did before it failed may be done again: that is what
-//!   [`Step::idempotency_key`](super::OnceStep::idempotency_key) is for.
-//! - A client that hangs up cancels its round as long as the handler has begun no step of [`once`](super::Ask::once). From the
-//!   first step on, and while the reply is being recorded, the round goes on without the client and is recorded
+//!   client can try again: panics and internal errors, a missing client capability and a busy server. The effects
+//!   of such a run may be repeated: that is what [`Step::idempotency_key`](super::OnceStep::idempotency_key) is for.
+//! - A client that hangs up cancels its round as long as the handler has begun no step of [`once`](super::Ask::once).
+//!   From the first step on, and while the reply is being recorded, the round goes on without the client and is recorded
 //!   ([`Limits::finish_within`](super::Limits::finish_within) bounds it).
 //!
 //! Hooks run around all this, for repeats too. A call that a hook refuses, or whose parameters do not fit, claims nothing:
@@ -41,7 +40,7 @@ pub use memory::MemoryLedger;
 
 pub(crate) use recorder::{LedgerConfig, Recorder};
 
-/// A store of replies. [`MemoryLedger`] is one for a single process; instances that serve each other's flows need one
+/// Store of replies. [`MemoryLedger`] is one for a single process; instances that serve each other's flows need one
 /// that they share.
 ///
 /// With a database, a claim is a row: its primary key is [`RoundKey::id`], and it has columns for [`RoundKey::call`], for
@@ -54,39 +53,39 @@ pub(crate) use recorder::{LedgerConfig, Recorder};
 /// | has a reply | [`Claim::Replay`] |
 /// | has none yet | look again, until one of the above |
 ///
-/// A process can die with a claim in its hands. So a shared ledger gives a claim a short lease, renews it for as long as
-/// its [`ClaimGuard`] lives, and takes a claim whose lease is over for abandoned.
+/// A process can die while it holds a claim. So a shared ledger gives a claim a short lease, renews it for as long as
+/// its [`ClaimGuard`] lives, and treats a claim whose lease has expired as abandoned.
 pub trait Ledger: Send + Sync {
-    /// Claims a round, and waits while somebody else is running it. Two callers must never both be told to run one.
+    /// Claims a round, and waits while another request runs it. Two requests must never both be told to run one.
     ///
     /// Nothing has to be kept beyond `until`: by then the round cannot be repeated. A live record must not make room for
-    /// another, because its round would run again: a ledger without room fails. It had better have no room for a caller
-    /// that takes all of it, too: [`RoundKey::owner`] says whose a round is.
+    /// another, because its round would run again: a ledger without room fails. It should also fail for a caller that
+    /// has taken its share: [`RoundKey::owner`] tells callers apart.
     ///
-    /// The future is dropped when the caller goes away; a claim made by then is to be released.
+    /// The future is dropped when the caller goes away; a claim made by then must be released.
     fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>>;
 }
 
-/// A round that is being run, and that nobody else may run meanwhile.
+/// Claim on a round that is being run, and that no other request may run meanwhile.
 ///
 /// Dropping it without a reply releases the claim, so that the next caller runs the round: the run was abandoned, or
 /// failed in a way that may be tried again. Dropping must not block; a ledger that has to tell a database starts a task.
 pub trait ClaimGuard: Send {
-    /// Records the reply, for those who wait and those who come until `until`. The reply is sent when this is done.
+    /// Records the reply, for requests that wait and for those that come until `until`. It is sent after this is done.
     ///
-    /// When it fails, the claim should stay until it is over by itself: what the round did is done, so that to run it
-    /// again is worse than to refuse it.
+    /// If it fails, the claim should stay until it expires: the round has had its effects, so running it again is worse
+    /// than refusing it.
     fn record(self: Box<Self>, reply: Bytes, until: Timestamp)
     -> BoxFuture<'static, Result<(), LedgerError>>;
 }
 
-/// What became of a claim.
+/// Result of a claim.
 pub enum Claim {
-    /// It is the caller's: nobody has run the round.
+    /// The caller runs the round: no request has run it before.
     Run(Box<dyn ClaimGuard>),
     /// The round has been run, and this is its reply, as it was recorded.
     Replay(Bytes),
-    /// The key is taken by a call of another method, with another target, or with other arguments: one whose
+    /// The key was used for a call of another method, with another target, or with other arguments: one whose
     /// [`RoundKey::call`] is different.
     OtherCall,
 }
@@ -101,14 +100,14 @@ impl fmt::Debug for Claim {
     }
 }
 
-/// Why a ledger could not do what it should. The round is not run: the client is told to come back later.
+/// Failure of a ledger. The round is not run: the client is told to try again later.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
-    /// It holds as much as it may, or as much as it may for one caller, and all of it is still needed.
+    /// The ledger holds as much as it may, or as much as it may for one caller, and all of it is still needed.
     #[error("the ledger is full")]
     Full,
-    /// It cannot be reached, or failed. What it says goes to the log.
+    /// The ledger cannot be reached, or failed. The error is logged.
     #[error("the ledger failed")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
 }
@@ -119,7 +118,7 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
     }
 }
 
-/// A server's ledger.
+/// Handle to a server's ledger.
 #[derive(Clone)]
 pub(crate) struct LedgerHandle(Arc<dyn Ledger>);
 

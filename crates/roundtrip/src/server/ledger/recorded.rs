@@ -1,4 +1,4 @@
-//! Replies as bytes, and back.
+//! Encoding of recorded replies.
 
 use bytes::Bytes;
 use roundtrip_core::error::BUSY;
@@ -8,10 +8,9 @@ use roundtrip_core::wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::server::run::hook::Outcome;
+use crate::server::outcome::Outcome;
 
-/// A reply worth recording. It is read back as what it was, so that hooks see no difference, and the request's id is no
-/// part of it.
+/// A reply to record. It is read back as it was, so that hooks see no difference; the request's id is not part of it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Recorded {
@@ -23,7 +22,7 @@ pub(super) enum Recorded {
 }
 
 impl Recorded {
-    /// What came of a round, or the same again if it may be tried once more.
+    /// Converts the outcome of a round into a record, or returns it unchanged if the client may try again.
     #[expect(clippy::result_large_err, reason = "it is no error, and goes on to be sent")]
     pub(super) fn of(outcome: Outcome) -> Result<Self, Outcome> {
         Ok(match outcome {
@@ -62,7 +61,7 @@ impl Recorded {
     }
 }
 
-/// Whether the same request may fare better.
+/// Returns whether the same request may succeed later.
 fn can_be_tried_again(error: &ErrorObject) -> bool {
     matches!(error.code, INTERNAL_ERROR | MISSING_REQUIRED_CLIENT_CAPABILITY | BUSY)
 }

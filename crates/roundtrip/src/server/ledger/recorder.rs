@@ -1,4 +1,4 @@
-//! A call that the ledger has to know of: claimed before its handler is polled, recorded before its reply is sent.
+//! [`Recorder`]: claims a round before its handler is polled, records its reply before it is sent.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,41 +15,42 @@ use super::key::{self, IDEMPOTENCY_KEY, RoundKey};
 use super::recorded::Recorded;
 use super::{Claim, ClaimGuard, LedgerHandle};
 use crate::server::budget::Owner;
+use crate::server::clock::now;
 use crate::server::handler::call::Call;
 use crate::server::limits::Admission;
-use crate::server::round::{RoundState, now};
-use crate::server::run::hook::{Outcome, OutcomeFuture};
+use crate::server::outcome::{Outcome, OutcomeFuture};
+use crate::server::round::RoundState;
 use crate::server::run::runner::{Runner, Work};
 
-/// A server's ledger, and how long it remembers callers' keys.
+/// A server's ledger, and the time for which it remembers callers' keys.
 #[derive(Debug, Clone)]
 pub(crate) struct LedgerConfig {
-    pub(crate) book: LedgerHandle,
+    pub(crate) ledger: LedgerHandle,
     pub(crate) keys_for: Duration,
 }
 
 /// Wraps a run: claims the round in the ledger before the first poll, records the reply before it is sent.
 pub(crate) struct Recorder {
-    book: LedgerHandle,
+    ledger: LedgerHandle,
     key: RoundKey,
     repeatable: Repeatable,
     /// Set once the reply is on its way to the ledger.
     recording: Arc<AtomicBool>,
-    traffic: Arc<Admission>,
+    admission: Arc<Admission>,
 }
 
-/// How long a round can be repeated.
+/// Time for which a round can be repeated.
 #[derive(Clone, Copy)]
 enum Repeatable {
-    /// As long as its token is good.
+    /// Until its token expires.
     Until(Timestamp),
     /// As long as its caller's key is remembered.
     For(Duration),
 }
 
 impl Repeatable {
-    /// Until when to keep the reply. What is still good when it is looked at may take a while to get to the ledger, so
-    /// the record stays a little longer.
+    /// Returns the time until which to keep the reply. A request whose token has just not expired may take a while to get
+    /// to the ledger, so the record stays a little longer.
     fn keep_until(self) -> Timestamp {
         match self {
             Self::Until(end) => end.plus(CLOCK_SKEW),
@@ -59,10 +60,10 @@ impl Repeatable {
 }
 
 impl Recorder {
-    /// Whether a call has to do with the ledger. One that came to an end without its handler has not.
+    /// Creates the recorder of a call, if its round is to be recorded. A call that ended without its handler is not.
     pub(crate) fn of(call: &Call<'_>, work: &Work) -> Result<Option<Self>, ErrorObject> {
         let start = &call.start;
-        let Some(keep) = &start.flows.keep else { return Ok(None) };
+        let Some(config) = &start.flows.keep else { return Ok(None) };
         if matches!(work, Work::Ready(_)) {
             return Ok(None);
         }
@@ -71,30 +72,30 @@ impl Recorder {
             (Some(claims), _) => {
                 (RoundKey::of_token(claims), Repeatable::Until(claims.expires_at.plus(CLOCK_SKEW)))
             }
-            (None, Some(own)) => (RoundKey::of_caller(&own, start)?, Repeatable::For(keep.keys_for)),
+            (None, Some(own)) => (RoundKey::of_caller(&own, start)?, Repeatable::For(config.keys_for)),
             (None, None) => return Ok(None),
         };
         let key = key.owned_by(Owner::of(call.peer).digest());
-        let (recording, traffic) = (Arc::default(), Arc::clone(&start.flows.traffic));
-        Ok(Some(Self { book: keep.book.clone(), key, repeatable, recording, traffic }))
+        let (recording, admission) = (Arc::default(), Arc::clone(&start.flows.traffic));
+        Ok(Some(Self { ledger: config.ledger.clone(), key, repeatable, recording, admission }))
     }
 
-    /// Puts the claim before a run and the record behind it.
+    /// Wraps a run: claims the round before it, records the reply after it.
     pub(crate) fn around(self, run: Runner) -> Runner {
-        let (recording, traffic) = (Arc::clone(&self.recording), Arc::clone(&self.traffic));
-        let table = run.table().map(Arc::clone);
+        let (recording, admission) = (Arc::clone(&self.recording), Arc::clone(&self.admission));
+        let round = run.table().map(Arc::clone);
         let work: OutcomeFuture = Box::pin(self.fulfil(run));
-        Work::Other(Box::pin(RecordedRun { work: Some(work), table, recording, traffic })).into()
+        Work::Other(Box::pin(RecordedRun { work: Some(work), round, recording, admission })).into()
     }
 
     async fn fulfil(self, run: Runner) -> Outcome {
-        // Hooks may have taken their time.
+        // The token may have expired while hooks ran.
         if matches!(self.repeatable, Repeatable::Until(end) if now() > end) {
             let rejected = Rejected::from(Reason::Expired);
-            tracing::warn!(reason = %rejected, "request state refused");
+            tracing::warn!(reason = %rejected, "`requestState` refused");
             return Err(rejected.error_object());
         }
-        let held = match self.book.0.claim(&self.key, self.repeatable.keep_until()).await {
+        let held = match self.ledger.0.claim(&self.key, self.repeatable.keep_until()).await {
             Ok(Claim::Run(held)) => held,
             Ok(Claim::Replay(reply)) => {
                 tracing::debug!("this round has been run: its reply is sent again");
@@ -111,8 +112,8 @@ impl Recorder {
                 return Err(ErrorObject::new(BUSY, "the server is busy: try again later"));
             }
         };
-        let _claimed = self.traffic.claimed();
-        // Moved here to be dropped first: the handler is gone before somebody else may run it.
+        let _claimed = self.admission.claimed();
+        // Moved here to be dropped first: the handler is gone before another request may run it.
         let mut run = run;
         let outcome = poll_fn(|cx| run.poll(cx)).await;
         self.recording.store(true, Ordering::Relaxed);
@@ -130,7 +131,7 @@ impl Recorder {
                 return Err(ErrorObject::internal(format!("the result does not serialise: {error}")));
             }
         };
-        // What the round did is done: its reply is better than none, even if there is no second copy of it.
+        // The round has had its effects: its reply is better than none, even if there is no second copy of it.
         if let Err(error) = held.record(reply, self.repeatable.keep_until()).await {
             tracing::error!(error = &error as &dyn std::error::Error, "a reply could not be recorded");
         }
@@ -141,11 +142,11 @@ impl Recorder {
 /// A run under a claim. Dropped before its end, because the client hung up, it goes on by itself if its handler has begun a
 /// step or its reply is being recorded: to drop it then would let the round run again, and its effects with it (M6).
 struct RecordedRun {
-    /// None once it has ended.
+    /// `None` once it has ended.
     work: Option<OutcomeFuture>,
-    table: Option<Arc<RoundState>>,
+    round: Option<Arc<RoundState>>,
     recording: Arc<AtomicBool>,
-    traffic: Arc<Admission>,
+    admission: Arc<Admission>,
 }
 
 impl Future for RecordedRun {
@@ -161,11 +162,11 @@ impl Future for RecordedRun {
 
 impl Drop for RecordedRun {
     fn drop(&mut self) {
-        let stepped = self.table.as_ref().is_some_and(|table| table.has_stepped());
+        let stepped = self.round.as_ref().is_some_and(|round| round.has_stepped());
         if let Some(work) = self.work.take()
             && (stepped || self.recording.load(Ordering::Relaxed))
         {
-            self.traffic.finish(work);
+            self.admission.finish(work);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What a ledger in memory holds. It has no clock and no lock: both are its owner's.
+//! Expiring records of the ledger in memory. They have no clock and no lock: both are their owner's.
 //!
-//! Nothing is ever searched for what is over. Every record is filed under the second in which it ends, and every claim
-//! takes a few from the earliest seconds that have passed: more than it adds, so that the shelf empties as fast as it
-//! fills, and the cost of a claim depends neither on what is live nor on what has ended.
+//! There is no search for expired records. Every record is filed under the second in which it expires, and every claim
+//! removes a few from the earliest seconds that have passed: more than it adds, so that records go as fast as they come,
+//! and the cost of a claim depends neither on the live nor on the expired ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use tokio::sync::watch;
 use super::key::RoundKey;
 use crate::server::budget::{Budget, Reservation};
 
-/// How many records that are over a claim takes away.
+/// Expired records that a claim removes.
 const FEW: usize = 4;
 
 type Id = [u8; RoundKey::LEN];
 
 pub(super) struct Records {
     rounds: HashMap<Id, Round>,
-    /// What ends in which second.
+    /// Ids of records, by the second in which they expire.
     ends: BTreeMap<Timestamp, Vec<Id>>,
     /// Places for records and bytes of replies, by owner.
     entries: Arc<Budget<Digest>>,
     bytes: Arc<Budget<Digest>>,
-    /// How many records the operations so far have looked at.
+    /// Number of records that the operations so far have looked at.
     #[cfg(test)]
     touched: usize,
 }
 
-/// How much there may be.
+/// Most records, and most bytes of replies.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Capacity {
     pub(super) entries: usize,
@@ -44,7 +44,7 @@ struct Round {
     _place: Reservation<Digest>,
 }
 
-/// Those who wait for a reply, if any. They are woken by whoever owns the shelf, when it is no longer locked.
+/// Channel to the requests that wait for a reply, if any. The owner wakes them after it has unlocked the records.
 pub(super) type Waiting = Option<watch::Sender<Option<Bytes>>>;
 
 enum State {
@@ -52,16 +52,16 @@ enum State {
     Done { reply: Bytes, until: Timestamp, _bytes: Reservation<Digest> },
 }
 
-/// What a claim found.
+/// Result of a claim.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// Nothing: it is the caller's now.
+    /// No record: the claim is the caller's now.
     Free,
-    /// Somebody else runs it. The reply comes here; if the channel closes without one, claim again.
+    /// Another request runs it. The reply comes here; if the channel closes without one, claim again.
     Running(watch::Receiver<Option<Bytes>>),
     Done(Bytes),
     OtherCall,
-    /// There is no room, or none that is the owner's.
+    /// There is no room, or none in the owner's share.
     Full,
 }
 
@@ -112,11 +112,11 @@ impl Records {
         }
     }
 
-    /// Files the reply of a round that runs. It is also to be handed to those who wait.
+    /// Records the reply of a running round, and returns the channel to the requests that wait for it.
     pub(super) fn record(&mut self, key: &RoundKey, reply: Bytes, until: Timestamp) -> Waiting {
         self.touch();
         let round = self.rounds.get_mut(key.id())?;
-        // What the round did is done: its reply is kept whether or not there is room for it.
+        // The round has had its effects: its reply is kept whether or not there is room for it.
         let bytes = self.bytes.charge(key.owner(), reply.len());
         let done = State::Done { reply, until, _bytes: bytes };
         let State::Running(waiting) = std::mem::replace(&mut round.state, done) else { return None };
@@ -124,7 +124,7 @@ impl Records {
         waiting
     }
 
-    /// Forgets a round that came to no reply. Those who wait are told by dropping their channel.
+    /// Removes a round that has no reply. Requests that wait are told by dropping their channel.
     pub(super) fn release(&mut self, key: &RoundKey) -> Waiting {
         self.touch();
         match self.rounds.remove(key.id())?.state {
@@ -137,7 +137,7 @@ impl Records {
         !(self.entries.has_room(owner, 1) && self.bytes.has_room(owner, 1))
     }
 
-    /// Takes away a few records that are over; where there is no room, as many as make some.
+    /// Removes a few expired records; if there is no room, as many as make some.
     fn clear(&mut self, owner: &Digest, now: Timestamp) {
         let mut few = FEW;
         while few > 0 || self.is_full(owner) {

@@ -1,4 +1,4 @@
-//! What a server offers right now: tools, prompts, resources and templates, added and removed while it runs.
+//! Catalog of a server: tools, prompts, resources and templates, added and removed while it runs.
 
 use std::any::TypeId;
 use std::fmt;
@@ -12,8 +12,8 @@ use super::tool::ToolEntry;
 use crate::server::handler::call::StateMap;
 use crate::server::run::subscription::{Change, Hub};
 
-/// A handle on what a server offers. Clone it freely; get it from [`Server::catalog`](super::Server::catalog), or
-/// as a handler's parameter. Clients that listen are told of every change.
+/// Handle on the offers of a server. Clone it freely; get it from [`Server::catalog`](crate::Server::catalog), or as a
+/// handler's parameter. Clients that subscribe are told of every change.
 #[derive(Clone)]
 pub struct Catalog(Arc<Inner>);
 
@@ -55,19 +55,19 @@ impl Wanted {
     }
 }
 
-/// What can be offered: a [`Tool`](super::Tool), a [`Prompt`](super::Prompt), a [`Resource`](super::Resource) or a
+/// Offer of a server: a [`Tool`](super::Tool), a [`Prompt`](super::Prompt), a [`Resource`](super::Resource) or a
 /// [`ResourceTemplate`](super::ResourceTemplate).
 #[expect(private_bounds, reason = "sealed: the protocol says what can be offered")]
 pub trait Offer: Entry {}
 
 impl<T: Entry> Offer for T {}
 
-/// The machinery behind [`Offer`].
+/// Private methods of [`Offer`].
 pub(crate) trait Entry {
     const KIND: &'static str;
     const CHANGE: Change<'static>;
     type Ready: Listed;
-    /// What it is looked up by.
+    /// Returns the key it is looked up by.
     fn key(&self) -> &str;
     fn needs(&self) -> &Needs;
     fn finish(self) -> Result<Self::Ready, SetupError>;
@@ -95,7 +95,7 @@ impl Catalog {
         &self.0.hub
     }
 
-    /// Checks what was noted; from here on, additions are checked as they come.
+    /// Checks the needs noted so far; from here on, additions are checked at once.
     pub(crate) fn start(&self, state: &Arc<StateMap>) -> Result<(), SetupError> {
         // A catalog belongs to one server, which starts once.
         let _ = self.0.state.set(Arc::clone(state));
@@ -105,7 +105,7 @@ impl Catalog {
     /// Adds a tool, a prompt, a resource or a template.
     ///
     /// # Errors
-    /// When the name is taken, or what is offered is not well formed.
+    /// Fails if the name is taken, or the offer is not well formed.
     pub fn add<O: Offer>(&self, offer: O) -> Result<(), SetupError> {
         let Needs { state, logging, .. } = offer.needs();
         let (name, logging) = (offer.key().to_owned(), *logging);
@@ -118,7 +118,11 @@ impl Catalog {
         let completes = O::completes(&ready);
         let mut tables = self.write();
         if !O::listing(&mut tables).insert(&name, ready) {
-            return Err(SetupError::new(O::KIND, &name, "there is one of this name already"));
+            return Err(SetupError::new(
+                O::KIND,
+                &name,
+                "there is one of this name already: choose another name",
+            ));
         }
         tables.logging |= logging;
         tables.completions |= completes;
@@ -130,7 +134,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Removes what is offered under a name, a URI or a URI template; false if there was nothing.
+    /// Removes the offer with a name, a URI or a URI template; returns false if there was none.
     pub fn remove<O: Offer>(&self, name: &str) -> bool {
         let removed = O::listing(&mut self.write()).remove(name);
         if removed {
@@ -139,7 +143,7 @@ impl Catalog {
         removed
     }
 
-    /// Tells whoever watches a resource that it has changed.
+    /// Tells clients that watch a resource that it has changed.
     pub fn resource_updated(&self, uri: &str) {
         self.0.hub.announce(Change::Resource(uri));
     }

@@ -8,20 +8,20 @@ use std::sync::Arc;
 
 use roundtrip_core::wire::{CompleteRequestParams, CompleteResult, Completion};
 
-/// The specification's cap on one answer.
+/// Most values in one result, by the specification.
 const MAX_VALUES: usize = 100;
 
-/// An argument somebody is in the middle of typing.
+/// An argument that is being typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Partial {
-    /// What has been typed.
+    /// The text typed so far.
     pub value: String,
     /// The other arguments, as far as they are known.
     pub arguments: BTreeMap<String, String>,
 }
 
 impl Partial {
-    /// Those candidates that begin with what has been typed.
+    /// Returns the candidates that begin with the text typed so far.
     pub fn starting<'a>(&self, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         candidates
             .into_iter()
@@ -54,7 +54,7 @@ impl Completers {
         self.0.keys().map(String::as_str).find(|argument| !known.contains(argument))
     }
 
-    /// Suggestions for one request; none for an argument without a completer.
+    /// Suggests values for one request; none for an argument without a completer.
     pub(crate) fn complete(
         &self,
         params: &CompleteRequestParams<'_>,

@@ -10,7 +10,7 @@ use roundtrip_core::wire::{CacheScope, ErrorObject, Implementation, Raw, ResultC
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-/// How long clients may keep a result, and whether they may share it between users.
+/// Caching hints: how long clients may keep a result, and whether they may share it between users.
 ///
 /// The default is not at all: `ttlMs` 0, private.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +26,12 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// Anybody may keep it and serve it to anybody: it must not depend on who asked.
+    /// Allows any cache to keep the result and serve it to any user: it must not depend on the caller.
     pub const fn public(ttl: Duration) -> Self {
         Self { ttl, scope: CacheScope::Public }
     }
 
-    /// Only whoever asked may keep it.
+    /// Allows only the client that asked to keep the result.
     pub const fn private(ttl: Duration) -> Self {
         Self { ttl, scope: CacheScope::Private }
     }
@@ -45,7 +45,7 @@ impl Cache {
     }
 }
 
-/// Something that can stand in a list.
+/// Entry of a list.
 pub(crate) trait Listed {
     /// The member of the result that holds the list.
     const MEMBER: &'static str;
@@ -54,7 +54,7 @@ pub(crate) trait Listed {
     fn definition(&self) -> &Self::Definition;
 }
 
-/// How a list is shown.
+/// Settings of a list's pages.
 #[derive(Debug, Clone)]
 pub(crate) struct Presentation {
     pub(crate) cache: Cache,
@@ -88,7 +88,7 @@ impl<E: Listed> Listing<E> {
         self.entries.is_empty()
     }
 
-    /// Adds an entry; false if the name is taken.
+    /// Adds an entry; returns false if the name is taken.
     pub(crate) fn insert(&mut self, name: &str, entry: E) -> bool {
         if self.entries.contains_key(name) {
             return false;
@@ -98,13 +98,13 @@ impl<E: Listed> Listing<E> {
         true
     }
 
-    /// Removes an entry, keeping the order of the others; false if there was none.
+    /// Removes an entry, keeping the order of the others; returns false if there was none.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         self.pages = OnceLock::new();
         self.entries.shift_remove(name).is_some()
     }
 
-    /// The page a cursor points at, ready to send.
+    /// Returns the page a cursor points at, ready to send.
     pub(crate) fn page(&self, cursor: Option<&str>, shown: &Presentation) -> Result<Arc<Raw>, ErrorObject> {
         let pages = self.pages.get_or_init(|| self.render_all(shown));
         let Some(cursor) = cursor else {
@@ -141,7 +141,7 @@ impl<E: Listed> Listing<E> {
     }
 }
 
-/// A list result whose entries stay where they are.
+/// List result that borrows its entries.
 struct Page<'a, E> {
     entries: Vec<&'a Arc<E>>,
     next_cursor: Option<String>,
@@ -166,8 +166,8 @@ impl<E: Listed> Serialize for Page<'_, E> {
     }
 }
 
-/// A cursor names the list and the first entry of the page, so that it stays good while other entries come
-/// and go.
+/// Encodes a cursor. It names the list and the first entry of the page, so that it stays valid while other entries
+/// come and go.
 fn write_cursor<E: Listed>(first: &str) -> String {
     URL_SAFE_NO_PAD.encode(format!("{}:{first}", E::MEMBER))
 }
@@ -175,4 +175,24 @@ fn write_cursor<E: Listed>(first: &str) -> String {
 fn read_cursor<E: Listed>(cursor: &str) -> Option<String> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
     text.strip_prefix(E::MEMBER)?.strip_prefix(':').map(str::to_owned)
+}
+
+/// Caching hints of each list, and of `server/discover`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Caches {
+    pub(crate) discover: Cache,
+    pub(crate) tools: Cache,
+    pub(crate) prompts: Cache,
+    pub(crate) resources: Cache,
+    pub(crate) templates: Cache,
+}
+
+/// Presentation of each list: caching hints, page size, server info.
+#[derive(Debug)]
+pub(crate) struct Listings {
+    pub(crate) discover: Cache,
+    pub(crate) tools: Presentation,
+    pub(crate) prompts: Presentation,
+    pub(crate) resources: Presentation,
+    pub(crate) templates: Presentation,
 }

@@ -1,4 +1,4 @@
-//! What a server offers: tools, prompts, resources, templates, and the lists of them.
+//! Offers of a server: tools, prompts, resources, templates, and the lists of them.
 
 pub(crate) mod catalog;
 pub(crate) mod completer;

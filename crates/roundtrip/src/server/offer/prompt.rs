@@ -36,7 +36,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// A prompt that `handler` fills in. Its arguments come from the handler's [`Args`](super::Args) parameter.
+    /// Creates a prompt that `handler` fills in. Its arguments come from the handler's [`Args`](crate::Args) parameter.
     pub fn new<P: Parameters, F: Function<P>>(name: impl Into<String>, handler: F) -> Self
     where
         F::Output: IntoReply<GetPromptResult>,
@@ -47,19 +47,19 @@ impl Prompt {
         Self { definition, handler: erase(handler), completers: Completers::default(), needs }
     }
 
-    /// What the prompt is for.
+    /// Sets the description: what the prompt is for.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.definition.description = Some(description.into());
         self
     }
 
-    /// A name for people.
+    /// Sets the name shown to people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.definition.title = Some(title.into());
         self
     }
 
-    /// An icon for user interfaces.
+    /// Adds an icon for user interfaces.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.definition.icons.push(icon);
         self
@@ -111,7 +111,7 @@ impl Entry for Prompt {
     }
 }
 
-/// The arguments a type stands for, in the order of its schema.
+/// Returns the prompt arguments of a type, in the order of its schema.
 fn arguments_of(schema: &Value) -> Vec<PromptArgument> {
     let required = |name: &str| {
         schema["required"].as_array().is_some_and(|names| names.iter().any(|required| required == name))

@@ -31,7 +31,7 @@ pub struct Resource {
 }
 
 /// A family of resources: a URI template (`{name}`, or `{+name}` to span slashes), and the function that reads
-/// any of them. The handler takes the variables as [`Args`](super::Args).
+/// any of them. The handler takes the variables as [`Args`](crate::Args).
 ///
 /// Variables are percent-decoded, and a URI whose variables could leave their place (`..`, an encoded slash, a
 /// NUL) does not match.
@@ -47,37 +47,37 @@ pub struct ResourceTemplate {
 macro_rules! described {
     ($kind:ident) => {
         impl $kind {
-            /// What it holds.
+            /// Sets the description: what it holds.
             pub fn description(mut self, description: impl Into<String>) -> Self {
                 self.definition.description = Some(description.into());
                 self
             }
 
-            /// A name for people.
+            /// Sets the name shown to people.
             pub fn title(mut self, title: impl Into<String>) -> Self {
                 self.definition.title = Some(title.into());
                 self
             }
 
-            /// The media type of its contents.
+            /// Sets the media type of its contents.
             pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
                 self.definition.mime_type = Some(mime_type.into());
                 self
             }
 
-            /// Who it is for, and how important it is.
+            /// Sets the annotations: who it is for, and how important it is.
             pub fn annotations(mut self, annotations: Annotations) -> Self {
                 self.definition.annotations = Some(annotations);
                 self
             }
 
-            /// An icon for user interfaces.
+            /// Adds an icon for user interfaces.
             pub fn icon(mut self, icon: Icon) -> Self {
                 self.definition.icons.push(icon);
                 self
             }
 
-            /// How long clients may keep what they read.
+            /// Sets how long clients may keep its contents.
             pub fn cache(mut self, cache: Cache) -> Self {
                 self.cache = cache;
                 self
@@ -90,7 +90,7 @@ described!(Resource);
 described!(ResourceTemplate);
 
 impl Resource {
-    /// A resource that `handler` reads.
+    /// Creates a resource that `handler` reads.
     pub fn new<P: Parameters, F: Function<P>>(
         uri: impl Into<String>,
         name: impl Into<String>,
@@ -107,7 +107,7 @@ impl Resource {
         }
     }
 
-    /// Its size in bytes.
+    /// Sets its size in bytes.
     pub fn size(mut self, bytes: u64) -> Self {
         self.definition.size = Some(bytes);
         self
@@ -141,7 +141,7 @@ impl Entry for Resource {
 }
 
 impl ResourceTemplate {
-    /// A template whose resources `handler` reads.
+    /// Creates a template whose resources `handler` reads.
     pub fn new<P: Parameters, F: Function<P>>(
         uri_template: impl Into<String>,
         name: impl Into<String>,

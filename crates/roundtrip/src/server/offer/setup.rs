@@ -1,11 +1,14 @@
-//! What can be wrong with a server before it starts.
+//! Errors of a server's setup, and the needs of its handlers.
 
 use std::any::TypeId;
+use std::fmt;
+
+use roundtrip_core::error::debug_as_text;
 
 use crate::server::handler::function::Parameters;
 
-/// A mistake in how a server was put together. It always names the tool, prompt or resource it is about.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Mistake in a server's setup. It always names the tool, prompt or resource it is about.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {problem}")]
 pub struct SetupError {
     what: String,
@@ -18,15 +21,27 @@ impl SetupError {
     }
 }
 
-/// What serving can end in.
-#[derive(Debug, thiserror::Error)]
+impl fmt::Debug for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
+}
+
+/// Error that ends serving.
+#[derive(thiserror::Error)]
 pub enum ServeError {
-    /// The server was put together wrongly.
+    /// The server's setup has a mistake.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A stream or the network said no.
+    /// A stream or the network failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+impl fmt::Debug for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_as_text(self, f)
+    }
 }
 
 /// What a handler's parameters need from the server, collected from their types when it is registered.
@@ -44,12 +59,12 @@ impl Needs {
         needs
     }
 
-    /// The handler takes arguments of this JSON Schema.
+    /// Declares that the handler takes arguments of this JSON Schema.
     pub fn arguments(&mut self, schema: schemars::Schema) {
         self.arguments = Some(schema.into());
     }
 
-    /// The handler takes a value given to [`Server::state`](super::Server::state).
+    /// Declares that the handler takes a value given to [`Server::state`](crate::Server::state).
     pub fn state<S: 'static>(&mut self) {
         self.state.push((TypeId::of::<S>(), std::any::type_name::<S>()));
     }

@@ -14,7 +14,7 @@ use crate::server::handler::function::{BoxHandler, Function, Parameters, erase};
 use crate::server::handler::reply::IntoReply;
 use crate::server::run::subscription::Change;
 
-/// A tool: a name, what the model is told about it, and the function that runs.
+/// A tool: a name, a description for the model, and the function that runs.
 ///
 /// ```
 /// # use roundtrip::{Args, Tool};
@@ -36,8 +36,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool that runs `handler`. Its input schema comes from the handler's [`Args`](super::Args) parameter, its
-    /// output schema from a [`Json`](super::Json) return type.
+    /// Creates a tool that runs `handler`. Its input schema comes from the handler's [`Args`](crate::Args) parameter, its
+    /// output schema from a [`Json`](crate::Json) return type.
     pub fn new<P: Parameters, F: Function<P>>(name: impl Into<String>, handler: F) -> Self
     where
         F::Output: IntoReply<CallToolResult>,
@@ -52,32 +52,32 @@ impl Tool {
         }
     }
 
-    /// What the tool does, for the model.
+    /// Sets the description for the model: what the tool does.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.definition.description = Some(description.into());
         self
     }
 
-    /// A name for people.
+    /// Sets the name shown to people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.definition.title = Some(title.into());
         self
     }
 
-    /// A schema of your own for the arguments, in place of the one derived from the handler. Pair it with
+    /// Sets a schema of your own for the arguments, in place of the one derived from the handler. Pair it with
     /// `Args<serde_json::Value>` where no type fits.
     pub fn input_schema(mut self, schema: Value) -> Self {
         self.input_schema = Some(schema);
         self
     }
 
-    /// A schema of your own for the structured output. Every result is checked against it.
+    /// Sets a schema of your own for the structured output. Every result is checked against it.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
         self
     }
 
-    /// Hints about the tool's behaviour.
+    /// Sets hints about the tool's behaviour.
     pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.definition.annotations = Some(annotations);
         self
@@ -101,13 +101,13 @@ impl Tool {
         self
     }
 
-    /// An icon for user interfaces.
+    /// Adds an icon for user interfaces.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.definition.icons.push(icon);
         self
     }
 
-    /// Metadata of your own under `_meta`.
+    /// Adds metadata of your own under `_meta`.
     pub fn meta(mut self, key: impl Into<String>, value: Value) -> Self {
         self.definition.meta.get_or_insert_with(MetaObject::new).insert(key.into(), value);
         self
@@ -131,7 +131,7 @@ impl Entry for Tool {
         &mut tables.tools
     }
 
-    /// Checks everything there is to check before the first call.
+    /// Checks the name and the schemas, and compiles the schemas.
     fn finish(self) -> Result<ToolEntry, SetupError> {
         let name = self.definition.name.clone();
         let wrong = |problem: String| SetupError::new("tool", &name, problem);
@@ -172,7 +172,7 @@ impl Entry for Tool {
     }
 }
 
-/// Names that every client takes (tools, "Tool Names").
+/// Checks that every client accepts a name (tools, "Tool Names").
 fn check_name(name: &str) -> Result<(), String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if (1..=128).contains(&name.len()) && name.bytes().all(fits) {
@@ -195,7 +195,7 @@ pub(crate) struct ToolEntry {
     pub(crate) check: Check,
     pub(crate) output: Option<Check>,
     pub(crate) headers: HeaderParams,
-    /// What its flows are bound to.
+    /// Digest that its flows are bound to.
     pub(crate) target: Digest,
 }
 

@@ -55,7 +55,7 @@ impl UriTemplate {
         Ok(Self { text: text.to_owned(), parts })
     }
 
-    /// The names of the variables, in order.
+    /// Returns the names of the variables, in order.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Variable { name, .. } => Some(name.as_str()),
@@ -63,7 +63,7 @@ impl UriTemplate {
         })
     }
 
-    /// The variables of a URI that fits, percent-decoded.
+    /// Returns the variables of a URI that fits, percent-decoded.
     ///
     /// A URI fits only if its variables are safe to build a path from: none decodes to `.` or `..`, to text
     /// with a NUL or a backslash, or, in `{name}`, to text with a slash.

@@ -1,4 +1,4 @@
-//! What a handler holds to ask with.
+//! [`Ask`]: extractor for questions, steps and checkpoints.
 
 use std::borrow::Cow;
 use std::future::poll_fn;
@@ -26,7 +26,7 @@ pub(crate) const CONFIRM: &str = "confirm";
 
 type Text = Cow<'static, str>;
 
-/// Asks the client, from wherever the handler stands.
+/// Extractor that asks the client, anywhere in a handler.
 ///
 /// ```
 /// # use roundtrip::{Args, Ask, Form, ToolError};
@@ -44,9 +44,9 @@ type Text = Cow<'static, str>;
 /// }
 /// ```
 ///
-/// An unanswered question ends the round: **the handler is dropped where it stands, and runs again from the top when
-/// the answer comes**, on whichever instance receives it. Answers it already has are there at once. What must not
-/// happen twice belongs into [`once`](Self::once).
+/// An unanswered question ends the round with `input_required`: **the handler is dropped at that await, and runs again
+/// from the top when the answer comes**, on the instance that receives it. Answers of earlier rounds are ready at once.
+/// Effects that must not happen twice belong into [`once`](Self::once).
 ///
 /// Questions awaited together (`tokio::try_join!`) are asked together. Every question and step has a key of its own.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ impl FromCall for Ask {
     }
 }
 
-/// What the client of this call can be asked, as it has declared.
+/// Questions that the client of this call can be asked, by its declared capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct May {
@@ -80,7 +80,7 @@ impl Ask {
         Asking::new(&self.0, Question::form::<T>(key, message))
     }
 
-    /// Asks the user to fill in a form that no type stands for.
+    /// Asks the user to fill in a form that is given by its schema, not by a type.
     pub fn form_of(
         &self,
         key: impl Into<Text>,
@@ -105,8 +105,8 @@ impl Ask {
         Asking::new(&self.0, Question::new(key, asks))
     }
 
-    /// Asks the user to open a web page. To accept is to consent, not to have finished there: wait for that with
-    /// [`until`](Self::until).
+    /// Asks the user to open a web page. To accept is to consent, not to have finished there: wait for the end
+    /// with [`until`](Self::until).
     pub fn url(
         &self,
         key: impl Into<Text>,
@@ -124,12 +124,12 @@ impl Ask {
         Asking::new(&self.0, Question::new(key, QuestionKind::Sample(Box::new(request))))
     }
 
-    /// Asks which folders and files the client works on.
+    /// Asks for the client's roots: the folders and files it works on.
     pub fn roots(&self, key: impl Into<Text>) -> Asking<Roots> {
         Asking::new(&self.0, Question::new(key, QuestionKind::Roots))
     }
 
-    /// What may be asked. Asking for anything else is an error that tells the client what to declare.
+    /// Returns what may be asked. Asking for anything else is an error that tells the client what to declare.
     pub fn may(&self) -> May {
         let can = &self.0.capabilities;
         let elicitation = can.elicitation.as_ref();
@@ -142,7 +142,7 @@ impl Ask {
         }
     }
 
-    /// The round this is, counted from 1.
+    /// Returns the number of this round, counted from 1.
     pub fn round(&self) -> u32 {
         self.0.round().saturating_add(1)
     }
@@ -151,11 +151,11 @@ impl Ask {
     ///
     /// While it runs, the handler is not dropped. A failure is forgotten, so that the next round tries again, unless
     /// it is [`remembered`](ToolError::remembered). Without a ledger, a reply that was lost on the way makes the
-    /// client send the round again, and then the effect runs again: hand [`Step::idempotency_key`] to whatever can
-    /// deduplicate.
+    /// client send the round again, and then the effect runs again: hand [`Step::idempotency_key`] to a
+    /// downstream that deduplicates.
     ///
     /// # Errors
-    /// What the effect failed with.
+    /// Returns the error of the effect.
     ///
     /// [`Step::idempotency_key`]: once::Step::idempotency_key
     pub async fn once<T, E, F, Fut>(&self, key: impl AsRef<str>, effect: F) -> Result<T, ToolError>
@@ -168,12 +168,12 @@ impl Ask {
         once::run(&self.0, key.as_ref(), effect).await
     }
 
-    /// Marks a place where the work can move to another instance. While the server is calm this costs nothing. When it
-    /// drains or sheds load, the round ends here, with state and without a question, and the client's retry carries on
-    /// from here, wherever it lands.
+    /// Marks a place where the flow can move to another instance. This costs nothing, unless the server drains or sheds
+    /// load: then the round ends here, with `requestState` and without a question, and the client's retry continues from
+    /// here, on any instance.
     ///
     /// # Errors
-    /// When the key is used twice.
+    /// Fails if the key is used twice.
     pub async fn checkpoint(&self, key: impl AsRef<str>) -> Result<(), AskError> {
         let key = key.as_ref();
         match self.0.checkpoint(key)? {
@@ -182,12 +182,12 @@ impl Ask {
         }
     }
 
-    /// Waits for something outside, such as the end of a visit to a web page: `look` is asked once a round, and as long
-    /// as it finds nothing the round ends with state alone, for the client to come back after a pause. What it found
+    /// Waits for something outside, such as the end of a visit to a web page: `look` runs once a round, and as long as it
+    /// finds nothing the round ends with `requestState` alone, for the client to retry after a pause. The value it finds
     /// is remembered.
     ///
     /// # Errors
-    /// What looking failed with.
+    /// Returns the error of `look`.
     pub async fn until<T, E, F, Fut>(&self, key: impl AsRef<str>, look: F) -> Result<T, ToolError>
     where
         T: Serialize + DeserializeOwned,

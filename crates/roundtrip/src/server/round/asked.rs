@@ -1,4 +1,4 @@
-//! Questions as parameters.
+//! [`Asked`]: questions as parameters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,9 +15,9 @@ use crate::server::handler::call::{Arguments, Call, Rejection};
 use crate::server::handler::function::Parameter;
 use crate::server::offer::setup::Needs;
 
-/// The answer to a question, as a parameter: for handlers that need no logic between their questions.
+/// Extractor for the answer to a question: for handlers that need no logic between their questions.
 ///
-/// The form says how it is asked for, and may name the call's arguments in its message. All such parameters of a
+/// The form gives the key and the message, which may name the call's arguments. All such parameters of a
 /// handler are asked in one round, and its body runs once all of them are answered (A12).
 ///
 /// ```
@@ -74,11 +74,11 @@ impl<T: AskedForm> Parameter for Asked<T> {
 }
 
 fn refused<T>(refusal: Answered<T>, key: &str) -> AskError {
-    // A refusal it is, so there is no value to be lost here.
+    // It is a refusal, so no value is lost here.
     Plain::output(refusal, key).err().unwrap_or(AskError::Closed)
 }
 
-/// The call's arguments, for the text of a question.
+/// Returns the call's arguments, for the text of a question.
 fn arguments(call: &Call<'_>) -> JsonObject {
     match &call.arguments {
         Arguments::Text(raw) => raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default(),

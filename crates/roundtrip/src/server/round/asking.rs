@@ -1,4 +1,4 @@
-//! Questions as futures.
+//! [`Asking`]: a question as a future.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,19 +18,19 @@ use serde_json::Value;
 use super::error::AskError;
 use super::state::RoundState;
 
-/// What the handler makes of an answer that was not refused.
+/// Reader of an answer that was not refused, into the handler's type.
 pub trait Read: Send + 'static {
     /// The typed answer.
     type Value: Send;
-    /// Reads it.
+    /// Reads the answer.
     ///
     /// # Errors
-    /// When the answer fits its question and not the type: a number out of its range, or what a form of the author's own
-    /// checks beyond its schema. The question is asked again, with the reason.
+    /// Fails if the answer fits its question and not the type: a number out of its range, or a check of the author's own
+    /// form beyond its schema. The question is asked again, with the reason.
     fn read(question: &Question, answer: &Settled<'_>) -> Result<Self::Value, Unusable>;
 }
 
-/// Reads a form.
+/// Reader of a form.
 #[derive(Debug)]
 pub struct FormOf<T>(PhantomData<fn() -> T>);
 
@@ -65,15 +65,15 @@ macro_rules! readers {
 }
 
 readers! {
-    /// Reads a yes or a no.
+    /// Reader of a yes or a no.
     YesOrNo -> bool: Answer::Accepted(content) => content.get(super::ask::CONFIRM).and_then(Value::as_bool);
-    /// Reads a consent.
+    /// Reader of a consent.
     Consent -> (): Answer::Accepted(_) => Some(());
-    /// Reads what the model said.
+    /// Reader of the model's message.
     Message -> CreateMessageResult: Answer::Message(message) => Some(*message);
-    /// Reads the roots.
+    /// Reader of the client's roots.
     Roots -> Vec<Root>: Answer::Roots(roots) => Some(roots);
-    /// Reads a form as the object it is.
+    /// Reader of a form as a JSON object.
     Content -> JsonObject: Answer::Accepted(content) => Some(content);
 }
 
@@ -81,21 +81,21 @@ fn of_another_kind() -> Unusable {
     Unusable("it is an answer to another kind of question".to_owned())
 }
 
-/// How refusals are seen.
+/// Conversion of refusals into the output of a question.
 pub trait Refusals: Send + 'static {
-    /// What the question gives.
+    /// Output of the question.
     type Output<T>;
-    /// Turns an answer, or a refusal, into that.
+    /// Turns an answer, or a refusal, into the output.
     fn output<T>(answered: Answered<T>, key: &str) -> Result<Self::Output<T>, AskError>;
 }
 
-/// A refusal is an error.
+/// Refusals as errors.
 #[derive(Debug)]
 pub enum Plain {}
-/// A refusal is `None`.
+/// Refusals as `None`.
 #[derive(Debug)]
 pub enum Optional {}
-/// A refusal is seen as what it is.
+/// Refusals as [`Answered`]: declined and cancelled are told apart.
 #[derive(Debug)]
 pub enum ThreeWay {}
 
@@ -127,25 +127,26 @@ impl Refusals for ThreeWay {
     }
 }
 
-/// A question: a future whose options are chained before it is awaited. Dropping it takes the question off the table.
+/// A question: a future whose options are chained before it is awaited. Dropping it withdraws the question.
 #[must_use = "a question is asked when it is awaited"]
 pub struct Asking<R, F = Plain> {
-    table: Arc<RoundState>,
+    round: Arc<RoundState>,
     question: Question,
     valid_for: Option<Duration>,
-    on_the_table: bool,
+    /// The question is recorded in the round's state.
+    recorded: bool,
     state: PhantomData<fn() -> (R, F)>,
 }
 
 impl<R: Read, F: Refusals> Asking<R, F> {
-    pub(crate) fn new(table: &Arc<RoundState>, question: Question) -> Self {
-        Self { table: Arc::clone(table), question, valid_for: None, on_the_table: false, state: PhantomData }
+    pub(crate) fn new(round: &Arc<RoundState>, question: Question) -> Self {
+        Self { round: Arc::clone(round), question, valid_for: None, recorded: false, state: PhantomData }
     }
 
     fn seen<G: Refusals>(mut self) -> Asking<R, G> {
         let question = Question::new("", QuestionKind::Roots);
         let question = std::mem::replace(&mut self.question, question);
-        let mut seen = Asking::new(&self.table, question);
+        let mut seen = Asking::new(&self.round, question);
         seen.valid_for = self.valid_for;
         seen
     }
@@ -160,28 +161,28 @@ impl<R: Read, F: Refusals> Asking<R, F> {
         self.seen()
     }
 
-    /// Keeps the answer although the wording changes from round to round, as long as this does not. A form's schema and the
-    /// origin of a URL have to stay the same too.
+    /// Keeps the answer although the wording changes from round to round, as long as `identity` does not. A form's
+    /// schema and the origin of a URL have to stay the same too.
     pub fn identity(mut self, identity: impl Into<Cow<'static, str>>) -> Self {
         self.question.identity = Some(identity.into());
         self
     }
 
-    /// How long the answer may take, in place of the server's default.
+    /// Sets how long the answer may take, in place of the server's default.
     pub fn valid_for(mut self, duration: Duration) -> Self {
         self.valid_for = Some(duration);
         self
     }
 
-    /// The answer, if the journal has it; else the question is on the table now.
+    /// Returns the answer, if the journal has it; else records the question in the round's state.
     fn ask(&mut self) -> Result<Option<Answered<R::Value>>, AskError> {
         let read = |answer: &Settled<'_>| match answer {
             Settled::Declined => Ok(Answered::Declined),
             Settled::Cancelled => Ok(Answered::Cancelled),
             accepted @ Settled::Accepted(_) => R::read(&self.question, accepted).map(Answered::Accepted),
         };
-        let answered = self.table.ask(&self.question, self.valid_for, read)?;
-        self.on_the_table = answered.is_none();
+        let answered = self.round.ask(&self.question, self.valid_for, read)?;
+        self.recorded = answered.is_none();
         Ok(answered)
     }
 }
@@ -191,16 +192,16 @@ impl<R: Read, F: Refusals> Future for Asking<R, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        if !this.on_the_table || this.table.is_answered(&this.question.key) {
+        if !this.recorded || this.round.is_answered(&this.question.key) {
             match this.ask() {
                 Ok(None) => {}
                 Ok(Some(answered)) => return Poll::Ready(F::output(answered, &this.question.key)),
-                Err(error @ AskError::Misuse(_)) if this.table.misused(&error) => {}
+                Err(error @ AskError::Misuse(_)) if this.round.misused(&error) => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
-        // Nothing comes of waiting here but the round's end, and that drops the handler: see `Runner`.
-        match this.table.wait(&this.question.key, cx) {
+        // The wait ends with the round, which drops the handler (see `Runner`), or with the answer to a live question.
+        match this.round.wait(&this.question.key, cx) {
             Ok(()) => Poll::Pending,
             Err(closed) => Poll::Ready(Err(closed)),
         }
@@ -209,8 +210,8 @@ impl<R: Read, F: Refusals> Future for Asking<R, F> {
 
 impl<R, F> Drop for Asking<R, F> {
     fn drop(&mut self) {
-        if self.on_the_table {
-            self.table.withdraw(&self.question.key);
+        if self.recorded {
+            self.round.withdraw(&self.question.key);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The same with nothing hidden: a handler that is entered anew each round and says itself what to ask.
+//! [`Round`]: rounds by hand, for a handler that runs anew each round and returns what to ask.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::server::handler::call::{Call, Rejection};
 use crate::server::handler::extract::FromCall;
 use crate::server::handler::reply::{self, Reply};
 
-/// One round of a flow, for handlers that take their rounds by hand.
+/// Extractor for one round of a flow, for handlers that take their rounds by hand.
 ///
 /// ```
 /// # use roundtrip::{Form, Question, Reply, Round, ToolError};
@@ -39,14 +39,14 @@ pub struct Round(Arc<RoundState>);
 
 impl FromCall for Round {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
-        let table = call.table()?;
-        table.keep_unasked(call.start.responses);
-        Ok(Self(table))
+        let round = call.table()?;
+        round.keep_unasked(call.start.responses);
+        Ok(Self(round))
     }
 }
 
 impl Round {
-    /// The answer to a form, if there is one that fits. A refusal is an error, as with [`Ask`].
+    /// Returns the answer to a form, if there is one that fits. A refusal is an error, as with [`Ask`].
     ///
     /// # Errors
     /// [`AskError::Declined`] or [`AskError::Cancelled`].
@@ -54,10 +54,10 @@ impl Round {
         self.reply(key)?.map(|answered| Plain::output(answered, key)).transpose()
     }
 
-    /// The three-way answer to a form, if there is one that fits.
+    /// Returns the three-way answer to a form, if there is one that fits.
     ///
     /// # Errors
-    /// When the round is over.
+    /// Fails if the round is over.
     pub fn reply<T: Form>(&self, key: &str) -> Result<Option<Answered<T>>, AskError> {
         let question = by_kind(Question::form::<T>(key.to_owned(), ""));
         self.0.look_up(&question, |answer| match answer {
@@ -67,10 +67,10 @@ impl Round {
         })
     }
 
-    /// What the model said, if it has been asked and has answered.
+    /// Returns the model's message, if it has been asked and has answered.
     ///
     /// # Errors
-    /// When the round is over.
+    /// Fails if the round is over.
     pub fn message(&self, key: &str) -> Result<Option<CreateMessageResult>, AskError> {
         let question = Question::new(key.to_owned(), QuestionKind::Sample(Box::default()));
         Ok(self.read(question)?.and_then(|answer| match answer {
@@ -79,10 +79,10 @@ impl Round {
         }))
     }
 
-    /// The client's roots, if it has been asked and has answered.
+    /// Returns the client's roots, if it has been asked and has answered.
     ///
     /// # Errors
-    /// When the round is over.
+    /// Fails if the round is over.
     pub fn roots(&self, key: &str) -> Result<Option<Vec<Root>>, AskError> {
         Ok(self.read(Question::new(key.to_owned(), QuestionKind::Roots))?.and_then(|answer| match answer {
             Answer::Roots(roots) => Some(roots),
@@ -95,7 +95,7 @@ impl Round {
         self.0.look_up(&question, |answer| answer.answer(&question))
     }
 
-    /// Ends the round with questions.
+    /// Ends the round with questions: the reply is `input_required`.
     pub fn ask<R: reply::Answer>(&self, questions: impl IntoIterator<Item = Question>) -> Reply<R> {
         let mut any = false;
         for question in questions {
@@ -111,7 +111,7 @@ impl Round {
         }
     }
 
-    /// Ends the round with state of your own and without a question: the client comes back, to whichever instance.
+    /// Ends the round with state of your own and without a question: the client retries, on any instance.
     pub fn hand_off<R: reply::Answer>(&self, state: &impl Serialize) -> Reply<R> {
         match self.set_state(state) {
             Ok(()) => {
@@ -122,10 +122,10 @@ impl Round {
         }
     }
 
-    /// Keeps state of your own for the rounds to come, sealed like everything else.
+    /// Keeps state of your own for the rounds to come, sealed in `requestState`.
     ///
     /// # Errors
-    /// When it does not serialise.
+    /// Fails if it does not serialise.
     pub fn set_state(&self, state: &impl Serialize) -> Result<(), AskError> {
         let json = serde_json::to_string(state)
             .map_err(|error| AskError::Misuse(format!("the round's state does not serialise: {error}")))?;
@@ -133,10 +133,10 @@ impl Round {
         Ok(())
     }
 
-    /// The state an earlier round has kept.
+    /// Returns the state that an earlier round has kept.
     ///
     /// # Errors
-    /// When it is not of this type.
+    /// Fails if it is not of this type.
     pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, AskError> {
         let Some(json) = self.0.state() else { return Ok(None) };
         serde_json::from_str(&json)
@@ -144,29 +144,29 @@ impl Round {
             .map_err(|error| AskError::Misuse(format!("the round's state is of another type: {error}")))
     }
 
-    /// Takes answers by their key alone, also those that come without any state, and sends no state as long as there
-    /// is nothing to remember.
+    /// Takes `inputResponses` by their key alone, also without a `requestState`, and sends no `requestState` as long as
+    /// there is nothing to remember.
     ///
     /// **Then a client can answer questions it was never asked.** Such answers are checked against their form, but
-    /// whoever can call can send them: do not build a confirmation on this.
+    /// any caller can send them: do not build a confirmation on this.
     #[must_use]
     pub fn by_key_alone(self) -> Self {
         self.0.by_key_alone();
         self
     }
 
-    /// What may be asked.
+    /// Returns what may be asked.
     pub fn may(&self) -> May {
         Ask(Arc::clone(&self.0)).may()
     }
 
-    /// The round this is, counted from 1.
+    /// Returns the number of this round, counted from 1.
     pub fn number(&self) -> u32 {
         self.0.round().saturating_add(1)
     }
 }
 
-/// When an answer is looked up, the wording of its question is not at hand: it is pinned to what is.
+/// Pins a question to its kind and schema: its wording is not known when its answer is looked up.
 fn by_kind(mut question: Question) -> Question {
     question.identity.get_or_insert(Cow::Borrowed(""));
     question

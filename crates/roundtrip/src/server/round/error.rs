@@ -1,9 +1,10 @@
-//! Why a question has no answer that the handler can use.
+//! [`AskError`]: reasons why a question has no usable answer.
 
 use roundtrip_core::error::DECLINED;
 use roundtrip_core::wire::ErrorObject;
+use serde_json::json;
 
-/// Why a question has no answer. Through `?`, a refusal becomes a tool error that the model can read (A4), and
+/// Reason why a question has no answer. Through `?`, a refusal becomes a tool error that the model can read (A4), and
 /// everything else the JSON-RPC error it is.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -20,12 +21,12 @@ pub enum AskError {
         /// The question's key.
         key: String,
     },
-    /// The peer was asked, and there is no answer: it failed, or nobody was there in time.
+    /// The peer was asked, and there is no answer: it failed, or did not answer in time.
     #[error("there is no answer to `{key}`: {reason}")]
     Unanswered {
         /// The question's key.
         key: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The client did not declare that it can be asked this (M7), or cannot be asked at all. See [`Ask::may`](super::Ask::may).
@@ -33,13 +34,13 @@ pub enum AskError {
     CannotAsk {
         /// The question's key.
         key: String,
-        /// What it would take: -32021 with what is missing, for one.
+        /// The error for the client, such as -32021 with the missing capability.
         error: ErrorObject,
     },
     /// The handler asked in a way that cannot work, such as twice under one key. This is a bug in the handler.
     #[error("{0}")]
     Misuse(String),
-    /// The round is over: this `Ask` was kept beyond it.
+    /// The round is over: this `Ask` outlived its handler.
     #[error(
         "the round is over: an `Ask` must not outlive its handler, so await it there instead of in a spawned task"
     )]
@@ -47,7 +48,7 @@ pub enum AskError {
 }
 
 impl AskError {
-    /// The JSON-RPC error this is, if it is not for the model to read.
+    /// Returns the JSON-RPC error, if it is not for the model to read.
     pub(crate) fn protocol(&self) -> Option<ErrorObject> {
         match self {
             Self::Declined { .. } | Self::Cancelled { .. } | Self::Unanswered { .. } => None,
@@ -63,6 +64,15 @@ impl AskError {
 /// Prompts and resources have no tool errors: there, a refusal is an error of our own code.
 impl From<AskError> for ErrorObject {
     fn from(error: AskError) -> Self {
-        error.protocol().unwrap_or_else(|| Self::new(DECLINED, error.to_string()))
+        if let Some(error) = error.protocol() {
+            return error;
+        }
+        let declined = Self::new(DECLINED, error.to_string());
+        // The code alone may be anything's "forbidden": clients tell a declined question by the reason.
+        match error {
+            AskError::Declined { .. } => declined.with_data(json!({ "reason": "declined" })),
+            AskError::Cancelled { .. } => declined.with_data(json!({ "reason": "cancelled" })),
+            _ => declined,
+        }
     }
 }

@@ -4,19 +4,21 @@ use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use roundtrip_core::round::Journal;
-use roundtrip_core::seal::{Binding, Claims, Digest, FlowId, Opened, Rejected, SealError, Sealer, Timestamp};
+use roundtrip_core::seal::{Binding, Claims, Digest, FlowId, Opened, Rejected, SealError, Sealer};
 use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
 use tokio::time::Sleep;
 
 use super::state::{Asked, RoundState, Suspended, Suspension};
 use super::trace::Trace;
+use crate::server::clock::{now, random};
 use crate::server::ledger::LedgerConfig;
 use crate::server::limits::Admission;
-use crate::server::run::hook::Outcome;
-use crate::server::run::runner::{Work, given_up};
+use crate::server::outcome::Outcome;
+use crate::server::outcome::given_up;
+use crate::server::run::runner::Work;
 
 /// How a server's flows are run.
 pub(crate) struct FlowConfig {
@@ -50,20 +52,6 @@ pub(crate) struct Flow {
     pub(crate) behind_step: Option<Pin<Box<Sleep>>>,
 }
 
-/// Random bytes of the operating system.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], ErrorObject> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        tracing::error!(%error, "no randomness to be had");
-        ErrorObject::internal("internal error")
-    })?;
-    Ok(bytes)
-}
-
-pub(crate) fn now() -> Timestamp {
-    Timestamp::from(SystemTime::now())
-}
-
 impl FlowConfig {
     /// Opens a state that came with a request. What is wrong with it is for the log (S6).
     pub(crate) async fn open(
@@ -74,13 +62,12 @@ impl FlowConfig {
         opened(self.sealer.open(token, binding, now()).await)
     }
 
-    /// The same, where nothing has to be waited for.
-    pub(crate) fn open_now(
-        &self,
-        token: &str,
-        binding: &Binding,
-    ) -> Option<Result<(Claims, Journal), ErrorObject>> {
-        self.sealer.open_now(token, binding, now()).map(opened)
+    /// The same with a key ring, where nothing has to be waited for.
+    pub(crate) fn open_now(&self, token: &str, binding: &Binding) -> Result<(Claims, Journal), ErrorObject> {
+        match self.sealer.open_now(token, binding, now()) {
+            Some(result) => opened(result),
+            None => Err(ErrorObject::internal("the codec of `requestState` has to be waited for")),
+        }
     }
 
     /// What a suspended round answers: its questions, and the sealed journal.

@@ -12,10 +12,10 @@ use roundtrip_core::seal::{
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject};
 use serde_json::value::RawValue;
 
-use super::flow::{Flow, FlowConfig, random};
+use super::flow::{Flow, FlowConfig};
 use super::live::Delivery;
 use super::state::RoundState;
-use crate::server::run::outbox::Outbox;
+use crate::server::clock::random;
 
 /// What a flow is bound to and what this round of it came with, taken apart only if the handler asks.
 pub(crate) struct RoundInput<'a> {
@@ -36,8 +36,6 @@ pub(crate) struct RoundInput<'a> {
     pub(crate) bound: Option<Binding>,
     /// What the token held, if there was one.
     pub(crate) opened: Option<(Claims, Journal)>,
-    /// The outbox of a call that was put off.
-    pub(crate) outbox: Option<Arc<Outbox>>,
     /// Made by the first parameter that can ask.
     pub(crate) flow: Option<Box<Flow>>,
 }

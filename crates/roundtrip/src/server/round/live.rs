@@ -1,4 +1,4 @@
-//! Peers that can be asked while a call runs: questions go out, and the handler waits where it stands.
+//! Live questions: sent to a client of the handshake eras while the handler waits.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -10,48 +10,48 @@ use roundtrip_core::wire::{ErrorObject, InputRequest};
 
 use super::state::RoundState;
 
-/// What becomes of a question that has no answer yet.
+/// Delivery of questions that have no answer yet.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum Delivery {
-    /// It ends the round, and the client answers by a retry.
+    /// A question ends the round with `input_required`, and the client answers by a retry.
     #[default]
     EndRound,
-    /// It goes out, and the handler waits where it stands.
+    /// A question is sent to the client while the handler waits.
     Live(Arc<LiveQuestions>),
-    /// This peer cannot be asked: the error says what it would take.
+    /// The client cannot be asked: the function makes the error that says what is missing.
     Refuse(fn(&InputRequest) -> ErrorObject),
 }
 
-/// What a transport has to do about a question.
+/// Event of a live question, for the transport.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiveEvent {
-    /// Put it to the peer.
+    /// Send the question to the client.
     Ask {
-        /// What its answer is found by.
+        /// The question's key.
         key: Cow<'static, str>,
         /// The question.
         request: Box<InputRequest>,
     },
-    /// Take it back: nobody waits for its answer any more.
+    /// Withdraw the question: the handler no longer waits for its answer.
     Withdraw {
-        /// What its answer would have been found by.
+        /// The question's key.
         key: Cow<'static, str>,
     },
 }
 
-/// A line to the peer that is open for as long as a call runs.
+/// Queue of one call's questions that are sent to the client while the handler waits.
 ///
-/// Poll it after the call itself: then questions that were asked together come out together.
+/// Poll it after the call itself: then questions that were asked together are sent together.
 #[derive(Debug, Default)]
 pub struct LiveQuestions(Mutex<Talk>);
 
 #[derive(Debug, Default)]
 struct Talk {
-    queries: VecDeque<LiveEvent>,
+    events: VecDeque<LiveEvent>,
     /// The keys of questions that wait for their answer.
     open: Vec<Cow<'static, str>>,
-    table: Weak<RoundState>,
+    round: Weak<RoundState>,
     waker: Option<Waker>,
 }
 
@@ -61,9 +61,9 @@ impl LiveQuestions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose questions these are.
-    pub(super) fn connect(&self, table: &Arc<RoundState>) {
-        self.talk().table = Arc::downgrade(table);
+    /// Connects the round whose questions these are.
+    pub(super) fn connect(&self, round: &Arc<RoundState>) {
+        self.talk().round = Arc::downgrade(round);
     }
 
     pub(super) fn ask(&self, key: Cow<'static, str>, request: InputRequest) {
@@ -79,11 +79,11 @@ impl LiveQuestions {
         talk.push(LiveEvent::Withdraw { key });
     }
 
-    /// What there is to do next.
+    /// Polls for the next event.
     pub fn poll_query(&self, cx: &mut Context<'_>) -> Poll<LiveEvent> {
         let mut talk = self.talk();
-        match talk.queries.pop_front() {
-            Some(query) => Poll::Ready(query),
+        match talk.events.pop_front() {
+            Some(event) => Poll::Ready(event),
             None => {
                 talk.waker = Some(cx.waker().clone());
                 Poll::Pending
@@ -91,28 +91,28 @@ impl LiveQuestions {
         }
     }
 
-    /// What there is to do next, as a future.
+    /// Waits for the next event.
     pub async fn query(&self) -> LiveEvent {
         poll_fn(|cx| self.poll_query(cx)).await
     }
 
-    /// Hands over an answer: the result as JSON text, or why there is none. One that does not fit its question makes
-    /// the question go out again.
+    /// Takes the answer to a question: the result as JSON text, or the reason why there is none. If it does not fit, the
+    /// question is sent again.
     pub fn answer(&self, key: &str, answer: Result<&str, String>) {
         let mut talk = self.talk();
         let Some(index) = talk.open.iter().position(|open| open == key) else { return };
         talk.open.swap_remove(index);
-        let table = talk.table.upgrade();
+        let round = talk.round.upgrade();
         drop(talk);
-        if let Some(table) = table {
-            table.answer(key, answer);
+        if let Some(round) = round {
+            round.answer(key, answer);
         }
     }
 }
 
 impl Talk {
-    fn push(&mut self, query: LiveEvent) {
-        self.queries.push_back(query);
+    fn push(&mut self, event: LiveEvent) {
+        self.events.push_back(event);
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }

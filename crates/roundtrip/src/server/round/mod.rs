@@ -1,10 +1,11 @@
-//! Asking: how a handler stops, and how whoever receives the answer carries on.
+//! Rounds of a flow: questions, answers, steps, and the suspension of a handler.
 //!
-//! A question is a future. When the journal has its answer it is ready at once; when it has not, the question goes
-//! on the [`RoundState`] and the future stays pending. The call's runner sees a handler that waits for nothing but answers,
-//! drops it, and replies with every question on the table and the sealed journal. So nothing in user code can catch,
-//! swallow or retry a suspension: there is nothing to catch. Where the peer can be asked while a call runs, the question
-//! goes out over an [`LiveQuestions`] instead, and the future is ready once its answer has come.
+//! A question is a future. If the journal has its answer it is ready at once; if not, the question is recorded in the
+//! [`RoundState`] and the future stays pending. The call's runner sees a handler that waits for nothing but answers,
+//! drops it, and replies `input_required`, with every recorded question in `inputRequests` and the sealed journal in
+//! `requestState`. So nothing in user code can catch, swallow or retry a suspension: there is nothing to catch. A client
+//! of the handshake eras is asked while the call runs: the question is sent through [`LiveQuestions`] instead, and the
+//! future is ready once its answer has arrived.
 
 mod ask;
 mod asked;
@@ -30,8 +31,8 @@ pub use live::{Delivery, LiveEvent, LiveQuestions};
 pub use once::Step;
 pub use roundtrip_core::round::Answered;
 
-pub(crate) use flow::{Flow, FlowConfig, now, random};
-pub(crate) use input::{BoundArguments, RoundInput};
-pub(crate) use open::{Begin, PutOff};
+pub(crate) use flow::{Flow, FlowConfig};
+pub(crate) use input::RoundInput;
+pub(crate) use open::OpenedState;
 pub(crate) use state::{RoundState, Suspended};
 pub(crate) use trace::{Disagreement, Trace, is_in_step};

@@ -1,4 +1,4 @@
-//! Effects that are not repeated by a replay.
+//! Steps of `once`: effects that are not repeated by a replay.
 
 use std::sync::Arc;
 
@@ -11,52 +11,54 @@ use super::state::{Begun, RoundState};
 use super::trace::in_step;
 use crate::server::handler::reply::ToolError;
 
-/// A step that is being run.
+/// A step of [`Ask::once`](super::Ask::once) that is being run.
 #[derive(Debug)]
 pub struct Step {
-    table: Arc<RoundState>,
+    round: Arc<RoundState>,
     key: String,
     idempotency_key: String,
 }
 
 impl Step {
-    /// The same for every attempt at this step after the same answers, and for no other: for downstreams that deduplicate.
+    /// Returns a key for downstreams that deduplicate: the same for every attempt at this step after the same answers, and
+    /// for no other.
     ///
     /// It is made of the flow, the step's key, and every answer that the handler had read when the step first began: a
-    /// `requestState` that is presented again with other answers gives the step another key. From then on it stays with the
-    /// step, whatever is answered later.
+    /// `requestState` that is presented again with other `inputResponses` gives the step another key. From then on it
+    /// stays with the step; later answers do not change it.
     pub fn idempotency_key(&self) -> &str {
         &self.idempotency_key
     }
 
-    /// The same, made of the answers with these keys alone: for a step that is to keep its key although other answers differ.
+    /// Returns an idempotency key made of the answers with these keys alone: for a step that is to keep its key although
+    /// other answers differ.
     ///
     /// Name every answer that the effect depends on, and read it before the step; one that has not been read counts as not
     /// given.
     pub fn idempotency_key_from<'a>(&self, answers: impl IntoIterator<Item = &'a str>) -> String {
         let answers: Vec<&str> = answers.into_iter().collect();
-        self.table.idempotency_key(&self.key, &answers)
+        self.round.idempotency_key(&self.key, &answers)
     }
 }
 
-pub(super) async fn run<T, E, F, Fut>(table: &Arc<RoundState>, key: &str, effect: F) -> Result<T, ToolError>
+pub(super) async fn run<T, E, F, Fut>(round: &Arc<RoundState>, key: &str, effect: F) -> Result<T, ToolError>
 where
     T: Serialize + DeserializeOwned,
     E: Into<ToolError>,
     F: FnOnce(Step) -> Fut,
     Fut: Future<Output = Result<T, E>>,
 {
-    let (running, idempotency_key) = match table.begin_step(key)? {
+    let (running, idempotency_key) = match round.begin_step(key)? {
         Begun::Remembered(Ok(json)) => return read(key, &json),
         Begun::Remembered(Err(failure)) => return Err(ToolError::recall(&failure)),
         Begun::Run(begun) => begun,
     };
-    let step = Step { table: Arc::clone(table), key: key.to_owned(), idempotency_key };
+    let step = Step { round: Arc::clone(round), key: key.to_owned(), idempotency_key };
     let result = match running.run(in_step(effect(step))).await.map_err(Into::into) {
-        Ok(value) => Ok(keep(table, key, &value)?),
+        Ok(value) => Ok(keep(round, key, &value)?),
         Err(failure) => {
             if let Some(failure) = failure.to_remember() {
-                table.remember(Kind::Failed, key, &failure)?;
+                round.remember(Kind::Failed, key, &failure)?;
             }
             Err(failure)
         }
@@ -66,7 +68,7 @@ where
 }
 
 pub(super) async fn look<T, E, F, Fut>(
-    table: &Arc<RoundState>,
+    round: &Arc<RoundState>,
     key: &str,
     look: F,
 ) -> Result<Option<T>, ToolError>
@@ -76,29 +78,32 @@ where
     F: FnOnce() -> Fut,
     Fut: Future<Output = Result<Option<T>, E>>,
 {
-    let running = match table.begin_look(key)? {
+    let running = match round.begin_look(key)? {
         Begun::Remembered(Ok(json)) => return read(key, &json).map(Some),
         Begun::Remembered(Err(failure)) => return Err(ToolError::recall(&failure)),
         Begun::Run(running) => running,
     };
     let found = running.run(look()).await.map_err(Into::into)?;
-    found.map(|value| keep(table, key, &value)).transpose()
+    found.map(|value| keep(round, key, &value)).transpose()
 }
 
-/// Remembers a value, and gives it back as every later round will read it. One that cannot be read back (an infinite number
-/// is written as `null`) fails here, where its author sees it, and not in the next round.
-fn keep<T: Serialize + DeserializeOwned>(table: &RoundState, key: &str, value: &T) -> Result<T, ToolError> {
+/// Remembers a value, and returns it as every later round will read it. One that cannot be read back (an infinite
+/// number is written as `null`) fails here, where its author sees it, and not in the next round.
+fn keep<T: Serialize + DeserializeOwned>(round: &RoundState, key: &str, value: &T) -> Result<T, ToolError> {
     let written = serde_json::to_string(value)
         .map_err(|error| AskError::Misuse(format!("the result of `{key}` cannot be remembered: {error}")))?;
     let kept = serde_json::from_str(&written).map_err(|error| {
         AskError::Misuse(format!("the result of `{key}` cannot be read back once it is remembered: {error}"))
     })?;
-    table.remember(Kind::Step, key, &written)?;
+    round.remember(Kind::Step, key, &written)?;
     Ok(kept)
 }
 
 fn read<T: DeserializeOwned>(key: &str, json: &str) -> Result<T, ToolError> {
     serde_json::from_str(json).map_err(|error| {
-        AskError::Misuse(format!("the remembered result of `{key}` is not what it is now: {error}")).into()
+        AskError::Misuse(format!(
+            "the remembered result of `{key}` is not of the type that the step has now: {error}"
+        ))
+        .into()
     })
 }

@@ -1,118 +1,117 @@
-//! Opening a request's state before its handler is looked at.
-
-use std::pin::Pin;
-use std::sync::Arc;
+//! Opens `requestState` and reads `inputResponses`, before a handler is looked at.
 
 use roundtrip_core::round::{Journal, read_responses};
-use roundtrip_core::seal::Claims;
-use roundtrip_core::wire::{ClientCapabilities, ErrorObject, Method, decode_params};
-use serde::Serialize;
-use serde_json::value::to_raw_value;
+use roundtrip_core::seal::{Claims, Digest};
+use roundtrip_core::wire::{
+    CallTool, ClientRequest, ErrorObject, GetPrompt, Method as _, ReadResource, RequestMeta,
+};
+use serde_json::value::RawValue;
 
 use super::input::{BoundArguments, RoundInput};
 use crate::server::endpoint::Endpoint;
-use crate::server::handler::call::{Peer, Principal};
-use crate::server::run::in_flight::Source;
-use crate::server::run::outbox::Outbox;
-use crate::server::run::runner::{Runner, Work};
+use crate::server::peer::{Peer, Principal};
 
-/// What a state held.
+/// Claims and journal of an opened `requestState`.
 pub(crate) type OpenedState = (Claims, Journal);
 
-/// A state on its way to be opened elsewhere.
-pub(crate) type Opening = Pin<Box<dyn Future<Output = Result<OpenedState, ErrorObject>> + Send>>;
-
-/// What a call has that was put off until its state was opened.
-pub(crate) struct PutOff {
-    opened: OpenedState,
-    /// Where its notifications go: the transport has had its other end from the start.
-    outbox: Arc<Outbox>,
+/// The parts of a request that one of the three methods that may ask came with.
+#[derive(Clone, Copy)]
+struct AskingRequest<'a> {
+    method: &'static str,
+    target: &'a str,
+    arguments: BoundArguments<'a>,
+    responses: Option<&'a RawValue>,
+    meta: &'a RequestMeta<'a>,
 }
 
-/// When a call can begin.
-pub(crate) enum Begin {
-    Now,
-    /// A codec of the author's own has to be waited for.
-    Later(Opening),
+impl<'a> AskingRequest<'a> {
+    fn of(request: &'a ClientRequest<'a>) -> Option<Self> {
+        Some(match request {
+            ClientRequest::CallTool(params) => Self {
+                method: CallTool::NAME,
+                target: &params.name,
+                arguments: BoundArguments::Json(params.arguments),
+                responses: params.input_responses,
+                meta: &params.meta,
+            },
+            ClientRequest::GetPrompt(params) => Self {
+                method: GetPrompt::NAME,
+                target: &params.name,
+                arguments: BoundArguments::Texts(&params.arguments),
+                responses: params.input_responses,
+                meta: &params.meta,
+            },
+            ClientRequest::ReadResource(params) => Self {
+                method: ReadResource::NAME,
+                target: &params.uri,
+                arguments: BoundArguments::None,
+                responses: params.input_responses,
+                meta: &params.meta,
+            },
+            _ => return None,
+        })
+    }
 }
-
-/// How one of the three methods is prepared.
-type Prepare<M> = fn(&Endpoint, &<M as Method>::Params<'_>, &Peer, Option<PutOff>) -> (Runner, Source);
 
 impl Endpoint {
-    pub(crate) fn start<'a>(
+    /// Returns whether a request's `requestState` can be opened without waiting. Only a codec of the author's own may take
+    /// its time.
+    pub(crate) fn opens_now(&self, request: &ClientRequest<'_>) -> bool {
+        self.inner().flows.sealer.seals_now() || request.request_state().is_none()
+    }
+
+    /// Opens a request's `requestState`, waiting for the codec.
+    pub(crate) async fn open_state(
+        &self,
+        request: &ClientRequest<'_>,
+        peer: &Peer,
+    ) -> Result<Option<OpenedState>, ErrorObject> {
+        let (Some(asking), Some(token)) = (AskingRequest::of(request), request.request_state()) else {
+            return Ok(None);
+        };
+        let binding = self.input(asking, peer).binding()?;
+        self.inner().flows.open(token, &binding).await.map(Some)
+    }
+
+    /// Gathers the inputs of a round: its `requestState` is opened here unless that has been done, and its
+    /// `inputResponses` are read, also for handlers that never ask (M4, M11). `known` is the digest of method and target,
+    /// where the target has it ready.
+    pub(crate) fn round_input<'a>(
         &'a self,
-        method: &'static str,
-        target: &'a str,
+        request: &'a ClientRequest<'a>,
         peer: &'a Peer,
-        capabilities: &'a ClientCapabilities,
-    ) -> RoundInput<'a> {
+        opened: Option<OpenedState>,
+        known: Option<Digest>,
+    ) -> Result<RoundInput<'a>, ErrorObject> {
+        let asking =
+            AskingRequest::of(request).ok_or_else(|| ErrorObject::internal("this method cannot ask"))?;
+        let mut input = self.input(asking, peer);
+        input.known = known;
+        if let Some(raw) = input.responses {
+            input.answers = read_responses(raw)?;
+        }
+        input.opened = match (opened, request.request_state()) {
+            (None, Some(token)) => Some(self.inner().flows.open_now(token, &input.binding()?)?),
+            (opened, _) => opened,
+        };
+        Ok(input)
+    }
+
+    fn input<'a>(&'a self, asking: AskingRequest<'a>, peer: &'a Peer) -> RoundInput<'a> {
         RoundInput {
             flows: &self.inner().flows,
-            method,
-            target,
+            method: asking.method,
+            target: asking.target,
             known: None,
             principal: peer.principal.as_ref().map(Principal::as_str),
-            arguments: BoundArguments::None,
-            responses: None,
+            arguments: asking.arguments,
+            responses: asking.responses.filter(|raw| raw.get() != "null"),
             answers: Vec::new(),
-            capabilities,
+            capabilities: &asking.meta.client_capabilities,
             questions: &peer.questions,
             bound: None,
             opened: None,
-            outbox: None,
             flow: None,
         }
-    }
-
-    /// Opens the state that came with a request, and looks at its answers, also for handlers that never ask (M4, M11).
-    pub(crate) fn open(
-        &self,
-        start: &mut RoundInput<'_>,
-        token: Option<&str>,
-        put_off: Option<PutOff>,
-    ) -> Result<Begin, ErrorObject> {
-        start.responses = start.responses.filter(|raw| raw.get() != "null");
-        if let Some(raw) = start.responses {
-            start.answers = read_responses(raw)?;
-        }
-        let Some(token) = token else { return Ok(Begin::Now) };
-        if let Some(PutOff { opened, outbox }) = put_off {
-            (start.opened, start.outbox) = (Some(opened), Some(outbox));
-            return Ok(Begin::Now);
-        }
-        let (flows, binding) = (&self.inner().flows, start.binding()?);
-        // With a key ring there is nothing to wait for; only a codec of the author's own may take its time.
-        if let Some(opened) = flows.open_now(token, &binding) {
-            start.opened = Some(opened?);
-            return Ok(Begin::Now);
-        }
-        let (flows, token) = (Arc::clone(flows), token.to_owned());
-        Ok(Begin::Later(Box::pin(async move { flows.open(&token, &binding).await })))
-    }
-
-    /// Prepares a call once its state has been opened. Meanwhile the request is kept as text.
-    pub(crate) fn later<M: Method>(
-        &self,
-        opening: Opening,
-        params: &impl Serialize,
-        peer: &Peer,
-        prepare: Prepare<M>,
-    ) -> (Runner, Source) {
-        let (endpoint, peer) = (self.clone(), peer.clone());
-        let text = to_raw_value(params);
-        let outbox = Arc::new(Outbox::new(peer.listens));
-        let source = Source::from(Some(Arc::clone(&outbox)));
-        let beginning = async move {
-            let begun = async {
-                let opened = opening.await?;
-                let text = text.map_err(|error| ErrorObject::internal(error.to_string()))?;
-                let params = decode_params::<M::Params<'_>>(Some(&text))?;
-                let put_off = PutOff { opened, outbox };
-                Ok::<_, ErrorObject>(Box::new(prepare(&endpoint, &params, &peer, Some(put_off)).0))
-            };
-            begun.await.unwrap_or_else(|error| Box::new(Work::from(error).into()))
-        };
-        (Work::Later(Box::pin(beginning)).into(), source)
     }
 }

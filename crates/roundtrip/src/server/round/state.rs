@@ -1,4 +1,4 @@
-//! The table: what a running handler has asked, and what it already knows.
+//! [`RoundState`]: journal, open questions and running steps of one round.
 
 mod guards;
 mod steps;
@@ -25,16 +25,16 @@ use super::live::Delivery;
 use super::trace::Trace;
 use crate::server::limits::Admission;
 
-/// The most questions that are open at once. More than these fit into no state, and a client's list may be longer.
+/// Most questions that are open at once. More than these fit into no state, and a client's list may be longer.
 const MAX_ASKED: usize = 4_096;
 
-/// One handler's questions and answers.
+/// State shared by a handler's `Ask` futures and its runner: journal, open questions, running `once` steps.
 pub(crate) struct RoundState {
     inner: Mutex<Inner>,
     pub(crate) capabilities: ClientCapabilities,
     questions: Delivery,
-    /// Whether the server wants flows to move on to another instance.
-    traffic: Arc<Admission>,
+    /// Knows whether the server wants flows to move on to another instance.
+    admission: Arc<Admission>,
     trace: Option<Arc<Trace>>,
 }
 
@@ -43,42 +43,43 @@ struct Inner {
     round: u32,
     journal: Journal,
     asked: Vec<Asked>,
-    /// The keys of questions that went out and have no answer, and why.
+    /// Keys of live questions that were not answered, and the reasons.
     unanswered: Vec<(Cow<'static, str>, String)>,
-    /// Answers that came with the request, for handlers that take them by key alone.
+    /// `inputResponses` of the request, for handlers that take them by key alone.
     unasked: Option<Box<RawValue>>,
     by_key_alone: bool,
-    /// The keys of steps that are running.
+    /// Keys of running steps.
     running: Vec<String>,
-    /// The keys of places where the handler stands and wants to go on elsewhere, or later.
+    /// Keys that the handler is parked at, to continue elsewhere or later.
     parked: Vec<String>,
-    /// The keys of places that this run has come by without stopping.
+    /// Keys of checkpoints that this run has passed without parking.
     passed: HashSet<String>,
-    /// Which threads are polling a step right now.
+    /// Threads that are polling a step right now.
     stepping: Vec<ThreadId>,
-    /// Whether a step has begun in this round.
+    /// True once a step has begun in this round.
     stepped: bool,
-    /// Answers that fit their form and not the handler's type: their keys, and why.
+    /// Keys of answers that fit their form and not the handler's type, and the reasons.
     unfit: Vec<(Cow<'static, str>, Unusable)>,
-    /// By hand: the handler wants to go on elsewhere, or later, once it has returned.
+    /// By hand: the round ends with `requestState` alone once the handler has returned.
     handed_off: bool,
     /// The handler's first mistake.
     misuse: Option<AskError>,
     closed: bool,
     wakers: Vec<Waker>,
-    /// Who runs the handler, and must look at the table again when it changes from elsewhere.
+    /// Waker of the runner, which must look at the state again when it changes from elsewhere.
     runner: Option<Waker>,
 }
 
 impl Inner {
-    /// Whether this run uses a key that the journal does not know of yet.
+    /// Returns whether this run uses a key that the journal does not know of yet.
     fn uses(&self, key: &str) -> bool {
         self.asked.iter().any(|asked| asked.key == *key)
             || self.running.iter().chain(&self.parked).any(|other| other == key)
             || self.passed.contains(key)
     }
 
-    /// A mistake that is told now, and again if the handler waits for something else and lets it lie.
+    /// Records that a key is used twice, and returns the error. The round ends with it even if the handler ignores it and
+    /// waits for something else.
     fn twice(&mut self, key: &str) -> AskError {
         let error = AskError::Misuse(format!(
             "the key `{key}` is used twice in one flow: give each question and step its own"
@@ -91,7 +92,7 @@ impl Inner {
         if self.asked.len() < MAX_ASKED { None } else { self.misuse.clone() }
     }
 
-    /// Takes up a question, unless there are too many of them in this round.
+    /// Records a question, unless there are too many of them in this round.
     fn take_up(&mut self, asked: Asked) -> Result<(), AskError> {
         if self.asked.len() >= MAX_ASKED {
             let error = AskError::Misuse(format!(
@@ -104,24 +105,24 @@ impl Inner {
     }
 }
 
-/// A question on the table.
+/// A question recorded in the round's state.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) key: Cow<'static, str>,
     pub(crate) pin: Pin,
     pub(crate) request: InputRequest,
     pub(crate) valid_for: Option<Duration>,
-    /// A future waits for it. By hand nothing waits: the round ends where the handler returns.
+    /// True if a future waits for it. By hand none does: the round ends where the handler returns.
     waits: bool,
 }
 
 impl RoundState {
-    /// A table for a round.
+    /// Creates the state of a round.
     pub(crate) fn new(
         (flow, round): (FlowId, u32),
         journal: Journal,
         (capabilities, questions): (ClientCapabilities, Delivery),
-        (traffic, trace): (&Arc<Admission>, Option<&Arc<Trace>>),
+        (admission, trace): (&Arc<Admission>, Option<&Arc<Trace>>),
     ) -> Self {
         let inner = Inner {
             flow,
@@ -147,7 +148,7 @@ impl RoundState {
             inner: Mutex::new(inner),
             capabilities,
             questions,
-            traffic: Arc::clone(traffic),
+            admission: Arc::clone(admission),
             trace: trace.cloned(),
         }
     }
@@ -172,17 +173,17 @@ impl RoundState {
         self.lock().flow
     }
 
-    /// How many rounds there have been before this one.
+    /// Returns the number of rounds before this one.
     pub(crate) fn round(&self) -> u32 {
         self.lock().round
     }
 
     pub(crate) fn is_moving(&self) -> bool {
-        // Where the handler waits for its answers there is nowhere to go on but here.
-        !self.goes_out() && self.traffic.is_moving()
+        // With live questions the handler waits for its answers on this instance, so the flow cannot move.
+        !self.is_live() && self.admission.is_moving()
     }
 
-    /// Inline: what `read` makes of the answer to a question, or the question on the table. A key is used once a run.
+    /// Inline: returns the answer to a question as `read` reads it, or records the question. A key is used once a run.
     pub(crate) fn ask<T>(
         &self,
         question: &Question,
@@ -223,16 +224,16 @@ impl RoundState {
             return Err(AskError::Unanswered { key: key.into_owned(), reason });
         }
         let request = self.request(question, problem.as_deref())?;
-        let live = self.goes_out().then(|| request.clone());
+        let sent = self.is_live().then(|| request.clone());
         inner.take_up(Asked { key: key.clone(), pin, request, valid_for, waits: true })?;
-        if let (Delivery::Live(line), Some(request)) = (&self.questions, live) {
-            line.ask(key.clone(), request);
+        if let (Delivery::Live(live), Some(request)) = (&self.questions, sent) {
+            live.ask(key.clone(), request);
         }
         Self::stir(inner);
         Ok(None)
     }
 
-    /// By hand: what `read` makes of the answer to a question, if there is one that fits.
+    /// By hand: returns the answer to a question as `read` reads it, if there is one that fits.
     pub(crate) fn look_up<T>(
         &self,
         question: &Question,
@@ -261,7 +262,7 @@ impl RoundState {
         }
     }
 
-    /// By hand: puts a question on the table, whatever has been answered.
+    /// By hand: records a question, whether or not it has been answered before.
     pub(crate) fn put(&self, question: &Question) -> Result<(), AskError> {
         let key = &question.key;
         let mut inner = self.open()?;
@@ -278,7 +279,7 @@ impl RoundState {
         inner.take_up(Asked { key: key.clone(), pin, request, valid_for: None, waits: false })
     }
 
-    /// A question as it goes out, if the client can be asked that.
+    /// Builds the entry of `inputRequests` for a question, if the client can be asked that.
     fn request(&self, question: &Question, problem: Option<&str>) -> Result<InputRequest, AskError> {
         if let Delivery::Refuse(why) = self.questions {
             let error = why(&question.to_request(problem));
@@ -292,8 +293,8 @@ impl RoundState {
         Ok(question.to_request(problem))
     }
 
-    /// Lets whoever runs the handler look at the table again. When a handler asks where it is polled this is for
-    /// nothing; when it waits for a spawned task that asks, nobody else would tell.
+    /// Wakes the runner to look at the state again. A handler that asks where it is polled does not need this; one that
+    /// waits for a spawned task that asks does, because nothing else wakes the runner.
     fn stir(mut inner: MutexGuard<'_, Inner>) {
         let runner = inner.runner.take();
         drop(inner);
@@ -315,24 +316,25 @@ impl RoundState {
         Ok(())
     }
 
-    /// Takes a question off the table that nobody waits for any more.
+    /// Removes a question that no future waits for any more.
     pub(crate) fn withdraw(&self, key: &str) {
         self.lock().asked.retain(|asked| asked.key != key);
-        if let Delivery::Live(line) = &self.questions {
-            line.withdraw(key);
+        if let Delivery::Live(live) = &self.questions {
+            live.withdraw(key);
         }
     }
 
-    fn goes_out(&self) -> bool {
+    /// Returns whether questions are sent to the client while the handler waits.
+    fn is_live(&self) -> bool {
         matches!(self.questions, Delivery::Live(_))
     }
 
-    /// Whether a question that went out has come back, with an answer or without.
+    /// Returns whether a live question has been answered, or the client failed to answer it.
     pub(crate) fn is_answered(&self, key: &str) -> bool {
-        self.goes_out() && !self.lock().asked.iter().any(|asked| asked.key == key)
+        self.is_live() && !self.lock().asked.iter().any(|asked| asked.key == key)
     }
 
-    /// A question that went out comes back: with its answer, or with why there is none.
+    /// Takes the answer to a live question, or the reason why there is none.
     pub(crate) fn answer(&self, key: &str, answer: Result<&str, String>) {
         let mut inner = self.lock();
         let Some(index) = inner.asked.iter().position(|asked| asked.key == key) else { return };
@@ -344,7 +346,7 @@ impl RoundState {
         wake_all(inner);
     }
 
-    /// Passes a checkpoint, or stops at it: the round ends there, with nothing to ask, unless the guard is dropped before.
+    /// Passes a checkpoint, or parks at it: the round ends there, with nothing to ask, unless the guard is dropped before.
     pub(crate) fn checkpoint(self: &Arc<Self>, key: &str) -> Result<Option<Parked>, AskError> {
         let moving = self.is_moving();
         let mut inner = self.open()?;
@@ -371,7 +373,7 @@ impl RoundState {
     fn parked(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>, key: &str) -> Parked {
         inner.parked.push(key.to_owned());
         Self::stir(inner);
-        Parked { table: Arc::clone(self), key: key.to_owned() }
+        Parked { round: Arc::clone(self), key: key.to_owned() }
     }
 
     /// By hand: ends the round with nothing to ask, once the handler has returned.
@@ -387,7 +389,7 @@ impl RoundState {
         self.lock().journal.state().map(str::to_owned)
     }
 
-    /// Keeps the answers that came with the request, for a handler that may take them by key alone.
+    /// Keeps the `inputResponses` of the request, for a handler that may take them by key alone.
     pub(crate) fn keep_unasked(&self, responses: Option<&RawValue>) {
         self.lock().unasked = responses.map(RawValue::to_owned);
     }
@@ -396,15 +398,16 @@ impl RoundState {
         self.lock().by_key_alone = true;
     }
 
-    /// A mistake of the handler ends its call, and is not for the handler to swallow: whoever made it waits for that.
-    /// Inside a step there is nothing to wait for, because the step would have to end first.
+    /// Records a mistake of the handler, which ends its call. Returns whether the future that made it should wait for
+    /// that end, so that the handler cannot swallow the mistake. Inside a step it should not: the step would have to end
+    /// first.
     pub(crate) fn misused(&self, error: &AskError) -> bool {
         let mut inner = self.lock();
         inner.misuse.get_or_insert_with(|| error.clone());
         inner.running.is_empty()
     }
 
-    /// The round is over. Whoever kept an `Ask` is told, and not left to hang.
+    /// Closes the round. Futures that outlive it are woken and fail, so that none hangs.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.closed = true;

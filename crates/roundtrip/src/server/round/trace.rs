@@ -1,4 +1,4 @@
-//! What a handler does with its keys, run by run; and whether it is inside a step.
+//! Trace of the keys that each run of a handler uses, and the mark of a running step: for the replay harness.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 thread_local! {
-    /// Whether what is being polled on this thread is a step of `once`.
+    /// True while this thread polls a step of `once`.
     static IN_STEP: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -14,7 +14,7 @@ pub(crate) fn is_in_step() -> bool {
     IN_STEP.get()
 }
 
-/// Polls a step so that whoever looks can tell that it is one.
+/// Polls a step with its thread marked as being in a step.
 pub(crate) async fn in_step<T>(step: impl Future<Output = T>) -> T {
     let mut step = pin!(step);
     poll_fn(|cx| {
@@ -33,7 +33,7 @@ impl Drop for Stepping {
     }
 }
 
-/// The keys each run of a handler has come by, in order.
+/// Keys that each run of a handler has used, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Trace(Mutex<Vec<Vec<String>>>);
 
@@ -52,7 +52,7 @@ impl Trace {
         }
     }
 
-    /// Two runs that do not agree: the key that was expected, and the one that came.
+    /// Finds two runs that do not agree: the key that was expected, and the one that was used.
     pub(crate) fn disagreement(&self) -> Option<Disagreement> {
         let runs = self.runs();
         let longest = runs.iter().max_by_key(|run| run.len())?;
@@ -71,7 +71,7 @@ impl Trace {
     }
 }
 
-/// How two runs of a handler differ.
+/// Difference between two runs of a handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Disagreement {
     Order { first: String, then: String },

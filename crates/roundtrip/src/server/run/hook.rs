@@ -2,17 +2,12 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use roundtrip_core::wire::{ClientRequest, ErrorObject, ServerResult};
+use roundtrip_core::wire::ClientRequest;
 
-use crate::server::handler::call::{Peer, Principal};
-
-/// What a call comes to.
-pub type Outcome = Result<ServerResult, ErrorObject>;
-
-pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+use crate::server::outcome::{Outcome, OutcomeFuture};
+use crate::server::peer::{Peer, Principal};
 
 /// What a hook gets to know about a call.
 #[derive(Debug, Clone)]

@@ -2,16 +2,16 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use roundtrip_core::wire::RequestId;
 
-use super::hook::Outcome;
 use super::outbox::Outbox;
-use super::runner::{Runner, Work};
+use super::runner::Runner;
 use super::subscription::Subscription;
 use crate::server::limits::Permit;
+use crate::server::outcome::Outcome;
 
 /// What a call has to say next.
 #[expect(
@@ -46,6 +46,8 @@ pub(crate) enum Source {
     None,
     Outbox(Arc<Outbox>),
     Subscription(Arc<Subscription>),
+    /// Of a call that is prepared while it is polled: unset before.
+    Deferred(Arc<OnceLock<Source>>),
 }
 
 impl Source {
@@ -54,6 +56,8 @@ impl Source {
             Self::None => Poll::Pending,
             Self::Outbox(outbox) => outbox.poll_next(cx),
             Self::Subscription(subscription) => subscription.poll_next(cx),
+            // The call is polled first, so it has been prepared or waits for a hook that wakes it.
+            Self::Deferred(source) => source.get().map_or(Poll::Pending, |source| source.poll_next(cx)),
         }
     }
 
@@ -62,12 +66,15 @@ impl Source {
             Self::None => None,
             Self::Outbox(outbox) => outbox.pop(),
             Self::Subscription(subscription) => subscription.pop(),
+            Self::Deferred(source) => source.get().and_then(Self::pop),
         }
     }
 
     fn close(&self) {
-        if let Self::Outbox(outbox) = self {
-            outbox.close();
+        match self {
+            Self::Outbox(outbox) => outbox.close(),
+            Self::Deferred(source) => source.get().into_iter().for_each(Self::close),
+            Self::None | Self::Subscription(_) => {}
         }
     }
 }
@@ -125,9 +132,11 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.source.close();
-        // Inside its span, for what the handler's destructors log and for a claimed round, which goes on.
-        let _entered = self.span.enter();
-        self.run = Work::Ready(None).into();
+        if !self.run.is_done() {
+            // Inside its span, for what the handler's destructors log and for a claimed round, which goes on.
+            let _entered = self.span.enter();
+            self.run.cancel();
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Running a call: its handler is polled, its notifications are sent, its round ends.
+//! Run of a call: polls its handler, sends its notifications, ends its round.
 
 pub(crate) mod hook;
 pub(crate) mod in_flight;
@@ -6,8 +6,7 @@ pub(crate) mod outbox;
 pub(crate) mod runner;
 pub(crate) mod subscription;
 
-pub use hook::{CallInfo, Next, Outcome};
+pub use hook::{CallInfo, Next};
 pub use in_flight::{Event, InFlight};
 
-pub(crate) use runner::{given_up, panicked};
 pub(crate) use subscription::Subscription;

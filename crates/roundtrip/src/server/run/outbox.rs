@@ -1,4 +1,4 @@
-//! Notifications a handler sends before its result: queued here, taken by the transport that polls the handler.
+//! Queue of notifications that a handler sends before its result, for the transport that polls the handler.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,11 +9,11 @@ use roundtrip_core::wire::{
     ProgressNotificationParams, encode_notification,
 };
 
-use crate::server::handler::call::Listens;
+use crate::server::peer::Listens;
 
-/// How many messages may wait for a slow client. What comes beyond is left out: progress and logs are hints.
+/// Most messages that may wait for a slow client. Further ones are left out: progress and logs are hints.
 const CAPACITY: usize = 256;
-/// How many bytes may wait before further messages are left out.
+/// Most bytes that may wait before further messages are left out.
 const CAPACITY_BYTES: usize = 256 * 1024;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Outbox(Mutex<Queue>);
 #[derive(Debug, Default)]
 struct Queue {
     messages: VecDeque<Vec<u8>>,
-    /// The bytes of all of them.
+    /// Bytes of all messages.
     bytes: usize,
     last_progress: Option<f64>,
     left_out: usize,
@@ -55,7 +55,7 @@ impl Outbox {
         self.queue().push::<LoggingMessageNotification>(params);
     }
 
-    /// The next message, or `Pending` with the waker kept.
+    /// Returns the next message, or `Pending` with the waker kept.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
         let mut queue = self.queue();
         match queue.pop() {
@@ -69,12 +69,12 @@ impl Outbox {
         }
     }
 
-    /// The next message that is there already.
+    /// Returns the next message that is there already.
     pub(crate) fn pop(&self) -> Option<Vec<u8>> {
         self.queue().pop()
     }
 
-    /// Nothing is sent for a call that has ended, even if the handler left a copy of itself behind (N2).
+    /// Closes the queue: nothing is sent for a call that has ended, even if a task of its handler goes on (N2).
     pub(crate) fn close(&self) {
         let mut queue = self.queue();
         queue.closed = true;

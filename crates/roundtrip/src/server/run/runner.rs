@@ -1,19 +1,15 @@
 //! Running a call: its handler, and, if it asks, the end of its round.
 
-use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use roundtrip_core::wire::{
-    CallTool, CallToolResult, ContentBlock, ErrorObject, GetPromptResult, Method as _, ReadResourceResult,
-    ServerResult,
-};
+use roundtrip_core::wire::{CallToolResult, ErrorObject, GetPromptResult, ReadResourceResult, ServerResult};
 
-use super::hook::{Outcome, OutcomeFuture};
 use super::subscription::Subscription;
 use crate::server::handler::function::HandlerFuture;
 use crate::server::handler::reply::{HandlerOutcome, Reply};
+use crate::server::outcome::{Outcome, OutcomeFuture, panicked};
 use crate::server::round::{Flow, RoundState, Suspended};
 
 /// A call being run.
@@ -36,8 +32,6 @@ pub(crate) enum Work {
     Other(OutcomeFuture),
     /// Ends when the server closes its subscriptions.
     Listen(Arc<Subscription>),
-    /// Its state has to be opened elsewhere before anything can begin.
-    Later(std::pin::Pin<Box<dyn Future<Output = Box<Runner>> + Send>>),
 }
 
 /// What a poll came to.
@@ -45,7 +39,6 @@ pub(crate) enum Work {
 enum Polled {
     Done(Outcome),
     Suspended,
-    Begun(Box<Runner>),
 }
 
 impl Work {
@@ -63,7 +56,6 @@ impl Work {
             Self::Listen(subscription) => subscription
                 .poll_closed(cx)
                 .map(|result| Polled::Done(Ok(ServerResult::SubscriptionsListen(result)))),
-            Self::Later(beginning) => beginning.as_mut().poll(cx).map(Polled::Begun),
         }
     }
 }
@@ -88,7 +80,6 @@ impl Runner {
             let polled = catch_unwind(AssertUnwindSafe(|| self.work.poll(cx)));
             match polled {
                 Ok(Poll::Ready(Polled::Done(outcome))) => return Poll::Ready(self.end(outcome)),
-                Ok(Poll::Ready(Polled::Begun(run))) => *self = *run,
                 Ok(Poll::Ready(Polled::Suspended)) if self.suspend(|flow| flow.returned()) => {}
                 Ok(Poll::Ready(Polled::Suspended)) => {
                     let error = ErrorObject::internal("a handler answered with a reply of another call");
@@ -126,22 +117,27 @@ impl Runner {
         catch_unwind(AssertUnwindSafe(|| drop(work))).map_err(|_| panicked())
     }
 
+    /// Returns whether there is no handler left to drop.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.work, Work::Ready(_))
+    }
+
+    /// Drops the handler. What its destructors panic with is logged.
+    pub(crate) fn cancel(&mut self) {
+        let _ = self.drop_work();
+    }
+
     /// The state of its round, if its handler can ask.
     pub(crate) fn table(&self) -> Option<&Arc<RoundState>> {
         self.flow.as_ref().map(|flow| &flow.table)
-    }
-
-    /// The same as one plain future, for hooks to wrap.
-    pub(crate) fn boxed(mut self) -> OutcomeFuture {
-        Box::pin(poll_fn(move |cx| self.poll(cx)))
     }
 }
 
 /// A call that is cancelled drops its handler, whose destructors are user code (Z1).
 impl Drop for Runner {
     fn drop(&mut self) {
-        if !matches!(self.work, Work::Ready(_)) {
-            let _ = self.drop_work();
+        if !self.is_done() {
+            self.cancel();
         }
     }
 }
@@ -162,22 +158,4 @@ impl From<ErrorObject> for Work {
     fn from(error: ErrorObject) -> Self {
         Self::Ready(Some(Err(error)))
     }
-}
-
-/// How a call ends that does not come to an end by itself: a model can do something else instead, so a tool tells it
-/// (M21).
-pub(crate) fn given_up(method: &str, why: String) -> Outcome {
-    tracing::warn!(method, why, "a call does not come to an end");
-    if method == CallTool::NAME {
-        let content = vec![ContentBlock::text(why)];
-        let told = CallToolResult { content, is_error: Some(true), ..CallToolResult::default() };
-        return Ok(ServerResult::CallTool(told));
-    }
-    Err(ErrorObject::internal(why))
-}
-
-/// What a peer is told when a handler panicked: the details are for the log.
-pub(crate) fn panicked() -> ErrorObject {
-    tracing::error!("a handler panicked");
-    ErrorObject::internal("internal error")
 }

@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: who listens to what, and what they have not been told yet.
+//! `subscriptions/listen`: open subscriptions, and the changes that each has yet to be told.
 //!
 //! Every notification here says "this changed", so a subscriber needs no queue: a flag for each thing that
 //! changed since it last looked is enough, however slow it is (N1).
@@ -19,14 +19,14 @@ use roundtrip_core::wire::{
 use serde::Serialize;
 
 use crate::server::budget::{Budget, Owner, Reservation};
-use crate::server::builder::Limits;
+use crate::server::limits::Limits;
 
-/// How many resources one subscription may watch.
+/// Most resources that one subscription may watch.
 const MAX_WATCHED: usize = 1_000;
-/// How many bytes a subscription takes besides the URIs it watches, and how many each of those takes besides its text.
+/// Bytes that a subscription takes besides the URIs it watches, and that each of those takes besides its text.
 const OVERHEAD: (usize, usize) = (512, 128);
 
-/// Everything that listens to one server.
+/// All subscriptions to one server.
 #[derive(Debug)]
 pub(crate) struct Hub(Mutex<Listeners>);
 
@@ -34,28 +34,28 @@ pub(crate) struct Hub(Mutex<Listeners>);
 struct Listeners {
     next: u64,
     open: HashMap<u64, Arc<Subscriber>>,
-    /// Places of those that have a tag. Those without belong to something that is bounded itself.
+    /// Places of subscriptions with a tag. Those without belong to legacy sessions, which are bounded themselves.
     places: Arc<Budget>,
-    /// Bytes of all of them.
+    /// Bytes of all subscriptions.
     bytes: Arc<Budget>,
     closed: bool,
 }
 
 #[derive(Debug)]
 struct Subscriber {
-    /// What its messages are tagged with. Without a tag there is no acknowledgement either: nobody has asked for one.
+    /// Subscription id in its messages. Without one, as in legacy sessions, there is no acknowledgement either.
     tag: Option<RequestId>,
     due: Mutex<Due>,
 }
 
-/// What a subscriber is still to be told.
+/// Changes that a subscriber has yet to be told.
 #[derive(Debug)]
 struct Due {
-    /// The lists that are watched.
+    /// Lists that are watched.
     lists: SubscriptionFilter,
-    /// The resources that are watched, in the order they were named.
+    /// Resources that are watched, in the order they were named.
     watched: IndexSet<Arc<str>>,
-    /// The bytes of both.
+    /// Bytes of both.
     bytes: Reservation,
     started: bool,
     acknowledged: bool,
@@ -68,7 +68,7 @@ struct Due {
     closing_waker: Option<Waker>,
 }
 
-/// What can change.
+/// A change to announce.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change<'a> {
     Tools,
@@ -131,7 +131,7 @@ impl Hub {
         lock(&self.0).bytes.held()
     }
 
-    /// Tells everybody who asked for it.
+    /// Announces a change to every subscription that watches it.
     pub(crate) fn announce(&self, change: Change<'_>) {
         for subscriber in lock(&self.0).open.values() {
             let due = &mut *lock(&subscriber.due);
@@ -191,7 +191,7 @@ impl Due {
         }
     }
 
-    /// The filter as it was asked for.
+    /// Returns the filter as it was requested.
     fn filter(&self) -> SubscriptionFilter {
         let resource_subscriptions = self.watched.iter().map(|uri| uri.as_ref().to_owned()).collect();
         SubscriptionFilter { resource_subscriptions, ..self.lists.clone() }
@@ -214,7 +214,7 @@ pub(crate) struct Subscription {
 }
 
 impl Subscription {
-    /// Ready once the server ends the subscription. The first poll starts it: until then nothing is sent, so that
+    /// Completes once the server ends the subscription. The first poll starts it: until then nothing is sent, so that
     /// a hook in front can still refuse it.
     pub(crate) fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<SubscriptionsListenResult> {
         let mut due = lock(&self.subscriber.due);
@@ -252,7 +252,7 @@ impl Subscription {
         }
     }
 
-    /// The next notification, or `Pending` with the waker kept.
+    /// Returns the next notification, or `Pending` with the waker kept.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
         let mut due = lock(&self.subscriber.due);
         if let Some(notification) = self.subscriber.next(&mut due) {
@@ -262,7 +262,7 @@ impl Subscription {
         Poll::Pending
     }
 
-    /// The next notification that is due already.
+    /// Returns the next notification that is due already.
     pub(crate) fn pop(&self) -> Option<Vec<u8>> {
         self.subscriber.next(&mut lock(&self.subscriber.due))
     }
@@ -301,7 +301,7 @@ impl Drop for Subscription {
     }
 }
 
-/// How much of the budget the URI of a resource takes.
+/// Returns the bytes of the budget that the URI of a resource takes.
 fn bytes_of(uri: &str) -> usize {
     uri.len() + OVERHEAD.1
 }

@@ -1,4 +1,4 @@
-//! One child process: started in a group of its own, written to by one task, read and in the end reaped by another.
+//! One child process: started in a group of its own, written to by one task, read and finally reaped by another.
 
 use std::fmt;
 use std::process::{ExitStatus, Stdio};
@@ -15,22 +15,22 @@ use tokio::time::timeout;
 
 use super::inbox::Inbox;
 use super::stderr::LastWords;
-use crate::client::{Error, Sent};
+use crate::client::{Error, PeerMisbehaved, Sent, Unreachable};
 use crate::stdio::MAX_LINE;
 use crate::stdio::lines::{Line, Lines};
 
-/// How long a child gets to end by itself, and then again after it has been told to (I3).
+/// Time for a child to end by itself, and again after SIGTERM (I3).
 const GRACE: Duration = Duration::from_secs(2);
-/// How long is waited for what a dead child has left in its pipes: others may hold them open.
+/// Time to read the pipes of a dead child to their end: other processes may hold them open.
 const DRAIN: Duration = Duration::from_millis(500);
-/// How many requests may wait to be written.
+/// Most requests that may wait to be written.
 const QUEUE: usize = 64;
 
-/// Starts children, as often as it takes.
+/// Starts children, as often as needed.
 pub(super) struct Launcher {
     command: CommandWrap,
     program: String,
-    /// Counts children, so that none is taken for another.
+    /// Counts children, to tell them apart.
     lives: u64,
 }
 
@@ -52,14 +52,14 @@ impl Launcher {
         let life = self.lives;
         let program = &self.program;
         let mut child = self.command.spawn().map_err(|error| Error::Unreachable {
-            message: format!("cannot start `{program}`: {error}"),
+            why: Unreachable::NoConnection(format!("cannot start `{program}`: {error}")),
             sent: Sent::No,
-            source: Some(Box::new(error)),
+            cause: Some(Box::new(error)),
         })?;
         let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
         let leash = Leash { child, over: false };
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(Error::unreachable(format!("`{program}` came without its pipes"), Sent::No));
+            return Err(Error::closed_by_server(format!("`{program}` came without its pipes"), Sent::No));
         };
         tracing::debug!(program, "server process started");
         let inbox = Arc::new(Inbox::default());
@@ -81,17 +81,17 @@ impl Launcher {
     }
 }
 
-/// A child that runs, or did so when last looked at. Dropping it ends it, in the background.
+/// A child that runs, or did when last checked. Dropping it ends it, in the background.
 pub(super) struct Child {
-    /// Which child this is.
+    /// Number of this child.
     pub(super) life: u64,
-    /// Whether a session has begun with it.
+    /// True once a session has begun with it.
     pub(super) has_session: bool,
     pub(super) inbox: Arc<Inbox>,
-    /// The only strong one: when it goes, the child's standard input is closed.
+    /// The only strong sender: when it is dropped, the child's standard input is closed.
     queue: mpsc::UnboundedSender<Queued>,
     places: Arc<Semaphore>,
-    /// Never sent on: what counts is that it is dropped.
+    /// Never sent on: dropping it is the signal.
     _stop: oneshot::Sender<()>,
     supervisor: JoinHandle<()>,
 }
@@ -103,14 +103,14 @@ impl Child {
         Writer { queue: self.queue.downgrade(), places: Arc::clone(&self.places) }
     }
 
-    /// Begins to end the child; the task to await for its end.
+    /// Begins to end the child; returns the task that ends with it.
     pub(super) fn stop(self) -> JoinHandle<()> {
         self.supervisor
     }
 }
 
-/// Writes lines to a child, without keeping it alive. Lines are never cut short, whoever loses patience: a task of
-/// its own does the writing.
+/// Writes lines to a child, without keeping it alive. A task of its own does the writing, so that a cancelled caller
+/// never cuts a line short.
 #[derive(Clone)]
 pub(super) struct Writer {
     queue: mpsc::WeakUnboundedSender<Queued>,
@@ -118,13 +118,13 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Waits for a place in the queue; whether the line got there.
+    /// Waits for a place in the queue; returns whether the line got there.
     pub(super) async fn write(&self, line: Bytes) -> bool {
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
         self.queue.upgrade().is_some_and(|queue| queue.send((line, place)).is_ok())
     }
 
-    /// For a short line that must not wait.
+    /// Queues a short line that must not wait.
     pub(super) fn write_now(&self, line: Bytes) {
         if let Some(queue) = self.queue.upgrade() {
             let _ = queue.send((line, None));
@@ -142,17 +142,17 @@ async fn write(mut stdin: ChildStdin, mut queued: mpsc::UnboundedReceiver<Queued
     }
 }
 
-/// The process itself. However this goes, the whole group goes with it.
+/// The process. When this is dropped, the whole group is killed.
 struct Leash {
     child: Box<dyn ChildWrapper>,
-    /// The group has been killed, after its leader was waited for: its number may soon be somebody else's.
+    /// True once the group has been killed, after its leader was waited for: its number may soon be reused.
     over: bool,
 }
 
 impl Leash {
-    /// Kills what is left of the group.
+    /// Kills the rest of the group.
     fn kill(&mut self) {
-        // Most often there is nobody left to kill.
+        // Most often there is no process left to kill.
         let _ = self.child.start_kill();
     }
 }
@@ -172,14 +172,15 @@ struct Output {
 }
 
 impl Output {
-    /// Sorts what the child writes, until it closes its standard output. Can be dropped and taken up again.
+    /// Routes the child's output until it closes its standard output. Can be dropped and resumed.
     async fn pump(&mut self, inbox: &Inbox) {
         while let Ok(size @ 1..) = self.stdout.read(&mut self.buffer).await {
             self.lines.feed(&self.buffer[..size], |line| match line {
                 Line::Whole(line) => inbox.route(line),
-                // There is no telling whose it was.
+                // The request it belongs to is unknown.
                 Line::TooLong => inbox.fail(|| {
-                    Error::PeerMisbehaved(format!("it wrote a line longer than {} MiB", MAX_LINE >> 20))
+                    let why = format!("it wrote a line longer than {} MiB", MAX_LINE >> 20);
+                    PeerMisbehaved::TooLarge(why).into()
                 }),
             });
         }
@@ -197,7 +198,7 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    /// From the child's first line to its last breath.
+    /// Runs from the child's first line to its end.
     async fn run(mut self, stopped: oneshot::Receiver<()>) {
         let (exited, deaf) = tokio::select! {
             () = self.output.pump(&self.inbox) => (None, true),
@@ -215,16 +216,16 @@ impl Supervisor {
             }
             None => self.end().await,
         };
-        // Whatever the child has left behind in its group goes too, and lets go of the pipes.
+        // Processes the child has left in its group are killed too, which closes the pipes.
         self.leash.kill();
         self.leash.over = status.is_some();
         let _ = timeout(DRAIN, &mut self.stderr).await;
-        let shown = status.map_or_else(|| "it would not end".to_owned(), |status| status.to_string());
+        let shown = status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());
         tracing::debug!(program = self.program, status = shown, "server process ended");
         self.inbox.end(&format!("`{}` ended ({shown}){}", self.program, self.words.quoted()));
     }
 
-    /// Waits for the child to end, with growing insistence. Its standard input has been closed (I3).
+    /// Waits for the child to end: by itself, after SIGTERM, after SIGKILL. Its standard input has been closed (I3).
     async fn end(&mut self) -> Option<ExitStatus> {
         for insist in [Insist::Wait, Insist::Terminate, Insist::Kill] {
             match insist {
@@ -238,7 +239,7 @@ impl Supervisor {
             let ended = async {
                 tokio::select! {
                     status = self.leash.child.wait() => status.ok(),
-                    // A child that is stuck writing cannot end.
+                    // A child that is blocked on writing cannot end.
                     () = async { self.output.pump(&self.inbox).await; std::future::pending().await } => None,
                 }
             };
@@ -250,7 +251,7 @@ impl Supervisor {
     }
 }
 
-/// What POSIX calls the polite signal.
+/// Number of SIGTERM on POSIX systems.
 #[cfg(unix)]
 const SIGTERM: i32 = 15;
 

@@ -1,4 +1,4 @@
-//! What the child writes, sorted by the request it belongs to.
+//! Routes the child's messages to the requests they belong to.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,35 +11,35 @@ use roundtrip_core::wire::{
 };
 use serde::Deserialize;
 
-use crate::client::{Error, Sent, nameless_error};
+use crate::client::{Error, Sent, Unreachable, nameless_error};
 
-/// How many notifications may wait in a mailbox. Calls do without those beyond, which are hints; a stream of
-/// changes that falls so far behind ends, because a change must not be lost unnoticed.
+/// Most notifications that may wait in a mailbox. Calls drop those beyond, which are hints; a stream of changes that
+/// falls so far behind ends, because a change must not be lost unnoticed.
 const CAPACITY: usize = 256;
-/// How many bytes of notifications may wait in a mailbox beside the first, with the same consequences.
+/// Most bytes of notifications that may wait in a mailbox beside the first, with the same consequences.
 const CAPACITY_BYTES: usize = 1024 * 1024;
 
-/// The requests under way at one child.
+/// Requests under way at one child.
 #[derive(Debug, Default)]
 pub(super) struct Inbox(Mutex<Places>);
 
 #[derive(Debug, Default)]
 struct Places {
     open: HashMap<RequestId, Arc<Mailbox>>,
-    /// Where what belongs to no request goes. While there is one, the child may send requests of its own.
+    /// Mailbox for messages that belong to no request. While there is one, the child may send requests of its own.
     general: Option<Arc<Mailbox>>,
-    /// The child is gone: there will be no more answers.
+    /// True once the child is gone: there will be no more answers.
     ended: bool,
 }
 
-/// What a request waits for.
+/// Kind of message that a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// An answer.
     Call,
-    /// Changes, until one side has enough.
+    /// Changes, until one side ends the stream.
     Stream,
-    /// An answer that nobody gives up on.
+    /// An answer to a request that is never cancelled.
     Aside,
 }
 
@@ -48,7 +48,7 @@ impl Inbox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a request's answer; none where the child is gone.
+    /// Opens a mailbox for a request's answer; `None` if the child is gone.
     pub(super) fn open(&self, id: &RequestId, place: Place) -> Option<Arc<Mailbox>> {
         let mut places = self.places();
         if places.ended {
@@ -59,7 +59,7 @@ impl Inbox {
         Some(mailbox)
     }
 
-    /// A place for what belongs to no request; none where the child is gone.
+    /// Opens the mailbox for messages that belong to no request; `None` if the child is gone.
     pub(super) fn listen(&self) -> Option<Arc<Mailbox>> {
         let mut places = self.places();
         if places.ended {
@@ -70,37 +70,37 @@ impl Inbox {
         Some(mailbox)
     }
 
-    /// Whether the child is there, as far as is known.
+    /// Returns whether the child is there, as far as is known.
     pub(super) fn is_open(&self) -> bool {
         !self.places().ended
     }
 
-    /// Gives a place up; whether it was still waiting for its answer.
+    /// Closes a mailbox; returns whether it was still waiting for its answer.
     pub(super) fn close(&self, id: &RequestId) -> bool {
         self.places().open.remove(id).is_some()
     }
 
-    /// Fails everything under way.
+    /// Fails all requests under way.
     pub(super) fn fail(&self, error: impl Fn() -> Error) {
         for mailbox in self.places().open.values() {
             mailbox.end(error());
         }
     }
 
-    /// The child is gone: fails everything under way, and takes nothing more.
+    /// Fails all requests under way and accepts no more: the child is gone.
     pub(super) fn end(&self, message: &str) {
-        // In one go: a place that is opened in between would never be told.
+        // Under one lock: a mailbox opened in between would never learn of it.
         let mut places = self.places();
         places.ended = true;
         for (_, mailbox) in places.open.drain() {
-            mailbox.end(Error::unreachable(message, Sent::Maybe));
+            mailbox.end(Error::closed_by_server(message, Sent::Maybe));
         }
         if let Some(general) = places.general.take() {
-            general.end(Error::unreachable(message, Sent::Maybe));
+            general.end(Error::closed_by_server(message, Sent::Maybe));
         }
     }
 
-    /// Takes one line of the child's output.
+    /// Routes one line of the child's output.
     pub(super) fn route(&self, line: &[u8]) {
         match Message::decode(line) {
             Ok(Message::Response(response)) => match response.id {
@@ -114,7 +114,7 @@ impl Inbox {
                 None if nameless_error(line).is_some() => self.to_all(line),
                 None => {
                     let is_json = malformed.error.code != PARSE_ERROR;
-                    tracing::warn!(is_json, "the server wrote a line that is not a message; passed over");
+                    tracing::warn!(is_json, "the server wrote a line that is not a message; ignored");
                 }
             },
         }
@@ -123,16 +123,16 @@ impl Inbox {
     fn answer(&self, id: &RequestId, line: &[u8]) {
         match self.places().open.remove(id) {
             Some(mailbox) => mailbox.answer(line),
-            None => tracing::debug!(%id, "an answer nobody waits for"),
+            None => tracing::debug!(%id, "ignored an answer to an unknown request"),
         }
     }
 
-    /// A request of the child's own does not say what it belongs to.
+    /// Routes a request of the child's own, which does not name the call it belongs to.
     fn asked(&self, line: &[u8]) {
         let general = self.places().general.clone();
         match general {
             Some(general) => general.notify(&Bytes::copy_from_slice(line)),
-            // No request is to blame for this more than any other, and none may hang over it.
+            // It belongs to no request in particular, and none may hang because of it.
             None => self.to_all(line),
         }
     }
@@ -144,8 +144,8 @@ impl Inbox {
         }
     }
 
-    /// Streams of changes are found by their tag, progress by its token; a log message says no more than that some
-    /// request wanted it.
+    /// Routes a notification: changes by their subscription id, progress by its token. A log message only says that
+    /// some request wanted it.
     fn notify(&self, notification: &Notification<'_>, line: &[u8]) {
         #[derive(Debug, Default, Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -166,7 +166,7 @@ impl Inbox {
             _ => tag,
         };
         let places = self.places();
-        // One copy, however many it is for.
+        // One copy, for any number of mailboxes.
         let message = Bytes::copy_from_slice(line);
         match id {
             Some(id) => {
@@ -183,7 +183,7 @@ impl Inbox {
                 None => {
                     tracing::debug!(
                         method = &*clip(&notification.method),
-                        "a notification that belongs nowhere"
+                        "ignored a notification without a request"
                     );
                 }
             },
@@ -191,7 +191,7 @@ impl Inbox {
     }
 }
 
-/// What has come for one request.
+/// Messages that have arrived for one request.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     place: Place,
@@ -201,7 +201,7 @@ pub(super) struct Mailbox {
 #[derive(Debug, Default)]
 struct Mail {
     messages: VecDeque<Bytes>,
-    /// The bytes of all of them.
+    /// Bytes of all of them.
     bytes: usize,
     error: Option<Error>,
     ended: bool,
@@ -235,8 +235,7 @@ impl Mailbox {
                 mail.push(message.clone());
             } else if self.place == Place::Stream && !mail.ended {
                 mail.ended = true;
-                let why = "this stream of changes fell too far behind: listen again, and take changes faster";
-                mail.error = Some(Error::unreachable(why, Sent::Maybe));
+                mail.error = Some(Error::unreachable(Unreachable::FellBehind, Sent::Maybe));
             }
         });
     }
@@ -284,7 +283,7 @@ mod tests {
         .into_bytes()
     }
 
-    /// The bytes of everything that waits, and the error at the end.
+    /// Returns the bytes of all waiting messages, and the error at the end.
     fn drain(mailbox: &Mailbox) -> (usize, Option<Error>) {
         let mut bytes = 0;
         loop {

@@ -1,4 +1,4 @@
-//! The wire itself: one pipe each way, shared by all requests and by whatever else the child has to say.
+//! Link to a child process: one pipe each way, shared by all requests and by the child's other messages.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,17 +12,17 @@ use roundtrip_core::wire::{Method as _, ProtocolVersion, RequestId, Subscription
 use super::child::{Child, Launcher, Writer};
 use super::inbox::{Inbox, Mailbox, Place};
 use super::{Failure, Link};
-use crate::client::{BoxFuture, Error, Incoming, Outgoing, Sent};
+use crate::client::{ApiMisuse, BoxFuture, Error, Incoming, Outgoing, Sent};
 use crate::stdio::lines::end_line;
 
-/// A server as a child process.
+/// Link to a server that runs as a child process.
 #[derive(Clone)]
 pub(super) struct ChildLink(Arc<Mutex<State>>);
 
 struct State {
     launcher: Launcher,
     child: Option<Child>,
-    /// Children that have a session which is not the latest. They end with it.
+    /// Children whose session is not the latest. They end with it.
     retired: Vec<Child>,
     closed: bool,
 }
@@ -36,7 +36,7 @@ impl ChildLink {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the children, all at once, and waits until they have ended.
+    /// Ends all children at the same time, and waits until they have ended.
     pub(super) async fn close(&self) {
         let ending: Vec<_> = self.take().into_iter().map(Child::stop).collect();
         for ended in ending {
@@ -44,7 +44,7 @@ impl ChildLink {
         }
     }
 
-    /// The children there are. There will be no others.
+    /// Takes all children; none is started after that.
     fn take(&self) -> Vec<Child> {
         let mut state = self.state();
         state.closed = true;
@@ -54,16 +54,16 @@ impl ChildLink {
 }
 
 impl State {
-    /// A child that has no session yet: it can have one alone.
+    /// Retires a child that has a session: each child can have only one.
     fn untouched(&mut self) {
         let retired = self.child.take_if(|child| child.has_session && child.inbox.is_open());
         self.retired.extend(retired);
     }
 
-    /// A place for the answer to a request, at a child that lives.
+    /// Opens a mailbox for the answer to a request, at a child that runs.
     fn open(&mut self, id: &RequestId, place: Place) -> Result<(At, Answers), Error> {
         if self.closed {
-            return Err(Error::ApiMisuse("this client has been closed".to_owned()));
+            return Err(ApiMisuse::Closed.into());
         }
         let running = self.child.as_ref().map(At::of);
         if let Some((at, answers)) = running.and_then(|at| Some((at.clone(), at.open(id, place)?))) {
@@ -73,7 +73,7 @@ impl State {
         let answers = at.open(id, place);
         answers
             .map(|answers| (at, answers))
-            .ok_or_else(|| Error::unreachable("the server process ended at once", Sent::No))
+            .ok_or_else(|| Error::closed_by_server("the server process ended at once", Sent::No))
     }
 }
 
@@ -90,7 +90,7 @@ impl At {
         Self { life: child.life, inbox: Arc::clone(&child.inbox), writer: child.writer() }
     }
 
-    /// None where the child has died.
+    /// Opens a mailbox for an answer; `None` if the child has died.
     fn open(&self, id: &RequestId, place: Place) -> Option<Answers> {
         let mailbox = self.inbox.open(id, place)?;
         Some(Answers { id: id.clone(), at: self.clone(), mailbox, sent: false, place })
@@ -165,24 +165,24 @@ impl Link for ChildLink {
         })
     }
 
-    /// Dropping what comes of a request tells the server already.
+    /// Does nothing: dropping the answers of a request cancels it already.
     fn cancel(&self, _: &At, _: &RequestId) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// A child that has another after it is no longer needed; the latest one is kept for requests to come.
+    /// Ends a child that has been replaced by another; the latest one is kept for further requests.
     fn end(&self, at: &At) -> BoxFuture<()> {
         self.state().retired.retain(|child| child.life != at.life);
         Box::pin(std::future::ready(()))
     }
 
-    /// Whoever still holds a session, or waits to write to one, does not keep the children alive.
+    /// Ends the children, even if a session or a waiting write still exists.
     fn shut(&self) {
         drop(self.take());
     }
 }
 
-/// What comes of one request. Dropped before the answer, it tells the server that nobody waits any more.
+/// Messages for one request. Dropped before the answer, it cancels the request.
 struct Answers {
     id: RequestId,
     at: At,
@@ -192,7 +192,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Where the child is gone by now, the mailbox is told why.
+    /// Sends the request. If the child is gone by now, the mailbox gets the error.
     async fn send(mut self, message: &[u8]) -> Incoming {
         self.sent = self.at.writer.write(line(message)).await;
         Box::pin(self)
@@ -209,7 +209,7 @@ impl Stream for Answers {
 
 impl Drop for Answers {
     fn drop(&mut self) {
-        // An answer that comes all the same finds no place, and is passed over.
+        // An answer that arrives later finds no mailbox and is ignored.
         let waited = self.at.inbox.close(&self.id) && self.sent;
         // A handshake is never cancelled (cancellation, "Behavior Requirements").
         if waited
@@ -221,7 +221,7 @@ impl Drop for Answers {
     }
 }
 
-/// What belongs to no request.
+/// Messages that belong to no request.
 struct Everything(Arc<Mailbox>);
 
 impl Stream for Everything {

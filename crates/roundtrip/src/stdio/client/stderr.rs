@@ -1,4 +1,4 @@
-//! What a child says on its standard error: passed on to the log, and its end kept for when it dies.
+//! Standard error of a child: passed on to the log, with its last lines kept for the error when it dies.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,9 +8,9 @@ use tokio::process::ChildStderr;
 
 use crate::stdio::lines::{Line, Lines};
 
-/// How many lines are kept.
+/// Most lines that are kept.
 const KEPT: usize = 20;
-/// The longest line that is kept.
+/// Longest line that is kept.
 const MAX_LINE: usize = 8 * 1024;
 
 /// The last lines of a child's standard error.
@@ -24,7 +24,7 @@ impl LastWords {
         let mut buffer = vec![0; 8 * 1024];
         loop {
             let size = stderr.read(&mut buffer).await.unwrap_or(0);
-            // At the end, what has no newline yet is a line too.
+            // At the end of the stream, a line may lack its newline.
             let chunk = if size == 0 { b"\n" } else { &buffer[..size] };
             lines.feed(chunk, |line| {
                 let text = match line {
@@ -48,7 +48,7 @@ impl LastWords {
         kept.push_back(line);
     }
 
-    /// The lines, ready to be put after a sentence; empty where there are none.
+    /// Returns the lines, to be put after a sentence; empty if there are none.
     pub(super) fn quoted(&self) -> String {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.is_empty() {

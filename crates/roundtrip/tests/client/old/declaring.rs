@@ -199,7 +199,7 @@ async fn an_old_server_is_refused_what_is_not_a_web_page() {
     let said = text(&client.call_tool("ask", ()).await.expect("a result"));
     assert!(said.contains("-32602") && said.contains("scheme"), "{said}");
     let error = client.call_tool("first", ()).await.expect_err("no page");
-    assert!(matches!(&error, Error::PeerMisbehaved(why) if why.contains("scheme")), "{error:?}");
+    assert!(matches!(&error, Error::PeerMisbehaved(why) if why.to_string().contains("scheme")), "{error:?}");
     let general = old.general.lock().expect("general").clone().expect("a stream");
     general.message(&bad("beside"));
     assert_eq!(old.response(&json!("beside")).await["error"]["code"], -32602);

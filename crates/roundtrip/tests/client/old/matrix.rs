@@ -130,6 +130,7 @@ async fn check(transport: &str, client: Client, at: Speaks, of: Speaks) {
         // Neither has a word of the other's, and says which words it would take.
         (Speaks::Modern, Speaks::Old) | (Speaks::Old, Speaks::Modern) => match called {
             Err(Error::PeerIncompatible(why)) => {
+                let why = why.to_string();
                 assert!(why.contains("2025-11-25") || why.contains("2026-07-28"), "{transport}: {why}");
             }
             other => panic!("{transport}: a {at:?} client at a server that speaks {of:?}: {other:?}"),

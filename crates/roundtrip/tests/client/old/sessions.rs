@@ -76,7 +76,8 @@ async fn a_session_that_expires_in_the_midst_of_a_call_is_named() {
     .await;
     let client = client.on_form(async |form: FormRequest| form.accept(json!({ "name": "Ada" })));
     let error = client.call_tool("ask", ()).await.expect_err("the session is gone");
-    let Error::Unreachable { message, sent: Sent::Maybe, .. } = &error else { panic!("not {error:?}") };
+    let Error::Unreachable { why, sent: Sent::Maybe, .. } = &error else { panic!("not {error:?}") };
+    let message = why.to_string();
     assert!(message.contains("session"), "{message}");
     client.call_tool("a", ()).await.expect("a result");
 }

@@ -1,6 +1,6 @@
 //! What a client declares, and what becomes of questions it did not offer to answer.
 
-use roundtrip::client::RootsRequest;
+use roundtrip::client::{ApiMisuse, PeerMisbehaved, RootsRequest};
 use roundtrip::wire::{ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability};
 use roundtrip::{Client, Error, FormRequest, SampleRequest, UrlRequest};
 use serde_json::{Value, json};
@@ -67,12 +67,16 @@ async fn a_kind_nobody_handles_is_named() {
             client.on_form(async |_: FormRequest| -> roundtrip::FormAnswer { panic!("asked in vain") });
         let error = client.call_tool("book", ()).await.expect_err("nobody");
         let Error::PeerMisbehaved(why) = &error else { panic!("misbehaved, not {error:?}") };
+        let why = why.to_string();
         assert!(why.contains(&format!("`second` ({kind})")), "{why}");
         assert_eq!(log.len(), 1);
     }
     let (client, _log) = replies([asks([("only", party())], None)]);
     let error = pages(client).call_tool("book", ()).await.expect_err("nobody");
-    assert!(matches!(&error, Error::PeerMisbehaved(why) if why.contains("`only` (form)")), "{error:?}");
+    assert!(
+        matches!(&error, Error::PeerMisbehaved(PeerMisbehaved::NotOffered(why)) if why.contains("`only` (form)")),
+        "{error:?}"
+    );
 }
 
 /// C7: what was declared without a handler is the author's fault.
@@ -83,7 +87,7 @@ async fn what_was_declared_without_a_handler_is_misuse() {
     let client = client.capabilities(ClientCapabilities { elicitation, ..Default::default() });
     let error = client.call_tool("book", ()).await.expect_err("nobody");
     assert!(
-        matches!(&error, Error::ApiMisuse(why) if why.contains("`only` (form)") && why.contains("on_form"))
+        matches!(&error, Error::ApiMisuse(ApiMisuse::NoHandler(why)) if why.contains("`only` (form)") && why.contains("on_form"))
     );
 }
 
@@ -94,5 +98,8 @@ async fn tools_for_the_model_need_to_be_offered() {
     with_tools["params"]["tools"] = json!([{ "name": "t", "inputSchema": { "type": "object" } }]);
     let (client, _log) = replies([asks([("q", with_tools)], None)]);
     let error = models(client).call_tool("book", ()).await.expect_err("not offered");
-    assert!(matches!(&error, Error::PeerMisbehaved(why) if why.contains("`q` (sampling)")), "{error:?}");
+    assert!(
+        matches!(&error, Error::PeerMisbehaved(PeerMisbehaved::NotOffered(why)) if why.contains("`q` (sampling)")),
+        "{error:?}"
+    );
 }

@@ -45,6 +45,7 @@ async fn a_url_that_is_not_of_http_reaches_no_handler() {
         let by_hand = client.call_tool("book", ()).once().await.map(drop);
         for error in [client.call_tool("book", ()).await.map(drop), by_hand] {
             let Err(Error::PeerMisbehaved(said)) = &error else { panic!("misbehaved, not {error:?}") };
+            let said = said.to_string();
             assert!(said.contains("`login` (url)") && said.contains(why), "{said}");
             assert!(!said.chars().any(char::is_control), "{said}");
         }
@@ -63,6 +64,7 @@ async fn a_url_of_a_mebibyte_reaches_no_handler() {
         let client = client.limits(limits).on_url(async |page: UrlRequest| page.consent());
         let error = client.call_tool("book", ()).await.expect_err("too long");
         let Error::PeerMisbehaved(why) = &error else { panic!("misbehaved, not {error:?}") };
+        let why = why.to_string();
         assert!(why.contains(&format!("{length} bytes")) && why.len() < 300, "{why}");
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use roundtrip::client::{BoxFuture, Incoming, Outgoing, Sent, Transport};
+use roundtrip::client::{BoxFuture, Incoming, Outgoing, Sent, Transport, Unreachable};
 use roundtrip::{Client, Error};
 use serde_json::{Value, json};
 
@@ -100,11 +100,8 @@ impl Transport for Script {
         let (id, answer) = (message["id"].clone(), (self.respond)(number, &message));
         let log = Arc::clone(&self.log);
         Box::pin(async move {
-            let (mut outcome, broken) = ("result", |sent| Error::Unreachable {
-                message: "it broke".to_owned(),
-                sent,
-                source: Some("out of order".into()),
-            });
+            let (mut outcome, broken) =
+                ("result", |sent| Error::unreachable(Unreachable::Broken("it broke".to_owned()), sent));
             let (wait, result) = match answer {
                 Answer::Result(result) => (Some(Duration::ZERO), result),
                 Answer::Late(wait, result) => (Some(wait), result),
@@ -117,7 +114,7 @@ impl Transport for Script {
                     tokio::time::sleep(wait).await;
                     return Err(broken(Sent::Maybe));
                 }
-                Answer::TurnedAway => return Err(Error::unreachable("not for you", Sent::No)),
+                Answer::TurnedAway => return Err(Error::closed_by_server("not for you", Sent::No)),
                 Answer::Silence => (None, Value::Null),
             };
             let message = json!({ "jsonrpc": "2.0", "id": id, outcome: result });

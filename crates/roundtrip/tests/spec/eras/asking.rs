@@ -168,7 +168,7 @@ async fn a_client_that_never_answers_does_not_hold_a_handler_for_ever() {
     assert_eq!(taken_back["params"]["requestId"], party["id"]);
     let done = pipe.receive().await;
     assert_eq!(done["result"]["isError"], true, "{done}");
-    assert!(text(&done).contains("nobody answered within 90s"), "{done}");
+    assert!(text(&done).contains("the client did not answer within 90s"), "{done}");
     assert_eq!(begun.elapsed().as_secs(), 90);
     assert_eq!(diary.read(), ["run", "dropped"]);
 }

@@ -1,4 +1,4 @@
-//! Several messages in one.
+//! Batches of messages (2025-03-26).
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use super::head::{Arrival, UNSAID};
 use super::reply::{Refusal, Reply, events, refuse};
 use super::sessions::Present;
 use super::stream::Finish;
-use crate::legacy::server::session::{Handled, LONGEST_BATCH, answer};
-use crate::legacy::server::sink::{Sink, Weight};
+use crate::legacy::server::session::{Handled, LONGEST_BATCH, Sink, Weight, answer};
 
 impl LegacyHttp {
-    /// Several messages at once, which 2025-03-26 has and no other revision.
+    /// Handles a batch, which 2025-03-26 has and no other revision.
     pub(super) fn batch(&self, arrival: &Arrival<'_>, bytes: &[u8]) -> Result<Reply, Refusal> {
         let wrong =
             |why: &'static str| refuse(StatusCode::BAD_REQUEST, None, &ErrorObject::invalid_request(why));
-        let session = self.session(arrival, None)?.filter(|session| session.session.terms.version == UNSAID);
+        let session =
+            self.session(arrival, None)?.filter(|session| session.session.negotiated.version == UNSAID);
         let Some(session) = session else {
             return Err(wrong("this revision has no batches: send one message"));
         };
@@ -28,7 +28,7 @@ impl LegacyHttp {
         if messages.is_empty() {
             return Err(wrong("a batch has at least one message, and at most 100"));
         }
-        // All of them are looked at before anything is done.
+        // All messages are decoded before any is handled.
         let messages: Vec<Message<'_>> = messages
             .into_iter()
             .map(|message| Message::decode(message.get().as_bytes()))
@@ -47,7 +47,7 @@ impl LegacyHttp {
             let request = match message {
                 Message::Request(request) => request,
                 other => {
-                    // One that is refused does not stop the others.
+                    // A refused message does not stop the others.
                     let _ = tell(&session, other);
                     continue;
                 }

@@ -1,25 +1,25 @@
-//! Letting go of a connection in the middle of a call.
+//! Extractor that lets a client disconnect in the middle of a call.
 
 use std::sync::Arc;
 
 use super::stream::Stream;
 use crate::server::{Call, FromCall, Rejection};
 
-/// The connection a call's messages go through, as a parameter: for calls that take long.
+/// Extractor for the connection that carries a call's messages, for long calls.
 ///
-/// Clients of 2025-11-25 in a session can be sent away and come back for the rest (transports, "Sending Messages to the
-/// Server"), so that a call of an hour needs no connection of an hour. For every other client there is nothing to
-/// let go of. A call of 2026-07-28 ends its round instead: see [`Ask::checkpoint`](crate::Ask::checkpoint).
+/// Clients of 2025-11-25 in a session can be disconnected and come back for the rest (transports, "Sending Messages
+/// to the Server"), so that a call of an hour needs no connection of an hour. For every other client it does nothing.
+/// A call of 2026-07-28 ends its round instead: see [`Ask::checkpoint`](crate::Ask::checkpoint).
 #[derive(Debug, Clone)]
 pub struct Connection(Option<Arc<Stream>>);
 
-/// What the door leaves for [`Connection`].
+/// Request extension that [`Connection`] reads.
 #[derive(Debug, Clone)]
 pub(super) struct Resumable(pub(super) Arc<Stream>);
 
 impl Connection {
-    /// Ends the connection once what was sent so far is through. The call goes on, and the client comes back for its
-    /// answer.
+    /// Closes the connection once everything sent so far has been delivered. The call goes on, and the client comes
+    /// back for its answer.
     pub fn let_go(&self) {
         if let Some(stream) = &self.0 {
             stream.let_go();

@@ -1,4 +1,4 @@
-//! Requests of the old eras over HTTP, and their responses.
+//! HTTP endpoint of the handshake eras: POST, GET and DELETE.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -22,12 +22,11 @@ use super::sessions::{HttpSession, Present, Sessions};
 use super::stream::{Finish, First, Stream};
 use crate::legacy::handshake::{INITIALIZE, refusal, revision};
 use crate::legacy::server::negotiated::Negotiated;
-use crate::legacy::server::session::{Handled, Session, answer};
+use crate::legacy::server::session::{Handled, Session, Sink, Weight, answer};
 use crate::legacy::server::settings::{Handshake, Served};
-use crate::legacy::server::sink::{Sink, Weight};
 use crate::server::{Endpoint, Peer};
 
-/// The old side of an HTTP endpoint.
+/// HTTP endpoint for clients of the handshake eras.
 #[derive(Debug, Clone)]
 pub(crate) struct LegacyHttp {
     endpoint: Endpoint,
@@ -50,30 +49,31 @@ impl LegacyHttp {
         &self.sessions
     }
 
-    /// Whether the server's author wants any of this.
+    /// Returns whether the server serves the handshake eras.
     pub(crate) fn is_open(&self) -> bool {
         self.settings.served != Served::Refused
     }
 
-    /// Whether a request that is not a modern one speaks an old revision.
+    /// Returns whether a request that is not modern belongs to a handshake revision.
     pub(crate) fn takes(&self, headers: &HeaderMap, request: &Request<'_>) -> bool {
-        let old = || match headers.get(VERSION) {
+        let legacy = || match headers.get(VERSION) {
             Some(version) => version.to_str().is_ok_and(|version| revision(version).is_some()),
             None => true,
         };
-        let ours = request.method == INITIALIZE || self.is_open() && (headers.contains_key(SESSION) || old());
+        let ours =
+            request.method == INITIALIZE || self.is_open() && (headers.contains_key(SESSION) || legacy());
         ours && peek_version(request.params).is_none() && !is_modern(headers)
     }
 
-    /// Whether what is not a request names a session, and does not say that it knows better.
+    /// Returns whether a message that is not a request names a session, and no modern revision.
     pub(crate) fn knows(&self, headers: &HeaderMap) -> bool {
         self.is_open() && headers.contains_key(SESSION) && !is_modern(headers)
     }
 
-    /// Takes a message, or a batch of them.
+    /// Handles a message, or a batch of them.
     pub(crate) async fn post(&self, arrival: Arrival<'_>, bytes: Bytes) -> Reply {
         let taken = self.take(&arrival, &bytes);
-        // A call may take long: the message it came in does not stay for it.
+        // A call may take long: its message need not stay in memory meanwhile.
         drop(bytes);
         match taken {
             Ok(Taken::Call(begun)) => begun.answer(&arrival).await,
@@ -105,17 +105,17 @@ impl LegacyHttp {
         }
     }
 
-    /// Opens the stream of what is said outside of any call, or goes on with one that broke off.
+    /// Opens the stream of messages outside of any call, or resumes a stream that broke off.
     pub(crate) fn get(&self, arrival: &Arrival<'_>) -> Reply {
         let opened = || {
             stated_version(arrival.headers)?;
             let session = match self.session(arrival, None)? {
                 Some(session) => session,
-                None => return Err(not_allowed("without sessions there is nothing to listen to")),
+                None => return Err(not_allowed("without sessions there is no stream to open")),
             };
             if !arrival.streams {
                 let error =
-                    ErrorObject::invalid_request("a stream is all there is here: accept text/event-stream");
+                    ErrorObject::invalid_request("GET is answered by a stream: accept text/event-stream");
                 return Err(refuse(StatusCode::NOT_ACCEPTABLE, None, &error));
             }
             let (stream, after) = match arrival.headers.get(LAST_EVENT) {
@@ -127,7 +127,7 @@ impl LegacyHttp {
                 0 => Some(session.session.subscription().map_err(|error| failed(None, &error))?),
                 _ => None,
             };
-            // One that comes back has been told already how to.
+            // A client that resumes knows already how to.
             let primed = after.is_none() && can_resume(&session);
             let owner = Owner::Session { _present: Present::new(&session), changes };
             Ok(events(EventBody::new(stream, after, primed, arrival.keep_alive, owner)))
@@ -152,7 +152,7 @@ impl LegacyHttp {
         ended().unwrap_or_else(|refused: Refusal| refused)
     }
 
-    /// The session a request belongs to; none where there are no sessions.
+    /// Returns the session of a request; `None` if the server has no sessions.
     pub(super) fn session(
         &self,
         arrival: &Arrival<'_>,
@@ -167,7 +167,7 @@ impl LegacyHttp {
     }
 
     fn initialize(&self, arrival: &Arrival<'_>, request: &Request<'_>) -> Result<Reply, Refusal> {
-        // Whoever names a session that has ended is to begin anew, and to name none.
+        // A client that names a session that has ended gets 404, and begins again without one.
         if arrival.headers.contains_key(SESSION) && self.session(arrival, Some(&request.id))?.is_some() {
             let error = ErrorObject::invalid_request("this session has been initialized already");
             return Err(failed(Some(&request.id), &error));
@@ -176,10 +176,10 @@ impl LegacyHttp {
             if !self.is_open() {
                 return Err(refusal(request.params));
             }
-            let (terms, agreed) = Negotiated::agree(&self.endpoint, request.params, UNSAID)?;
+            let (negotiated, agreed) = Negotiated::agree(&self.endpoint, request.params, UNSAID)?;
             let id = match self.settings.served {
                 Served::Sessions => {
-                    let session = Session::new(&self.endpoint, self.settings, terms, arrival.owner())?;
+                    let session = Session::new(&self.endpoint, self.settings, negotiated, arrival.owner())?;
                     Some(self.sessions.open(session, arrival.principal.clone(), weight(request))?)
                 }
                 _ => None,
@@ -197,10 +197,10 @@ impl LegacyHttp {
         })
     }
 
-    /// A call that stands for itself. It ends with its connection: nobody could come back for it.
+    /// Begins a call without a session. It ends with its connection: no client could resume it.
     fn lone_call(&self, arrival: &Arrival<'_>, version: ProtocolVersion, request: &Request<'_>) -> Taken {
-        let terms = Negotiated::unknown(version);
-        let session = Session::none(&self.endpoint, self.settings, terms, arrival.owner());
+        let negotiated = Negotiated::unknown(version);
+        let session = Session::none(&self.endpoint, self.settings, negotiated, arrival.owner());
         let stream = Arc::new(Stream::new(1));
         let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
         let peer = Peer {
@@ -224,22 +224,22 @@ impl LegacyHttp {
     }
 }
 
-/// What a message comes to.
+/// Outcome of a message.
 enum Taken {
     Reply(Reply),
     Call(Begun),
 }
 
-/// A call on its way, which needs nothing any more of the message it came in.
+/// A call that runs, and no longer needs the message it came in.
 struct Begun {
     stream: Arc<Stream>,
-    /// None for a call that stands for itself.
+    /// `None` for a call without a session.
     session: Option<Arc<HttpSession>>,
     owner: Owner,
 }
 
 impl Begun {
-    /// Waits for what the stream begins with, and answers with that or with the stream.
+    /// Waits for the first message of the stream, and answers with it or with the stream.
     async fn answer(self, arrival: &Arrival<'_>) -> Reply {
         let Self { stream, session, owner } = self;
         if let Some(First::Answer(answer)) = first(&stream, arrival).await {
@@ -277,7 +277,7 @@ fn call(arrival: &Arrival<'_>, session: Arc<HttpSession>, request: &Request<'_>)
     Ok(Taken::Call(Begun { stream, session: Some(session), owner }))
 }
 
-/// Takes what wants no answer.
+/// Handles a message that needs no answer.
 pub(super) fn tell(session: &HttpSession, message: Message<'_>) -> Result<(), Refusal> {
     match message {
         Message::Notification(notification) if notification.method == CancelledNotification::NAME => {
@@ -293,12 +293,12 @@ pub(super) fn tell(session: &HttpSession, message: Message<'_>) -> Result<(), Re
     }
 }
 
-/// How much of a session's allowance a call takes.
+/// Returns how many bytes of a session's allowance a call takes.
 pub(super) fn weight(request: &Request<'_>) -> usize {
     request.params.map_or(0, |params| params.get().len())
 }
 
-/// An answer that is all there is, in the way the client takes it.
+/// Wraps a complete answer as JSON, or as a stream if the client accepts nothing else.
 fn whole(arrival: &Arrival<'_>, answer: Vec<u8>) -> Reply {
     if arrival.json {
         return Reply::Json(StatusCode::OK, answer);
@@ -306,7 +306,7 @@ fn whole(arrival: &Arrival<'_>, answer: Vec<u8>) -> Reply {
     let stream = Arc::new(Stream::new(1));
     stream.send(answer, Weight::Answer);
     stream.finish();
-    events(EventBody::new(stream, Some(0), false, arrival.keep_alive, Owner::Nobody))
+    events(EventBody::new(stream, Some(0), false, arrival.keep_alive, Owner::None))
 }
 
 pub(super) fn peer(arrival: &Arrival<'_>, session: &HttpSession, stream: &Arc<Stream>) -> Peer {
@@ -323,12 +323,12 @@ pub(super) fn peer(arrival: &Arrival<'_>, session: &HttpSession, stream: &Arc<St
     }
 }
 
-/// Whether a client knows how to come back: 2025-11-25 tells it how before anything else.
+/// Returns whether a client can resume a stream: since 2025-11-25 the first event tells it how.
 fn can_resume(session: &HttpSession) -> bool {
-    session.session.terms.version >= ProtocolVersion::V2025_11_25
+    session.session.negotiated.version >= ProtocolVersion::V2025_11_25
 }
 
-/// What a stream begins with; none where that takes longer than a client may want to wait.
+/// Waits for the first message of a stream; `None` if that takes longer than the keep-alive time.
 async fn first(stream: &Stream, arrival: &Arrival<'_>) -> Option<First> {
     let first = pin!(poll_fn(|cx| stream.poll_first(cx)));
     if !arrival.streams {

@@ -1,4 +1,4 @@
-//! A stream on its way through one connection.
+//! Response body that sends a stream through one connection.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -14,10 +14,10 @@ use tokio::time::{Instant, Sleep};
 
 use super::sessions::Present;
 use super::stream::{Reader, Stream};
-use crate::legacy::server::sink::{Sink as _, Weight};
+use crate::legacy::server::session::{Sink as _, Weight};
 use crate::server::Subscription;
 
-/// The body of a response that is a stream of events.
+/// Response body of a stream of events.
 pub(crate) struct EventBody {
     stream: Arc<Stream>,
     reader: Reader,
@@ -28,17 +28,17 @@ pub(crate) struct EventBody {
     owner: Owner,
 }
 
-/// Whose stream it is.
+/// Owner of the stream.
 pub(super) enum Owner {
-    /// A session's: the stream outlives the connection. The session is not idle meanwhile.
+    /// A session: the stream outlives the connection. The session is not idle meanwhile.
     Session { _present: Present, changes: Option<Arc<Subscription>> },
-    /// Nobody's: all of it is there.
-    Nobody,
-    /// A single call's, which ends with its connection.
+    /// None: the stream is complete.
+    None,
+    /// A call without a session, which ends with its connection.
     Call { _ends: Abort },
 }
 
-/// Ends a task when dropped.
+/// Aborts a task when dropped.
 #[derive(Debug)]
 pub(super) struct Abort(pub(super) AbortHandle);
 
@@ -49,7 +49,7 @@ impl Drop for Abort {
 }
 
 impl EventBody {
-    /// Reads a stream from an event on. A client that can come back is told so first.
+    /// Reads a stream after an event. A client that can resume is told how first.
     pub(super) fn new(
         stream: Arc<Stream>,
         after: Option<u64>,
@@ -66,8 +66,8 @@ impl EventBody {
         Self { stream, reader, buffer, ended: false, every, keep_alive, owner }
     }
 
-    /// Takes what is to be told outside of any call; whether there was something. Only the reader may: what wakes it is
-    /// kept in one place.
+    /// Moves the next change outside of any call into the stream; returns whether there was one. Only the current
+    /// reader may: there is one waker.
     fn listen(&self, cx: &mut Context<'_>) -> bool {
         let Owner::Session { changes: Some(changes), .. } = &self.owner else { return false };
         if !self.stream.is_read_by(&self.reader) {

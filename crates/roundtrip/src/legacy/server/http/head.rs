@@ -1,4 +1,4 @@
-//! What the head of a request says.
+//! Head of a request of the handshake eras.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,55 +13,55 @@ use super::stream::Stream;
 use crate::legacy::handshake::revision;
 use crate::server::{Listens, Owner, Principal};
 
-/// Names a session, in requests and in the answer that begins it.
+/// Header that names a session, in requests and in the answer to `initialize`.
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What a request that says nothing of its revision speaks (transports, "Protocol Version Header").
+/// Revision of a request that names none (transports, "Protocol Version Header").
 pub(super) const UNSAID: ProtocolVersion = ProtocolVersion::V2025_03_26;
-/// What came in.
+/// Head of a request, and the facts about its client.
 #[derive(Debug)]
 pub(crate) struct Arrival<'a> {
     pub(crate) headers: &'a HeaderMap,
-    /// What the HTTP stack in front attached to the request.
+    /// Extensions that the HTTP stack in front attached to the request.
     pub(crate) extensions: http::Extensions,
     pub(crate) principal: Option<Principal>,
     pub(crate) address: Option<IpAddr>,
-    /// Whether the client takes a single message.
+    /// True if the client accepts a single message.
     pub(crate) json: bool,
-    /// Whether the client takes a stream.
+    /// True if the client accepts a stream.
     pub(crate) streams: bool,
     pub(crate) keep_alive: Duration,
 }
 
 impl Arrival<'_> {
-    /// Whose share of the server the request takes.
+    /// Returns the owner whose share of the server the request takes.
     pub(super) fn owner(&self) -> Owner {
         Owner::new(self.principal.as_ref(), self.address)
     }
 
-    /// Whether anything can be said before the answer.
+    /// Returns whether anything can be sent before the answer.
     pub(super) fn listens(&self) -> Listens {
         if self.streams { Listens::Yes } else { Listens::No }
     }
 }
 
-/// The revision a request says it speaks.
+/// Reads the revision that a request names.
 pub(super) fn stated_version(headers: &HeaderMap) -> Result<Option<ProtocolVersion>, Refusal> {
     let Some(stated) = headers.get(VERSION) else { return Ok(None) };
     match stated.to_str().ok().and_then(revision).filter(|version| *version >= UNSAID) {
         Some(version) => Ok(Some(version)),
         None => {
             let error = ErrorObject::invalid_request(
-                "mcp-protocol-version names no revision that is spoken here: say what `initialize` agreed on",
+                "mcp-protocol-version names a revision that this server does not support: send the one that `initialize` agreed on",
             );
             Err(refuse(StatusCode::BAD_REQUEST, None, &error))
         }
     }
 }
 
-/// The id a request names its session by. Two are none.
+/// Reads the session id of a request. Two ids are an error.
 pub(super) fn session_id(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let mut ids = headers.get_all(SESSION).iter();
     match (ids.next(), ids.next()) {
@@ -71,7 +71,7 @@ pub(super) fn session_id(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     }
 }
 
-/// Where a client left off.
+/// Finds the stream and the event after which a client resumes.
 pub(super) fn place_of(
     session: &HttpSession,
     event: &HeaderValue,
@@ -80,7 +80,7 @@ pub(super) fn place_of(
         let (stream, event) = event.split_once('-')?;
         Some((session.find_stream(stream.parse().ok()?)?, event.parse().ok()?))
     });
-    // Without anything to come, a client that comes back for it would do so for ever.
+    // A client that resumes a finished stream would do so again and again.
     let place = place.filter(|(stream, event): &(Arc<Stream>, u64)| stream.goes_on_after(*event));
     let (stream, event) = place.ok_or_else(|| {
         let error =
@@ -90,7 +90,7 @@ pub(super) fn place_of(
     Ok((stream, Some(event)))
 }
 
-/// Whether a request says that it speaks a modern revision: then there are no sessions, whatever else it says.
+/// Returns whether a request names a modern revision: then it has no session, whatever else it says.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
     let stated = headers.get(VERSION).and_then(|version| version.to_str().ok());
     stated

@@ -1,5 +1,5 @@
-//! Streamable HTTP as it was from 2025-03-26 to 2025-11-25: sessions, streams that can be resumed, and a stream of what
-//! is said outside of any call.
+//! Streamable HTTP from 2025-03-26 to 2025-11-25: sessions, resumable streams, and a stream of messages outside of
+//! any call.
 
 mod batch;
 mod connection;

@@ -1,4 +1,4 @@
-//! What goes out at the door.
+//! Responses of the legacy HTTP endpoint.
 
 use http::StatusCode;
 use roundtrip_core::error::BUSY;
@@ -6,20 +6,20 @@ use roundtrip_core::wire::{ErrorObject, RequestId, encode_error};
 
 use super::event_body::EventBody;
 
-/// What goes out.
+/// A response.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// A status that says it all.
+    /// A status without a body.
     Bare(StatusCode),
     /// One message.
     Json(StatusCode, Vec<u8>),
-    /// The answer that begins a session, and its id.
+    /// The answer to `initialize`, and the session id.
     Session(Vec<u8>, String),
-    /// Messages as they come.
+    /// Messages as they occur.
     Events(Box<EventBody>),
 }
 
-/// A reply that says no.
+/// A response that refuses a request.
 pub(super) type Refusal = Reply;
 
 pub(super) fn needs_session(id: Option<&RequestId>) -> Refusal {
@@ -30,8 +30,9 @@ pub(super) fn needs_session(id: Option<&RequestId>) -> Refusal {
 }
 
 pub(super) fn no_session(id: Option<&RequestId>) -> Refusal {
-    let error =
-        ErrorObject::invalid_request("there is no such session, or no longer: begin anew with `initialize`");
+    let error = ErrorObject::invalid_request(
+        "this session does not exist or has ended: begin again with `initialize`",
+    );
     refuse(StatusCode::NOT_FOUND, id, &error)
 }
 
@@ -39,7 +40,7 @@ pub(super) fn not_allowed(why: &'static str) -> Refusal {
     refuse(StatusCode::METHOD_NOT_ALLOWED, None, &ErrorObject::invalid_request(why))
 }
 
-/// A request that came to nothing: an exchange of messages all the same, unless there is too much going on.
+/// Answers a failed request: with status 200, as JSON-RPC over HTTP has it, unless the server is busy.
 pub(super) fn failed(id: Option<&RequestId>, error: &ErrorObject) -> Refusal {
     refuse(if error.code == BUSY { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }, id, error)
 }
@@ -51,6 +52,6 @@ pub(super) fn refuse(status: StatusCode, id: Option<&RequestId>, error: &ErrorOb
     Reply::Json(status, message)
 }
 
-pub(super) fn events(feed: EventBody) -> Reply {
-    Reply::Events(Box::new(feed))
+pub(super) fn events(body: EventBody) -> Reply {
+    Reply::Events(Box::new(body))
 }

@@ -1,4 +1,4 @@
-//! The sessions there are over HTTP (transports, "Session Management").
+//! Sessions over HTTP (transports, "Session Management").
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,56 +13,55 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
 use super::stream::{Finish, Stream};
-use crate::legacy::server::session::Session;
+use crate::legacy::server::session::{Session, Sink as _, Weight};
 use crate::legacy::server::settings::Handshake;
-use crate::legacy::server::sink::{Sink as _, Weight};
 use crate::server::{Budget, Owner, Principal, Reservation, random};
 
-/// How many calls of one session may run at once.
+/// Most calls of one session that run at once.
 const RUNNING: usize = 256;
-/// How many finished streams a session keeps for clients that have not read them, and how much of them in all.
+/// Most finished streams that a session keeps after they were read, and most bytes of them.
 const KEPT: (usize, usize) = (16, 256 * 1024);
-/// The same for those that have not been read to their end. The newest is kept however large it is.
+/// The same for streams not read to their end. The newest is kept however large it is.
 const UNREAD: (usize, usize) = (64, 4 * 1024 * 1024);
-/// How much the running calls of one session may weigh, by their parameters.
+/// Most bytes of the running calls of one session, by their parameters.
 const WEIGHT: usize = 8 * 1024 * 1024;
-/// How many bytes a session takes besides what was said in `initialize`, and a call besides its parameters.
+/// Bytes counted for a session besides the parameters of `initialize`, and for a call besides its own.
 const OVERHEAD: (usize, usize) = (4 * 1024, 1024);
-/// How long a session lasts that was begun and never used.
+/// Lifetime of a session that was begun and never used.
 const UNUSED: Duration = Duration::from_secs(60);
 
 type Call = std::pin::Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 
-/// All sessions of one endpoint, by their unguessable ids.
+/// Sessions of one endpoint, by their unguessable ids.
 #[derive(Debug)]
 pub(super) struct Sessions {
     settings: Handshake,
-    table: Mutex<RoundState>,
-    /// How many calls run in all sessions, and how many may: the other half is for those without.
+    table: Mutex<SessionTable>,
+    /// Number of calls running in all sessions, and their limit: the other half is for calls without a session.
     running: Arc<AtomicUsize>,
     most_running: usize,
-    /// Places for sessions, and bytes of all that they keep.
+    /// Budgets for sessions, and for the bytes they keep.
     places: Arc<Budget>,
     bytes: Arc<Budget>,
 }
 
 #[derive(Debug, Default)]
-struct RoundState {
+struct SessionTable {
     open: HashMap<Box<str>, Arc<HttpSession>>,
-    /// Somebody looks after those that expire.
+    /// True while a task ends expired sessions.
     reaped: bool,
 }
 
-/// A session over HTTP. It belongs to whoever began it (L9).
+/// A session over HTTP. It belongs to the principal that began it (L9).
 #[derive(Debug)]
 pub(super) struct HttpSession {
     pub(super) session: Arc<Session>,
     principal: Option<Principal>,
-    /// What is told outside of any call.
+    /// Stream of messages outside of any call.
     pub(super) standalone: Arc<Stream>,
     running_in_all: Arc<AtomicUsize>,
     most_running: usize,
-    /// Bytes of all sessions, and those of this one by itself.
+    /// Budget of all sessions, and the reservation of this one.
     bytes: Arc<Budget>,
     own_bytes: Reservation,
     held: Mutex<Held>,
@@ -76,23 +75,23 @@ struct Held {
     last_stream: u64,
     streams: BTreeMap<u64, Arc<Stream>>,
     running: HashMap<RequestId, Running>,
-    /// None once it has ended.
+    /// `None` once the session has ended.
     place: Option<Reservation>,
 }
 
-/// A call that runs.
+/// A running call.
 #[derive(Debug)]
 struct Running {
-    /// The number of its stream, which no other call has.
+    /// Number of its stream, which no other call has.
     stream: u64,
     weight: usize,
-    /// None before it has been spawned.
+    /// `None` before it is spawned.
     task: Option<AbortHandle>,
     _counted: Counted,
     _bytes: Reservation,
 }
 
-/// One of the calls that may run at once, in all sessions.
+/// Counts one call running in any session, until dropped.
 #[derive(Debug)]
 struct Counted(Arc<AtomicUsize>);
 
@@ -120,7 +119,7 @@ impl Sessions {
         })
     }
 
-    /// Begins a session, which keeps so many bytes of what its client has said of itself, and gives its id.
+    /// Begins a session and returns its id. `said` is the number of bytes it keeps of `initialize`.
     pub(super) fn open(
         self: &Arc<Self>,
         session: Arc<Session>,
@@ -162,16 +161,16 @@ impl Sessions {
         Ok(id)
     }
 
-    /// Reserves a place for a session, and bytes for what it keeps from the beginning.
+    /// Reserves a place for a session, and bytes for what it keeps from the start.
     fn room(&self, owner: &Owner, said: usize) -> Option<(Reservation, Reservation)> {
         Some((self.places.reserve(owner, 1)?, self.bytes.reserve(owner, OVERHEAD.0 + said)?))
     }
 
-    /// A session of this principal's. There is no telling a session of somebody else's from one that never was.
+    /// Finds a session of this principal. A session of another principal is reported like one that does not exist.
     pub(super) fn find(&self, id: &str, principal: Option<&Principal>) -> Option<Arc<HttpSession>> {
         let session = Arc::clone(lock(&self.table).open.get(id)?);
         if session.principal.as_ref() != principal {
-            tracing::warn!("a session was named by somebody it does not belong to");
+            tracing::warn!("a request named a session of another principal");
             return None;
         }
         let mut held = lock(&session.held);
@@ -181,7 +180,7 @@ impl Sessions {
         Some(session)
     }
 
-    /// Ends a session of this principal's; whether there was one.
+    /// Ends a session of this principal; returns whether there was one.
     pub(super) fn end(&self, id: &str, principal: Option<&Principal>) -> bool {
         let Some(session) = self.find(id, principal) else { return false };
         lock(&self.table).open.remove(id);
@@ -189,7 +188,7 @@ impl Sessions {
         true
     }
 
-    /// Ends what has expired, and says when to look again; none once there is nothing to look after.
+    /// Ends expired sessions; returns when the next one expires, if there are any left.
     fn expire(&self) -> Option<Instant> {
         let (idle, now) = (self.settings.idle_for, Instant::now());
         let mut table = lock(&self.table);
@@ -211,11 +210,11 @@ impl Sessions {
     }
 }
 
-/// Ends sessions when their time is over, for as long as there are any.
+/// Ends sessions as they expire, as long as there are any.
 async fn reap(sessions: Weak<Sessions>) {
     loop {
         let Some(next) = sessions.upgrade().and_then(|sessions| sessions.expire()) else { return };
-        // Sessions that begin meanwhile may be the first to end.
+        // Sessions that begin meanwhile may be the first to expire.
         sleep_until(next.min(Instant::now() + UNUSED)).await;
     }
 }
@@ -225,21 +224,21 @@ impl Held {
         match (self.readers, self.used) {
             (0, true) => self.seen + idle,
             (0, false) => self.seen + idle.min(UNUSED),
-            // Somebody is there.
+            // A client is connected.
             _ => now + idle,
         }
     }
 }
 
 impl HttpSession {
-    /// A stream for a new call.
+    /// Creates a stream for a new call.
     pub(super) fn stream(&self) -> Arc<Stream> {
         let mut held = lock(&self.held);
         held.last_stream += 1;
         Arc::new(Stream::kept_by(held.last_stream, self.bytes.charge(&self.session.owner, 0)))
     }
 
-    /// A stream by its number.
+    /// Returns a stream by its number.
     pub(super) fn find_stream(&self, number: u64) -> Option<Arc<Stream>> {
         if number == 0 {
             Some(Arc::clone(&self.standalone))
@@ -248,7 +247,7 @@ impl HttpSession {
         }
     }
 
-    /// A place for a call, before anything of it runs.
+    /// Reserves a place for a call, before any of it runs.
     pub(super) fn reserve(&self, id: &RequestId, stream: u64, weight: usize) -> Result<(), ErrorObject> {
         let mut held = lock(&self.held);
         if held.place.is_none() {
@@ -272,24 +271,26 @@ impl HttpSession {
             ));
         }
         let bytes = self.bytes.reserve(&self.session.owner, OVERHEAD.1 + weight).ok_or_else(|| {
-            ErrorObject::new(BUSY, "your sessions keep too much: read what there is, or try again later")
+            ErrorObject::new(
+                BUSY,
+                "your sessions keep too many bytes: read their streams, or try again later",
+            )
         })?;
         let running = Running { stream, weight, task: None, _counted: counted, _bytes: bytes };
         held.running.insert(id.clone(), running);
         Ok(())
     }
 
-    /// Gives a place back that is not needed after all.
+    /// Gives back the place of a call that finished at once.
     pub(super) fn release(&self, id: &RequestId, stream: u64) {
         let mut held = lock(&self.held);
-        // Cancelled meanwhile, the id may have been used anew.
+        // If the call was cancelled meanwhile, its id may be in use again.
         if held.running.get(id).is_some_and(|running| running.stream == stream) {
             held.running.remove(id);
         }
     }
 
-    /// Lets a call run on its own, whatever becomes of the connection it came on. Without its place it has been cancelled
-    /// already.
+    /// Spawns a call that outlives its connection. A call whose place is gone has been cancelled already.
     pub(super) fn spawn(self: &Arc<Self>, id: &RequestId, finish: Arc<Finish>, call: Call) {
         let mut held = lock(&self.held);
         let number = finish.0.number;
@@ -299,7 +300,7 @@ impl HttpSession {
             let answer = call.await;
             // Under the lock: nothing is sent for a call that has just been cancelled.
             let mut held = lock(&session.held);
-            // The id may have been used anew since.
+            // The id may be in use again since.
             if held.running.get(&own).is_some_and(|running| running.stream == number) {
                 held.running.remove(&own);
                 finish.0.send(answer, Weight::Answer);
@@ -311,19 +312,19 @@ impl HttpSession {
         held.streams.insert(number, stream);
     }
 
-    /// Keeps a stream that has come to its end already, for a client to come back to.
+    /// Keeps a stream that has ended already, for a client to resume.
     pub(super) fn keep_stream(&self, stream: &Arc<Stream>) {
         let mut held = lock(&self.held);
         held.streams.insert(stream.number, Arc::clone(stream));
         held.prune(&self.own_bytes);
     }
 
-    /// Forgets a stream that has been answered in full.
+    /// Removes a stream whose answer was sent in full.
     pub(super) fn forget_stream(&self, number: u64) {
         lock(&self.held).streams.remove(&number);
     }
 
-    /// Cancels a call, of which nothing is heard any more: there is nothing to come back for.
+    /// Cancels a call and removes its stream: nothing more is sent for it.
     pub(super) fn cancel(&self, id: &RequestId) {
         let mut held = lock(&self.held);
         if let Some(running) = held.running.remove(id) {
@@ -332,7 +333,7 @@ impl HttpSession {
         }
     }
 
-    /// Ends everything.
+    /// Ends the session with its calls and streams.
     fn end(&self) {
         let mut held = lock(&self.held);
         held.place = None;
@@ -344,7 +345,7 @@ impl HttpSession {
     }
 }
 
-/// Somebody is there: a session does not expire meanwhile.
+/// Marks a client as connected: the session does not expire meanwhile.
 #[derive(Debug)]
 pub(super) struct Present(Arc<HttpSession>);
 
@@ -364,8 +365,8 @@ impl Drop for Present {
 }
 
 impl Held {
-    /// Keeps the newest of the finished streams, as far as they go; none where the session's owner has little room left.
-    /// Whoever is reading one has a hold of it, and reads on.
+    /// Keeps the newest of the finished streams, within the limits; none if the session's owner has little room left.
+    /// A reader of a removed stream holds it, and reads on.
     fn prune(&mut self, own_bytes: &Reservation) {
         let (mut count, mut bytes) = (0, 0);
         let mut gone = Vec::new();

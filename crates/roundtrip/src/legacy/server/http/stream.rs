@@ -1,4 +1,4 @@
-//! A stream of events that outlives the connections it is read through (transports, "Resumability and Redelivery").
+//! Stream of events that outlives its connections (transports, "Resumability and Redelivery").
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -7,20 +7,20 @@ use std::task::{Context, Poll, Waker};
 
 use roundtrip_core::wire::one_line;
 
-use crate::legacy::server::sink::{Sink, Weight};
+use crate::legacy::server::session::{Sink, Weight};
 use crate::server::Reservation;
 
-/// How many hints are kept for a client that does not read them. Questions and answers are kept whatever their number,
-/// which is small: each of them waits for the one before.
+/// Most hints kept for a client that does not read them. All questions and answers are kept: they are few, because
+/// each waits for the one before.
 const KEPT_HINTS: usize = 256;
-/// How many bytes of hints are kept. The newest is kept however long it is.
+/// Most bytes of hints that are kept. The newest is kept however long it is.
 const KEPT_HINT_BYTES: usize = 256 * 1024;
-/// How many bytes a message takes besides its text.
+/// Bytes counted for a message besides its text.
 const OVERHEAD: usize = 64;
-/// How long a client is to wait before it comes back, in milliseconds.
+/// Time for a client to wait before it reconnects, in milliseconds.
 const RETRY: u32 = 1_000;
 
-/// The messages of one call, or those outside of any call.
+/// Messages of one call, or those outside of any call.
 #[derive(Debug)]
 pub(super) struct Stream {
     /// Unique within the session; part of every event's id.
@@ -31,19 +31,19 @@ pub(super) struct Stream {
 #[derive(Debug, Default)]
 struct State {
     events: VecDeque<Event>,
-    /// The number of the last event.
+    /// Number of the last event.
     last: u64,
     bytes: usize,
-    /// The same in the budget of all sessions. None where the stream ends with its connection.
+    /// Reservation for them in the budget of all sessions. `None` if the stream ends with its connection.
     held: Option<Reservation>,
     hints: usize,
     hint_bytes: usize,
     finished: bool,
-    /// It has been read to its end.
+    /// True once it has been read to its end.
     read: bool,
-    /// Who reads: the last one to come. Earlier ones are done.
+    /// Current reader: the last one to attach. Earlier ones are done.
     reader: u64,
-    /// The reader is to go, and to come back later.
+    /// True if the reader is to disconnect, and to come back later.
     let_go: bool,
     waker: Option<Waker>,
 }
@@ -55,22 +55,22 @@ struct Event {
     message: Vec<u8>,
 }
 
-/// What a stream begins with, which decides how a request is answered.
+/// First message of a stream, which decides how a request is answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum First {
-    /// With the answer, which is all there is.
+    /// The answer, and nothing before it.
     Answer(Vec<u8>),
-    /// With something else.
+    /// Any other message.
     Events,
 }
 
 impl Stream {
-    /// A stream that ends with its connection.
+    /// Creates a stream that ends with its connection.
     pub(super) fn new(number: u64) -> Self {
         Self { number, state: Mutex::default() }
     }
 
-    /// A stream of a session, which has to answer for what is kept.
+    /// Creates a stream of a session, charged to its budget.
     pub(super) fn kept_by(number: u64, held: Reservation) -> Self {
         Self { number, state: Mutex::new(State { held: Some(held), ..State::default() }) }
     }
@@ -80,38 +80,38 @@ impl Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing more will come.
+    /// Ends the stream: no more messages will follow.
     pub(super) fn finish(&self) {
         let mut state = self.state();
         state.finished = true;
         state.wake();
     }
 
-    /// Lets the current connection go. The client comes back for the rest.
+    /// Closes the current connection. The client comes back for the rest.
     pub(super) fn let_go(&self) {
         let mut state = self.state();
         state.let_go = true;
         state.wake();
     }
 
-    /// A client that was let go is back.
+    /// Takes note that a disconnected client is back.
     pub(super) fn come_back(&self) {
         self.state().let_go = false;
     }
 
-    /// How many bytes are kept here, once nothing more comes, and whether they have been read.
+    /// Returns how many bytes an ended stream keeps, and whether they have been read.
     pub(super) fn kept(&self) -> Option<(usize, bool)> {
         let state = self.state();
         state.finished.then_some((state.bytes, state.read))
     }
 
-    /// Whether there is anything to come after an event.
+    /// Returns whether anything follows after an event.
     pub(super) fn goes_on_after(&self, event: u64) -> bool {
         let state = self.state();
         !state.finished || state.last > event
     }
 
-    /// Whether somebody else has come to read since.
+    /// Returns whether no other reader has attached since.
     pub(super) fn is_read_by(&self, reader: &Reader) -> bool {
         self.state().reader == reader.number
     }
@@ -130,7 +130,8 @@ impl Stream {
         Poll::Pending
     }
 
-    /// Begins to read after an event; all earlier readers are done. Without one, what has been sent already is left out.
+    /// Attaches a reader after an event; earlier readers are done. Without an event, messages sent already are
+    /// skipped.
     pub(super) fn attach(&self, after: Option<u64>) -> Reader {
         let mut state = self.state();
         state.reader += 1;
@@ -138,7 +139,7 @@ impl Stream {
         Reader { number: state.reader, seen: after.unwrap_or(state.last) }
     }
 
-    /// What comes next, as events, at the end of `out`; false when there is nothing more to wait for.
+    /// Appends the next events to `out`; false if there is nothing more to wait for.
     pub(super) fn poll_read(
         &self,
         cx: &mut Context<'_>,
@@ -147,8 +148,9 @@ impl Stream {
     ) -> Poll<bool> {
         let mut state = self.state();
         if state.reader != reader.number {
-            // Whoever listens to a session on two connections is told on one of them; the other stays open, or the client
-            // would come back at once and take the place of the first. Its sign of life wakes it up often enough.
+            // A client that opens two streams for its session gets messages on one of them; the other stays open, or
+            // the client would reconnect at once and take over from the first. Its keep-alive wakes it up often
+            // enough.
             let stays = self.number == 0 && !state.finished;
             return if stays { Poll::Pending } else { Poll::Ready(false) };
         }
@@ -173,13 +175,13 @@ impl Stream {
         Poll::Pending
     }
 
-    /// An event without a message: from then on a client can come back for the rest, and knows when.
+    /// Writes an event without a message: from then on a client knows how to resume, and when.
     pub(super) fn prime(&self, reader: &Reader, out: &mut Vec<u8>) {
         let _ = write!(out, "id: {}-{}\nretry: {RETRY}\ndata: \n\n", self.number, reader.seen);
     }
 }
 
-/// A place in a stream.
+/// Position of a reader in a stream.
 #[derive(Debug)]
 pub(super) struct Reader {
     number: u64,
@@ -200,7 +202,7 @@ impl State {
         }
     }
 
-    /// Leaves the oldest hint out.
+    /// Drops the oldest hint.
     fn drop_hint(&mut self) {
         self.hints = self.hints.saturating_sub(1);
         let oldest = self.events.iter().position(|event| event.weight == Weight::Hint);
@@ -232,7 +234,7 @@ impl Sink for Stream {
         state.last += 1;
         let number = state.last;
         state.push(Event { number, weight, message });
-        // Of what is told outside of any call, the last thing stays: nobody would tell it again.
+        // Outside of any call the last message is kept: it would not be sent again.
         let spared = usize::from(self.number == 0);
         while state.hints > KEPT_HINTS
             || state.hints > 1 && state.hint_bytes > KEPT_HINT_BYTES
@@ -244,7 +246,7 @@ impl Sink for Stream {
     }
 }
 
-/// Finishes a stream when the last of those who write to it is done, or was made to stop.
+/// Ends a stream when the last of its writers is done or aborted.
 #[derive(Debug)]
 pub(super) struct Finish(pub(super) std::sync::Arc<Stream>);
 

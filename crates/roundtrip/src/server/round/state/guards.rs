@@ -1,4 +1,4 @@
-//! What a handler stands in the middle of, for as long as it does.
+//! RAII guards: a running `once` step, a parked handler.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -7,19 +7,19 @@ use std::thread::{self, ThreadId};
 
 use super::RoundState;
 
-/// A step that is running.
+/// Guard of a running step.
 #[derive(Debug)]
 pub(crate) struct StepGuard {
-    pub(super) table: Arc<RoundState>,
+    pub(super) round: Arc<RoundState>,
     pub(super) key: String,
 }
 
 impl StepGuard {
-    /// Polls the step, in which nothing can be asked meanwhile.
+    /// Polls the step; inside it nothing can be asked meanwhile.
     pub(crate) async fn run<F: Future>(&self, effect: F) -> F::Output {
         let mut effect = pin!(effect);
         poll_fn(|cx| {
-            let _stepping = Stepping::begin(&self.table);
+            let _stepping = Stepping::begin(&self.round);
             effect.as_mut().poll(cx)
         })
         .await
@@ -28,20 +28,20 @@ impl StepGuard {
 
 impl Drop for StepGuard {
     fn drop(&mut self) {
-        let mut inner = self.table.lock();
+        let mut inner = self.round.lock();
         remove(&mut inner.running, &self.key);
         RoundState::stir(inner);
     }
 }
 
-/// A step that is being polled, on this thread.
+/// Guard of a step that is being polled on this thread.
 struct Stepping<'a>(&'a RoundState, ThreadId);
 
 impl<'a> Stepping<'a> {
-    fn begin(table: &'a RoundState) -> Self {
+    fn begin(round: &'a RoundState) -> Self {
         let thread = thread::current().id();
-        table.lock().stepping.push(thread);
-        Self(table, thread)
+        round.lock().stepping.push(thread);
+        Self(round, thread)
     }
 }
 
@@ -51,16 +51,16 @@ impl Drop for Stepping<'_> {
     }
 }
 
-/// A handler that stands where it wants to go on elsewhere, or later.
+/// Guard of a parked handler: at a checkpoint, or in `until`.
 #[derive(Debug)]
 pub(crate) struct Parked {
-    pub(super) table: Arc<RoundState>,
+    pub(super) round: Arc<RoundState>,
     pub(super) key: String,
 }
 
 impl Drop for Parked {
     fn drop(&mut self) {
-        remove(&mut self.table.lock().parked, &self.key);
+        remove(&mut self.round.lock().parked, &self.key);
     }
 }
 

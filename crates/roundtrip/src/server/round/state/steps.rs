@@ -8,19 +8,19 @@ use roundtrip_core::seal::Digest;
 use super::guards::StepGuard;
 use super::{AskError, Inner, RoundState};
 
-/// A step as it is found when the handler comes by.
+/// State of a step when the handler reaches it.
 #[derive(Debug)]
 pub(crate) enum Begun<R> {
-    /// It ran in an earlier round: its value, or the failure it was told to remember.
+    /// The step ran in an earlier round: its value, or the failure it was told to remember.
     Remembered(Result<String, String>),
-    /// It is to run now.
+    /// The step is to run now.
     Run(R),
 }
 
 impl RoundState {
-    /// Begins a step, or gives the result it had in an earlier round. Looking, registering and keeping its idempotency key
-    /// are one change under one lock: two tasks that hold one `Ask` cannot both begin it, and none can once the round is
-    /// over.
+    /// Begins a step, or returns the result it had in an earlier round. Looking, registering and keeping its idempotency
+    /// key are one change under one lock: two tasks that hold one `Ask` cannot both begin it, and none can once the round
+    /// is over.
     pub(crate) fn begin_step(self: &Arc<Self>, key: &str) -> Result<Begun<(StepGuard, String)>, AskError> {
         self.traced(key);
         let mut inner = self.open()?;
@@ -37,10 +37,11 @@ impl RoundState {
         inner.running.push(key.to_owned());
         inner.stepped = true;
         drop(inner);
-        Ok(Begun::Run((StepGuard { table: Arc::clone(self), key: key.to_owned() }, idempotency_key)))
+        Ok(Begun::Run((StepGuard { round: Arc::clone(self), key: key.to_owned() }, idempotency_key)))
     }
 
-    /// Begins a look of `until`, which has no effect that would need an idempotency key, or gives what an earlier round found.
+    /// Begins a look of `until`, or returns what an earlier round found. A look has no effect that would need an
+    /// idempotency key.
     pub(crate) fn begin_look(self: &Arc<Self>, key: &str) -> Result<Begun<StepGuard>, AskError> {
         self.traced(key);
         let mut inner = self.open()?;
@@ -48,13 +49,13 @@ impl RoundState {
             return Ok(Begun::Remembered(remembered));
         }
         inner.running.push(key.to_owned());
-        Ok(Begun::Run(StepGuard { table: Arc::clone(self), key: key.to_owned() }))
+        Ok(Begun::Run(StepGuard { round: Arc::clone(self), key: key.to_owned() }))
     }
 
     /// Keeps the result of a step for every later round.
     ///
     /// # Errors
-    /// When the round is over: its journal is sealed or gone, so the step will run again under its idempotency key.
+    /// Fails if the round is over: its journal is sealed or gone, so the step will run again under its idempotency key.
     pub(crate) fn remember(&self, kind: Kind, key: &str, value: &str) -> Result<(), AskError> {
         let mut inner = self.open().inspect_err(|_| {
             tracing::error!(
@@ -72,14 +73,14 @@ impl RoundState {
         self.lock().idempotency_key(key, Some(answers))
     }
 
-    /// Whether this round has begun a step.
+    /// Returns whether this round has begun a step.
     pub(crate) fn has_stepped(&self) -> bool {
         self.lock().stepped
     }
 }
 
 impl Inner {
-    /// Returns what a step came to in an earlier round: its value, or the failure it was told to remember. Fails where the
+    /// Returns the result of a step in an earlier round: its value, or the failure it was told to remember. Fails where the
     /// key is in use. `None` is a step that has not begun, or that began and has no result.
     fn recall_step(&mut self, key: &str) -> Result<Option<Result<String, String>>, AskError> {
         if self.uses(key) {

@@ -1,4 +1,4 @@
-//! Suspension: when a round ends without a result, and what it leaves.
+//! Suspension: ends a round without a result once its handler waits for nothing but answers.
 
 use std::sync::MutexGuard;
 use std::task::Context;
@@ -8,7 +8,7 @@ use roundtrip_core::round::{Journal, PinKey};
 
 use super::{AskError, Asked, Inner, RoundState, wake_all};
 
-/// The standing of a round whose handler is pending.
+/// Status of a round whose handler is pending.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 #[derive(Debug)]
 pub(crate) enum Suspension {
@@ -20,19 +20,19 @@ pub(crate) enum Suspension {
     Ended(Suspended),
 }
 
-/// What is left when a round ends without a result.
+/// Journal and questions of a round that ended without a result.
 #[derive(Debug)]
 pub(crate) struct Suspended {
     pub(crate) journal: Journal,
     pub(crate) asked: Vec<Asked>,
-    /// The handler asks in a way that cannot work.
+    /// Mistake of a handler that asks in a way that cannot work.
     pub(crate) misuse: Option<AskError>,
-    /// There is nothing to remember, and the handler wants no state for that.
+    /// True if there is nothing to remember, and the handler wants no `requestState` for that.
     pub(crate) stateless: bool,
 }
 
 impl RoundState {
-    /// Ends the round if the handler waits for nothing but answers, and closes the table. Otherwise the runner is woken
+    /// Ends the round if the handler waits for nothing but answers, and closes the state. Otherwise the runner is woken
     /// when that may have changed.
     pub(crate) fn suspend(&self, cx: &Context<'_>) -> Suspension {
         let mut inner = self.lock();
@@ -46,16 +46,16 @@ impl RoundState {
         if waits { Suspension::BehindStep } else { Suspension::None }
     }
 
-    /// Whether something waits for the round to end: a question, a place to stop, or a mistake.
+    /// Returns whether something waits for the round to end: a question, a parked handler, or a mistake.
     fn waits_for_the_end(&self, inner: &Inner) -> bool {
         let (parked, waits) = (!inner.parked.is_empty(), inner.asked.iter().any(|asked| asked.waits));
-        // Questions that go out do not end the round, and a place to stop waits for their answers.
-        let asked = if self.goes_out() { parked && !waits } else { parked || waits };
+        // Live questions do not end the round, and a parked handler waits for their answers.
+        let asked = if self.is_live() { parked && !waits } else { parked || waits };
         (asked || inner.misuse.is_some()) && !inner.closed
     }
 
     /// Ends a round that has waited too long for its steps: a step that waits, through a task or a channel, for a question
-    /// of its own round never ends, because the question goes out when the round does.
+    /// of its own round never ends, because the question is sent when the round ends.
     pub(crate) fn give_up_on_steps(&self, waited: Duration) -> Suspended {
         let mut inner = self.lock();
         let steps = inner.running.join("`, `");
@@ -64,7 +64,7 @@ impl RoundState {
         let asked = asked.collect::<Vec<_>>().join("`, `");
         inner.misuse.get_or_insert_with(|| {
             AskError::Misuse(format!(
-                "`{asked}` has waited {waited:?} for the step `{steps}` to end, and goes out only when it has: a step \
+                "`{asked}` has waited {waited:?} for the step `{steps}` to end, and is asked only when it has: a step \
                  must not wait for an answer, not even through a task or a channel; ask before or after `once`, or \
                  raise `Limits::question_behind_step` if the step is merely slow"
             ))
@@ -72,7 +72,7 @@ impl RoundState {
         Self::end(inner)
     }
 
-    /// If the handler has returned with questions or with state: what the round comes to. Closes the table.
+    /// Ends the round if the handler has returned with questions or with state, and closes the state.
     pub(crate) fn returned(&self) -> Option<Suspended> {
         let inner = self.lock();
         if inner.closed || (inner.asked.is_empty() && !inner.handed_off) {
@@ -83,7 +83,7 @@ impl RoundState {
 
     fn end(mut inner: MutexGuard<'_, Inner>) -> Suspended {
         inner.closed = true;
-        // What is left behind is never asked against, for the table is closed.
+        // The journal that is left behind is never used: the state is closed.
         let left = Journal::new(PinKey::new([0; PinKey::LEN]));
         let journal = std::mem::replace(&mut inner.journal, left);
         let stateless = inner.by_key_alone && journal.is_empty();

@@ -1,4 +1,4 @@
-//! What subscriptions keep, in bytes.
+//! Tests of the bytes that subscriptions keep.
 
 use super::*;
 use crate::server::Principal;
@@ -33,7 +33,7 @@ fn twenty_five_subscriptions_with_long_uris_keep_no_more_than_their_share() {
     assert!(refused.iter().all(|refused| refused.as_ref().is_err_and(|error| error.code == BUSY)));
     assert!((4_000_000..=share).contains(&hub.bytes()), "{}", hub.bytes());
     let others: Vec<_> = (0..25).filter_map(|_| open(&hub, "bob", long("bob")).ok()).collect();
-    assert_eq!(others.len(), 1, "there is room for somebody else");
+    assert_eq!(others.len(), 1, "there is room for another owner");
     drop((open_ones, refused, others));
     assert_eq!(hub.bytes(), 0, "what has ended keeps nothing");
 }

@@ -1,4 +1,4 @@
-//! What sessions keep, in bytes.
+//! Bytes that sessions keep.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -10,11 +10,11 @@ use crate::legacy::server::http::head::{Arrival, SESSION};
 use crate::legacy::server::http::reply::Reply;
 use crate::server::{Args, Ask, Log, Server, Tool, ToolError};
 
-/// How much sessions keep here in all: a sixteenth of the default, and so is everything else.
+/// Budget of all sessions: a sixteenth of the default, like every other size here.
 const BUDGET: usize = 4 * 1024 * 1024;
 const PART: usize = BUDGET / 64;
 
-/// Says something first, so that it is answered by a stream, and then much.
+/// Logs first, so that it is answered by a stream, and then returns a large text.
 async fn much(log: Log) -> String {
     log.info("x".repeat(PART / 16));
     tokio::task::yield_now().await;
@@ -26,14 +26,14 @@ async fn asking(Args(_): Args<Value>, ask: Ask) -> Result<&'static str, ToolErro
     Ok("sure")
 }
 
-fn door() -> LegacyHttp {
+fn legacy_http() -> LegacyHttp {
     let asking = Tool::new("asking", asking).input_schema(json!({ "type": "object" }));
     let server = Server::new("s", "1").tool(Tool::new("much", much)).tool(asking);
     let server = server.tool(Tool::new("small", async || "small"));
     LegacyHttp::new(&server.handshake(Handshake::sessions().session_bytes(BUDGET)).build().expect("a server"))
 }
 
-async fn post(door: &LegacyHttp, who: &str, session: Option<&str>, method: &str, params: Value) -> Reply {
+async fn post(http: &LegacyHttp, who: &str, session: Option<&str>, method: &str, params: Value) -> Reply {
     let mut headers = HeaderMap::new();
     if let Some(session) = session {
         headers.insert(SESSION, HeaderValue::from_str(session).expect("an id"));
@@ -47,19 +47,19 @@ async fn post(door: &LegacyHttp, who: &str, session: Option<&str>, method: &str,
         streams: true,
         keep_alive: Duration::from_secs(15),
     };
-    // Ids may be used again, once what they stood for is done.
+    // Ids may be used again once their requests are done.
     let id = URL_SAFE_NO_PAD.encode(random::<12>().expect("randomness"));
     let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-    door.post(arrival, Bytes::from(message.to_string())).await
+    http.post(arrival, Bytes::from(message.to_string())).await
 }
 
-async fn begin(door: &LegacyHttp, who: &str) -> Option<String> {
+async fn begin(http: &LegacyHttp, who: &str) -> Option<String> {
     let params = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": { "elicitation": {} },
         "clientInfo": { "name": "old", "version": "1" },
     });
-    match post(door, who, None, "initialize", params).await {
+    match post(http, who, None, "initialize", params).await {
         Reply::Session(_, id) => Some(id),
         other => {
             assert!(matches!(other, Reply::Json(StatusCode::SERVICE_UNAVAILABLE, _)), "{other:?}");
@@ -68,10 +68,10 @@ async fn begin(door: &LegacyHttp, who: &str) -> Option<String> {
     }
 }
 
-/// Calls a tool, and goes away; whether the call was taken.
-async fn call(door: &LegacyHttp, who: &str, session: &str, tool: &str, arguments: Value) -> bool {
+/// Calls a tool and disconnects; returns whether the call was accepted.
+async fn call(http: &LegacyHttp, who: &str, session: &str, tool: &str, arguments: Value) -> bool {
     let params = json!({ "name": tool, "arguments": arguments });
-    let reply = post(door, who, Some(session), "tools/call", params).await;
+    let reply = post(http, who, Some(session), "tools/call", params).await;
     let taken = matches!(reply, Reply::Events(_) | Reply::Json(StatusCode::OK, _));
     assert!(taken || matches!(reply, Reply::Json(StatusCode::SERVICE_UNAVAILABLE, _)), "{reply:?}");
     taken
@@ -81,37 +81,37 @@ async fn call(door: &LegacyHttp, who: &str, session: &str, tool: &str, arguments
 /// find room, for others and for the same caller, and what has expired keeps nothing.
 #[tokio::test(start_paused = true)]
 async fn twenty_abandoned_sessions_keep_no_more_than_one_callers_share() {
-    let door = door();
-    let bytes = Arc::clone(&door.sessions().bytes);
+    let http = legacy_http();
+    let bytes = Arc::clone(&http.sessions().bytes);
     let mut sessions = Vec::new();
     for _ in 0..20 {
-        let session = begin(&door, "eve").await.expect("a session");
+        let session = begin(&http, "eve").await.expect("a session");
         for _ in 0..16 {
-            assert!(call(&door, "eve", &session, "much", json!({})).await);
+            assert!(call(&http, "eve", &session, "much", json!({})).await);
         }
         sessions.push(session);
     }
-    // Time passes when there is nothing left to do.
+    // The paused clock advances when there is nothing left to do.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!((8 * PART..=BUDGET / 2).contains(&bytes.held()), "{} bytes", bytes.held());
-    assert!(call(&door, "eve", &sessions[0], "small", json!({})).await);
-    let other = begin(&door, "bob").await.expect("a session");
-    assert!(call(&door, "bob", &other, "small", json!({})).await);
+    assert!(call(&http, "eve", &sessions[0], "small", json!({})).await);
+    let other = begin(&http, "bob").await.expect("a session");
+    assert!(call(&http, "bob", &other, "small", json!({})).await);
     tokio::time::sleep(Duration::from_secs(31 * 60)).await;
-    assert_eq!((bytes.held(), door.sessions().places.held()), (0, 0));
+    assert_eq!((bytes.held(), http.sessions().places.held()), (0, 0));
 }
 
 /// Z3, L8: the parameters of calls that wait in any number of sessions are no more than one caller's share.
 #[tokio::test(start_paused = true)]
 async fn calls_that_wait_in_many_sessions_keep_no_more_than_one_callers_share() {
-    let door = door();
-    let bytes = Arc::clone(&door.sessions().bytes);
+    let http = legacy_http();
+    let bytes = Arc::clone(&http.sessions().bytes);
     let arguments = json!({ "x": "y".repeat(3 * PART) });
     let (mut taken, mut refused) = (0, 0);
     for _ in 0..20 {
-        let session = begin(&door, "eve").await.expect("a session");
+        let session = begin(&http, "eve").await.expect("a session");
         for _ in 0..2 {
-            match call(&door, "eve", &session, "asking", arguments.clone()).await {
+            match call(&http, "eve", &session, "asking", arguments.clone()).await {
                 true => taken += 1,
                 false => refused += 1,
             }
@@ -119,8 +119,8 @@ async fn calls_that_wait_in_many_sessions_keep_no_more_than_one_callers_share() 
     }
     assert_eq!((taken, refused), (10, 30));
     assert!((30 * PART..=BUDGET / 2).contains(&bytes.held()), "{} bytes", bytes.held());
-    let other = begin(&door, "bob").await.expect("a session");
-    assert!(call(&door, "bob", &other, "asking", arguments).await);
+    let other = begin(&http, "bob").await.expect("a session");
+    assert!(call(&http, "bob", &other, "asking", arguments).await);
     tokio::time::sleep(Duration::from_secs(41 * 60)).await;
     assert_eq!(bytes.held(), 0);
 }
@@ -129,11 +129,11 @@ async fn calls_that_wait_in_many_sessions_keep_no_more_than_one_callers_share() 
 #[tokio::test]
 async fn one_principal_does_not_take_all_sessions() {
     let server = Server::new("s", "1").handshake(Handshake::sessions().max_sessions(100));
-    let door = LegacyHttp::new(&server.build().expect("a server"));
+    let http = LegacyHttp::new(&server.build().expect("a server"));
     for (who, most) in [("eve", 50), ("bob", 25)] {
         for _ in 0..most {
-            assert!(begin(&door, who).await.is_some());
+            assert!(begin(&http, who).await.is_some());
         }
-        assert!(begin(&door, who).await.is_none(), "{who}");
+        assert!(begin(&http, who).await.is_none(), "{who}");
     }
 }

@@ -1,25 +1,26 @@
-//! The one form that equal arguments have, as bytes to be digested.
+//! Canonical form of a call's arguments: equal arguments have equal bytes, to be digested.
 //!
-//! Every value begins with a byte that says its kind, and is as long as it says or ends with a byte that cannot be
-//! inside it, so that no two different values have the same bytes. It is never stored and never read back.
+//! Every value begins with a byte for its kind, and has its length in front or ends with a byte that cannot be inside
+//! it, so that no two different values have the same bytes. The form is never stored and never read back.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{ArgumentsError, Digest};
 
-pub(super) struct Form {
-    /// The form, with the properties of objects in the order they came.
+/// Writer of the canonical form.
+pub(super) struct Canonical {
+    /// The output, with the properties of objects in the order they came.
     out: Vec<u8>,
-    /// The properties of all objects that are open, the outermost first.
+    /// The properties of all open objects, the outermost first.
     properties: Vec<Property>,
-    /// Objects whose properties have to change places.
+    /// Objects whose properties have to be sorted.
     unsorted: Vec<Unsorted>,
-    /// The properties of those, each object's in order.
+    /// The sorted properties of those objects.
     sorted: Vec<Property>,
 }
 
-/// Where a property is in the output.
+/// Position of a property in the output.
 struct Property {
     start: usize,
     name_end: usize,
@@ -33,13 +34,13 @@ pub(super) struct Object {
     first: usize,
 }
 
-/// An object whose properties came in another order, and where they are in the list of sorted ones.
+/// An object whose properties came in another order, and their range in `sorted`.
 struct Unsorted {
     content: Range<usize>,
     properties: Range<usize>,
 }
 
-impl Form {
+impl Canonical {
     pub(super) fn with_capacity(bytes: usize) -> Self {
         Self {
             out: Vec::with_capacity(bytes),
@@ -53,8 +54,8 @@ impl Form {
         Digest::of("arguments", &[&self.in_order()])
     }
 
-    /// The form with the properties of every object in order. Each byte is copied at most once, however deep the
-    /// objects are: they change places here, and not each time one ends.
+    /// Returns the output with the properties of every object sorted. Each byte is copied at most once, however deep
+    /// the objects are: they are sorted here, and not each time one ends.
     fn in_order(&mut self) -> Cow<'_, [u8]> {
         if self.unsorted.is_empty() {
             return Cow::Borrowed(&self.out);
@@ -66,8 +67,8 @@ impl Form {
         Cow::Owned(ordered)
     }
 
-    /// Copies a part of the output, its unsorted objects in order. Goes as deep as objects are nested, which the
-    /// reader bounds.
+    /// Copies a part of the output with its unsorted objects in order. The recursion is as deep as the nesting, which
+    /// the parser limits.
     fn copy_in_order(&self, part: Range<usize>, ordered: &mut Vec<u8>) {
         let mut at = part.start;
         // What lies in a part begins after the part does: with a brace before it, or a name. What begins where the part
@@ -84,7 +85,7 @@ impl Form {
         ordered.extend_from_slice(&self.out[at..part.end]);
     }
 
-    /// A byte that stands for itself.
+    /// Writes a byte that is a whole value or a bracket.
     pub(super) fn tag(&mut self, tag: u8) {
         self.out.push(tag);
     }
@@ -95,8 +96,8 @@ impl Form {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// A number, given as it was written: its digits without zeros at either end, and the exponent that goes with
-    /// them. No exponent means one that does not fit, which matters to every number but zero.
+    /// Writes a number, given as it was written: its digits without zeros at either end, and the exponent that goes
+    /// with them. `None` is an exponent out of range, an error for every number but zero.
     pub(super) fn number(
         &mut self,
         negative: bool,
@@ -129,7 +130,7 @@ impl Form {
         Object { content: self.out.len(), first: self.properties.len() }
     }
 
-    /// Where the output stands: before a property's name, and after it.
+    /// Returns the length of the output, to mark where a property's name starts and ends.
     pub(super) fn here(&self) -> usize {
         self.out.len()
     }
@@ -139,7 +140,7 @@ impl Form {
         self.properties.push(Property { start, name_end, end: self.out.len() });
     }
 
-    /// Ends an object. Which order its properties are brought into does not matter, as long as it is always the same.
+    /// Ends an object. Any order of properties will do, as long as it is always the same.
     pub(super) fn end_object(&mut self, object: Object) -> Result<(), ArgumentsError> {
         let Self { out, properties, .. } = self;
         let name = |property: &Property| &out[property.start..property.name_end];
@@ -169,28 +170,28 @@ mod tests {
     /// is as long as what is copied, and never grows.
     #[test]
     fn nested_objects_are_ordered_in_one_copy() {
-        let mut form = Form::with_capacity(0);
+        let mut canonical = Canonical::with_capacity(0);
         let mut open = Vec::new();
         for _ in 0..100 {
-            let object = form.begin_object();
-            let start = form.here();
-            form.string("b");
-            let name_end = form.here();
-            form.tag(b'n');
-            form.property(start, name_end);
-            let start = form.here();
-            form.string("a");
-            open.push((object, start, form.here()));
+            let object = canonical.begin_object();
+            let start = canonical.here();
+            canonical.string("b");
+            let name_end = canonical.here();
+            canonical.tag(b'n');
+            canonical.property(start, name_end);
+            let start = canonical.here();
+            canonical.string("a");
+            open.push((object, start, canonical.here()));
         }
-        form.tag(b'n');
+        canonical.tag(b'n');
         for (object, start, name_end) in open.into_iter().rev() {
-            form.property(start, name_end);
-            let before = form.here();
-            form.end_object(object).expect("no name twice");
-            assert_eq!(form.here(), before + 1, "nothing but the end is written when an object ends");
+            canonical.property(start, name_end);
+            let before = canonical.here();
+            canonical.end_object(object).expect("no name twice");
+            assert_eq!(canonical.here(), before + 1, "nothing but the end is written when an object ends");
         }
-        let length = form.here();
-        let Cow::Owned(ordered) = form.in_order() else { panic!("it was in order") };
+        let length = canonical.here();
+        let Cow::Owned(ordered) = canonical.in_order() else { panic!("it was in order") };
         assert_eq!((ordered.len(), ordered.capacity()), (length, length));
     }
 }

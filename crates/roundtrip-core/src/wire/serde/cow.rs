@@ -1,5 +1,5 @@
-//! Borrowing strings from the input where JSON allows it. Serde's derive borrows a plain `Cow`, but makes an
-//! owned one of the `Cow` inside an `Option` or a map.
+//! Strings borrowed from the input. Serde's derive borrows a plain `Cow`, but makes an owned one of the `Cow` inside
+//! an `Option` or a map.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -34,12 +34,12 @@ impl<'de> Deserialize<'de> for Str<'de> {
     }
 }
 
-/// `Option<Cow<str>>`: present or absent; borrowed unless the text has escapes. Null counts as absent.
+/// Reads an `Option<Cow<str>>`, borrowed unless the text has escapes. Null counts as absent.
 pub(crate) fn option<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, str>>, D::Error> {
     Ok(Option::<Str<'de>>::deserialize(deserializer)?.map(|text| text.0))
 }
 
-/// Strings by name, all borrowed unless they have escapes. Null counts as an empty map.
+/// Reads a map of strings, all borrowed unless they have escapes. Null counts as an empty map.
 pub(crate) fn map<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<Cow<'de, str>, Cow<'de, str>>, D::Error> {

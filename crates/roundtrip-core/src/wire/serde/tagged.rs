@@ -11,14 +11,14 @@ use serde_json::value::RawValue;
 
 use super::cow::Str;
 
-/// A union whose variant one member names.
+/// A union whose variant is named by one member.
 pub(crate) trait Tagged: Sized {
-    /// The member.
+    /// The name of that member.
     const TAG: &'static str;
-    /// What an error says was expected.
+    /// Description of the expected value, for errors.
     const EXPECTING: &'static str;
 
-    /// Reads the other members as the tag says. A null tag counts as absent.
+    /// Reads the other members, given the tag. A null tag counts as absent.
     fn read<'de, D: Deserializer<'de>>(tag: Option<&str>, rest: D) -> Result<Self, D::Error>;
 }
 

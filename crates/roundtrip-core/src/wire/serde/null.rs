@@ -1,9 +1,9 @@
-//! What an explicit null means, where serde's own reading is not the one wanted.
+//! Readings of an explicit null that differ from serde's own.
 
 use serde::Deserialize;
 use serde::de::Deserializer;
 
-/// Null counts as absent, for lists and maps.
+/// Reads null as absent, for lists and maps.
 pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -12,7 +12,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Null is a value like any other: only a missing member is `None`.
+/// Reads null as a value: only a missing member is `None`.
 pub(crate) fn is_a_value<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,4 +1,4 @@
-//! JSON kept as the text it came in.
+//! JSON values kept as text.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// A JSON value kept as text: passed on byte for byte, parsed only by whoever needs it, once.
+/// A JSON value kept as text: passed on byte for byte, and parsed only where it is needed.
 #[derive(Clone)]
 pub struct Raw(Box<RawValue>);
 
@@ -16,12 +16,12 @@ impl Raw {
     /// Serialises any value.
     ///
     /// # Errors
-    /// When the value does not serialise (a map with keys that are not strings, for one).
+    /// Fails if the value does not serialise (a map with keys that are not strings, for one).
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         to_raw_value(value).map(Self)
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn get(&self) -> &str {
         self.0.get()
     }
@@ -29,7 +29,7 @@ impl Raw {
     /// Parses it into a type.
     ///
     /// # Errors
-    /// When the text does not fit the type.
+    /// Fails if the text does not fit the type.
     pub fn to<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.get())
     }
@@ -76,7 +76,7 @@ impl AsRef<RawValue> for Raw {
 }
 
 impl PartialEq for Raw {
-    /// Equal as JSON values, whatever the spelling.
+    /// Compares as JSON values, whatever the spelling.
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get() || self.to_value() == other.to_value()
     }

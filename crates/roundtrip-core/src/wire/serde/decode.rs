@@ -1,11 +1,12 @@
-//! Decoding text as the type it ought to be, with the place named where it does not fit.
+//! Decoding with errors that name the place.
 
 use serde::Deserialize;
 
-use super::{clip, clip_error};
+use crate::wire::{clip, clip_error};
 
-/// Decodes; when that fails, decodes again with the path tracked. `what` is the path's first step.
-pub(crate) fn decode<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
+/// Decodes a text; if that fails, decodes it again with the path tracked for the error. `what` is the path's first
+/// step.
+pub(crate) fn decode_at<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|first| misfit::<T>(what, text, &first))
 }
 

@@ -1,0 +1,221 @@
+//! Enums inside the blame: what happened, for programs; their texts are for people.
+
+use std::time::Duration;
+
+/// Mistake of the calling code.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApiMisuse {
+    /// The server's URL cannot be called.
+    #[error("{0}")]
+    Url(String),
+    /// A setting of the client, or of a call, that does not work.
+    #[error("{0}")]
+    Settings(String),
+    /// The client was closed before the call began.
+    #[error("this client has been closed")]
+    Closed,
+    /// A value that does not serialise, or not as what it has to be.
+    #[error("{0}")]
+    Unserializable(String),
+    /// A key in `_meta` that the client fills in.
+    #[error("{0}")]
+    ReservedMeta(String),
+    /// A name or value that cannot be in an HTTP header.
+    #[error("{0}")]
+    Header(String),
+    /// The client declares that it answers such questions, and has no handler for them.
+    #[error("{0}")]
+    NoHandler(String),
+    /// An answer to a question that was not asked.
+    #[error("`{method}` did not ask `{key}`")]
+    NotAsked {
+        /// Method that was called.
+        method: &'static str,
+        /// Key of the answer.
+        key: String,
+    },
+    /// An answer that does not fit its question.
+    #[error("{0}")]
+    UnfitAnswer(String),
+    /// The call cannot go on before these questions are answered.
+    #[error("these questions have no answer yet: {}", quoted(.keys))]
+    Unanswered {
+        /// Keys of the questions.
+        keys: Vec<String>,
+    },
+    /// The call is not open any more, at a server that keeps calls open between rounds: make it anew.
+    #[error("{0}")]
+    CallNotOpen(String),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Something that the peer cannot do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerIncompatible {
+    /// The two sides have no protocol version in common.
+    #[error("no protocol version in common: it speaks {theirs}, and this client {ours}")]
+    NoCommonVersion {
+        /// Versions of the peer, by its own account.
+        theirs: String,
+        /// Versions of this client.
+        ours: String,
+    },
+    /// The peer does not speak the one version that this client was told to speak.
+    #[error(
+        "it speaks {theirs}, and this client is to speak {pinned} alone: leave `protocol` out, or name another"
+    )]
+    NotThePinnedVersion {
+        /// Versions of the peer, by its own account.
+        theirs: String,
+        /// The version that the client was told to speak.
+        pinned: String,
+    },
+    /// The server answers the first request of no era.
+    #[error("{0}")]
+    UnknownEra(String),
+    /// The server has no stream of changes.
+    #[error("it offers no stream of changes: ask for the lists again instead")]
+    NoChanges,
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Something by which the peer broke the protocol.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerMisbehaved {
+    /// A message that is not JSON-RPC, or has parameters of another shape.
+    #[error("{0}")]
+    MalformedMessage(String),
+    /// A result that the method cannot have.
+    #[error("{0}")]
+    MalformedResult(String),
+    /// A structured result that does not fit the tool's output schema.
+    #[error("{0}")]
+    UnfitOutput(String),
+    /// An answer under the id of another request.
+    #[error("{0}")]
+    WrongId(String),
+    /// A request by the server, which this revision does not have.
+    #[error("it sent a request (`{method}`), which a server of this revision never does")]
+    SentRequest {
+        /// Method of the request.
+        method: String,
+    },
+    /// An HTTP response without a message where one was due.
+    #[error("{0}")]
+    UnexpectedResponse(String),
+    /// A message that is larger than this client reads.
+    #[error("{0}")]
+    TooLarge(String),
+    /// A question of a kind that this client did not declare.
+    #[error("{0}")]
+    NotOffered(String),
+    /// More questions in one round than are allowed.
+    #[error("`{method}` asks {asked} questions in one round, and {allowed} are allowed")]
+    TooManyQuestions {
+        /// Method that was called.
+        method: &'static str,
+        /// Number of questions in the round.
+        asked: usize,
+        /// Number that is allowed.
+        allowed: usize,
+    },
+    /// A URL that no user may be sent to.
+    #[error("{0}")]
+    UnsafeUrl(String),
+    /// A cursor that came before: the pages of the list would never end.
+    #[error("the pages of `{method}` lead in a circle")]
+    RepeatedCursor {
+        /// Method that lists.
+        method: &'static str,
+    },
+    /// A stream of changes that is not acknowledged, or not tagged with its id.
+    #[error("{0}")]
+    Subscription(String),
+    /// Many messages, and no answer among them.
+    #[error("it sent {messages} messages without answering `{method}`")]
+    NoAnswer {
+        /// Method that was called.
+        method: &'static str,
+        /// Number of messages that were read.
+        messages: usize,
+    },
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Failure of a connection, with the whole text of its cause.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreachable {
+    /// No connection could be made, or no server process started.
+    #[error("{0}")]
+    NoConnection(String),
+    /// The connection broke before the answer was complete.
+    #[error("{0}")]
+    Broken(String),
+    /// The server closed the connection, ended, or ended the exchange, without an answer.
+    #[error("{0}")]
+    Closed(String),
+    /// The session ended, at a server of an earlier revision.
+    #[error("{0}")]
+    SessionEnded(String),
+    /// Changes came faster than they were taken, so that some would have been lost.
+    #[error("this stream of changes fell too far behind: listen again, and take changes faster")]
+    FellBehind,
+}
+
+/// A bound of the caller's that was reached.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GaveUp {
+    /// The server asked in more rounds than are allowed (`max_rounds`).
+    #[error("`{method}` asks again after {rounds} rounds, and {allowed} are allowed")]
+    TooManyRounds {
+        /// Method that was called.
+        method: &'static str,
+        /// Number of rounds so far.
+        rounds: u32,
+        /// Number of rounds that are allowed.
+        allowed: u32,
+    },
+    /// The server asked nothing and wanted to be called again for longer than is allowed.
+    #[error("`{method}` wants to be called again and again, and {allowed:?} of that are allowed")]
+    PolledTooLong {
+        /// Method that was called.
+        method: &'static str,
+        /// Time that is allowed.
+        allowed: Duration,
+    },
+    /// A list is longer than a limit of the client allows.
+    #[error(
+        "`{method}` lists more than `{limit}` of the client's limits allows, which is {allowed}: raise it if that is right"
+    )]
+    ListTooLong {
+        /// Method that lists.
+        method: &'static str,
+        /// Name of the limit.
+        limit: &'static str,
+        /// Its value.
+        allowed: usize,
+    },
+    /// Too many calls wait for answers at a server that keeps calls open between rounds.
+    #[error("{allowed} calls of this client wait for answers already, at a server of an earlier revision")]
+    TooManyOpenCalls {
+        /// Number of calls that are allowed.
+        allowed: usize,
+    },
+}
+
+/// Joins keys for people.
+fn quoted(keys: &[String]) -> String {
+    let quoted: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+    quoted.join(", ")
+}

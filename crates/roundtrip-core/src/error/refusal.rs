@@ -1,0 +1,117 @@
+//! Refusals of a server: JSON-RPC errors by what the caller can do about them, and HTTP statuses.
+
+use std::fmt;
+
+use http::header::WWW_AUTHENTICATE;
+use http::{HeaderMap, HeaderName, StatusCode};
+use serde_json::Value;
+
+use super::{DECLINED, Sent};
+use crate::wire::{ErrorObject, INVALID_PARAMS};
+
+/// JSON-RPC error of a server, told apart where its code alone does not say what to do.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The server does not accept the `requestState`, because it expired for one (-32602 with `data.reason`
+    /// `invalid_request_state`): make the call anew.
+    #[error("{0}")]
+    StateRejected(ErrorObject),
+    /// The user declined or dismissed a question that the call depends on.
+    #[error("{0}")]
+    Declined(ErrorObject),
+    /// Any other error: its code says which.
+    #[error("{0}")]
+    Other(ErrorObject),
+}
+
+impl Rejection {
+    /// Returns the JSON-RPC error.
+    pub fn error(&self) -> &ErrorObject {
+        match self {
+            Self::StateRejected(error) | Self::Declined(error) | Self::Other(error) => error,
+        }
+    }
+}
+
+impl From<ErrorObject> for Rejection {
+    fn from(error: ErrorObject) -> Self {
+        let reason = error.data.as_ref().and_then(|data| data.get("reason")).and_then(Value::as_str);
+        match (error.code, reason) {
+            (INVALID_PARAMS, Some("invalid_request_state")) => Self::StateRejected(error),
+            // Servers of other authors have the code for "forbidden".
+            (DECLINED, Some("declined" | "cancelled")) => Self::Declined(error),
+            _ => Self::Other(error),
+        }
+    }
+}
+
+/// HTTP response that refuses a request.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct HttpRefusal {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// Response headers: `WWW-Authenticate` has the challenge of a 401, `Retry-After` the time to wait.
+    pub headers: HeaderMap,
+    /// Beginning of the body, as text on one line.
+    pub body: String,
+    /// JSON-RPC error in the body. Without a challenge, such an answer is [`Error::Rejected`](super::Error::Rejected).
+    pub error: Option<ErrorObject>,
+    /// Whether the server may have run the request.
+    pub sent: Sent,
+}
+
+impl HttpRefusal {
+    /// Builds a refusal without a body. Redirects and the statuses that a server gives before it looks at a request
+    /// say that it was not run.
+    pub fn new(status: StatusCode, headers: HeaderMap) -> Self {
+        let untouched = status.is_redirection()
+            || matches!(
+                status,
+                StatusCode::UNAUTHORIZED
+                    | StatusCode::FORBIDDEN
+                    | StatusCode::NOT_FOUND
+                    | StatusCode::METHOD_NOT_ALLOWED
+                    | StatusCode::TOO_MANY_REQUESTS
+            );
+        let sent = if untouched { Sent::No } else { Sent::Maybe };
+        Self { status, headers, body: String::new(), error: None, sent }
+    }
+
+    /// Returns whether the server wants other credentials: a 401, or a 403 with a challenge.
+    pub fn is_challenge(&self) -> bool {
+        match self.status {
+            StatusCode::UNAUTHORIZED => true,
+            StatusCode::FORBIDDEN => self.headers.contains_key(WWW_AUTHENTICATE),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for HttpRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the server answered HTTP {}", self.status)?;
+        match (&self.error, self.body.as_str()) {
+            (Some(error), _) => write!(f, ": {error}"),
+            (None, "") => f.write_str(" and no body"),
+            (None, body) => write!(f, ": {body}"),
+        }
+    }
+}
+
+impl std::error::Error for HttpRefusal {}
+
+/// Shows the names of headers alone: values may be credentials.
+impl fmt::Debug for HttpRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.keys().map(HeaderName::as_str).collect();
+        f.debug_struct("HttpRefusal")
+            .field("status", &self.status)
+            .field("headers", &names)
+            .field("body", &self.body)
+            .field("error", &self.error)
+            .field("sent", &self.sent)
+            .finish()
+    }
+}

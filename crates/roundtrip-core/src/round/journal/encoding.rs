@@ -1,0 +1,169 @@
+//! Encoding and decoding of the journal inside the seal.
+
+use super::entry::{Slot, UNPINNED};
+use super::{Journal, Kind};
+use crate::round::{Pin, PinKey};
+
+/// Version of the encoding. The rounds and the pin key follow, then for each entry its kind, its pin if it has one,
+/// and the lengths of its key and its value; then a zero, and the text of all keys and values in order.
+const FORMAT: u8 = 2;
+
+/// Byte after the last entry.
+const END: u8 = 0;
+
+/// Spare capacity for what one round usually adds.
+const SPARE: usize = 192;
+
+/// Usual size of an entry, or less.
+const USUAL_ENTRY: usize = 32;
+
+/// Usual size of an entry's header.
+const USUAL_HEADER: usize = 1 + Pin::LEN + 3;
+
+/// Size of a short entry's header: one whose key and value have lengths of one byte each.
+const SHORT_HEADER: usize = 1 + Pin::LEN + 2;
+
+/// Bytes that are not a journal of this format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a journal that this release reads")]
+pub struct MalformedJournal;
+
+impl Journal {
+    /// Decodes a journal from an opened `requestState`.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not a journal of this format.
+    pub fn decode(bytes: &[u8]) -> Result<Self, MalformedJournal> {
+        let mut reader = Reader(bytes);
+        if reader.byte()? != FORMAT {
+            return Err(MalformedJournal);
+        }
+        let rounds = reader.byte()?;
+        let pins = PinKey::new(reader.chunk()?);
+        let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
+        let (mut at, mut answers): (usize, usize) = (0, 0);
+        loop {
+            let (kind, pin, key, value) = match reader.short_header() {
+                Some(short) => short,
+                None => {
+                    let tag = reader.byte()?;
+                    if tag == END {
+                        break;
+                    }
+                    let kind = Kind::from_tag(tag).ok_or(MalformedJournal)?;
+                    let pin = if kind.is_pinned() { Pin::from_bytes(reader.chunk()?) } else { UNPINNED };
+                    (kind, pin, reader.size()?, reader.size()?)
+                }
+            };
+            let middle = at.checked_add(key).ok_or(MalformedJournal)?;
+            let end = middle.checked_add(value).ok_or(MalformedJournal)?;
+            slots.push(Slot { kind, key: at..middle, pin, value: middle..end, dead: false, used: false });
+            if kind.is_pinned() {
+                answers = slots.len();
+            }
+            at = end;
+        }
+        let read = std::str::from_utf8(reader.0).map_err(|_| MalformedJournal)?;
+        let whole =
+            |slot: &Slot| read.is_char_boundary(slot.key.end) && read.is_char_boundary(slot.value.end);
+        if at != read.len() || !(read.is_ascii() || slots.iter().all(whole)) {
+            return Err(MalformedJournal);
+        }
+        // New answers are appended.
+        let mut text = String::with_capacity(read.len() + SPARE);
+        text.push_str(read);
+        Ok(Self { text, slots, next: 0, answers, index: None, rounds, pins })
+    }
+
+    /// Encodes the journal for sealing, with the questions that are open now.
+    pub fn encode<'a, O>(&self, open: O) -> Vec<u8>
+    where
+        O: IntoIterator<Item = (&'a str, Pin), IntoIter: Clone>,
+    {
+        let open = open.into_iter();
+        let alive = || self.slots.iter().filter(|slot| !slot.dead);
+        let mut out = Vec::with_capacity(self.text.len() + (self.slots.len() + 1) * USUAL_HEADER + SPARE);
+        out.extend_from_slice(&[FORMAT, self.rounds]);
+        out.extend_from_slice(self.pins.as_bytes());
+        for slot in alive() {
+            write_header(&mut out, slot.kind, slot.pin, [slot.key.len(), slot.value.len()]);
+        }
+        for (key, pin) in open.clone() {
+            write_header(&mut out, Kind::Open, pin, [key.len(), 0]);
+        }
+        out.push(END);
+        // Adjacent pieces are copied as one.
+        let mut piece = 0..0;
+        for range in alive().flat_map(|slot| [&slot.key, &slot.value]) {
+            if range.start != piece.end {
+                out.extend_from_slice(self.text(&piece).as_bytes());
+                piece.start = range.start;
+            }
+            piece.end = range.end;
+        }
+        out.extend_from_slice(self.text(&piece).as_bytes());
+        open.for_each(|(key, _)| out.extend_from_slice(key.as_bytes()));
+        out
+    }
+}
+
+/// Writes the header of an entry; its text follows after all headers.
+fn write_header(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
+    // Nearly every entry is short, and is written at once; the bytes are the same.
+    if let (true, [key @ ..0x80, value @ ..0x80]) = (kind.is_pinned(), sizes) {
+        let [a, b, c, d, e, f, g, h] = *pin.as_bytes();
+        let short: [u8; SHORT_HEADER] = [kind as u8, a, b, c, d, e, f, g, h, key as u8, value as u8];
+        return out.extend_from_slice(&short);
+    }
+    out.push(kind as u8);
+    if kind.is_pinned() {
+        out.extend_from_slice(pin.as_bytes());
+    }
+    for mut size in sizes {
+        while size >= 0x80 {
+            out.push((size & 0x7f) as u8 | 0x80);
+            size >>= 7;
+        }
+        out.push(size as u8);
+    }
+}
+
+/// Bounds-checked reader of entry headers.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], MalformedJournal> {
+        let (chunk, rest) = self.0.split_first_chunk().ok_or(MalformedJournal)?;
+        self.0 = rest;
+        Ok(*chunk)
+    }
+
+    fn byte(&mut self) -> Result<u8, MalformedJournal> {
+        self.chunk().map(|[byte]| byte)
+    }
+
+    /// Reads the header of a short entry at once: kind, pin, and the lengths of key and value. `None` if the next
+    /// header is not of that form and has to be read field by field.
+    fn short_header(&mut self) -> Option<(Kind, Pin, usize, usize)> {
+        let ([tag, a, b, c, d, e, f, g, h, key, value], rest) = self.0.split_first_chunk::<SHORT_HEADER>()?;
+        let kind = Kind::from_tag(*tag).filter(|kind| kind.is_pinned())?;
+        if (key | value) & 0x80 != 0 {
+            return None;
+        }
+        self.0 = rest;
+        let pin = Pin::from_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
+        Some((kind, pin, usize::from(*key), usize::from(*value)))
+    }
+
+    fn size(&mut self) -> Result<usize, MalformedJournal> {
+        let mut size = 0;
+        for shift in [0, 7, 14, 21] {
+            let byte = self.byte()?;
+            size |= usize::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(size);
+            }
+        }
+        Err(MalformedJournal)
+    }
+}

@@ -1,0 +1,14 @@
+//! Helpers for decoding and encoding JSON with serde, none of them a noun of the specification.
+
+pub(crate) mod cow;
+mod decode;
+pub(crate) mod literal;
+pub(crate) mod members;
+pub(crate) mod null;
+pub(crate) mod number;
+mod raw;
+pub(crate) mod tagged;
+
+pub(crate) use cow::Str;
+pub(crate) use decode::decode_at;
+pub use raw::Raw;

@@ -1,0 +1,193 @@
+//! Requests that a server of the handshake eras sends to the client: which are questions, which are allowed, and how
+//! they are answered outside of a call.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+
+use roundtrip_core::wire::{
+    ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, InputRequest, Raw, Request,
+    RequestId, clip_error,
+};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::link::{Failure, Link};
+use super::session::Session;
+use crate::client::{ClientLimits, Error, Responder, check_url};
+use crate::legacy::handshake::PING;
+
+/// Largest request of a server.
+const LARGEST: usize = 1024 * 1024;
+
+/// A request of the server, classified.
+pub(super) enum ServerRequest {
+    /// `ping`.
+    Ping,
+    /// A question that may be asked.
+    Question(InputRequest),
+    /// Any other request, and the error to answer it with.
+    Refused(ErrorObject),
+}
+
+/// Classifies a request of the server, given the client's declared capabilities and limits.
+pub(super) fn admit(
+    request: &Request<'_>,
+    declared: &ClientCapabilities,
+    limits: &ClientLimits,
+) -> ServerRequest {
+    if request.method == PING {
+        return ServerRequest::Ping;
+    }
+    match read(request).and_then(|question| allowed(&question, declared, limits).map(|()| question)) {
+        Ok(question) => ServerRequest::Question(question),
+        Err(error) => ServerRequest::Refused(error),
+    }
+}
+
+/// Refuses a request of the server that is too large to be kept.
+pub(super) fn small_enough(message: &[u8]) -> Result<(), ErrorObject> {
+    if message.len() <= LARGEST {
+        return Ok(());
+    }
+    Err(ErrorObject::invalid_params(format!("a request of a server is at most {LARGEST} bytes")))
+}
+
+/// Returns whether a method of a server is a question to the client.
+pub(super) fn is_question(method: &str) -> bool {
+    ["elicitation/create", "sampling/createMessage", "roots/list"].contains(&method)
+}
+
+fn read(request: &Request<'_>) -> Result<InputRequest, ErrorObject> {
+    #[derive(Serialize)]
+    struct Shape<'a> {
+        method: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<&'a RawValue>,
+    }
+    if !is_question(&request.method) {
+        return Err(ErrorObject::method_not_found(&request.method));
+    }
+    let shape = Shape { method: &request.method, params: request.params };
+    serde_json::to_string(&shape)
+        .and_then(|text| serde_json::from_str(&text))
+        .map_err(|error| ErrorObject::invalid_params(format!("{}: {}", request.method, clip_error(&error))))
+}
+
+/// Checks that the client declared what a question needs. A mode that was not declared is -32602 (elicitation, "Error
+/// Handling"); a capability that was not, -32601 (roots, "Error Handling").
+fn allowed(
+    question: &InputRequest,
+    declared: &ClientCapabilities,
+    limits: &ClientLimits,
+) -> Result<(), ErrorObject> {
+    let missing = || Err(ErrorObject::method_not_found(question.method()));
+    let undeclared =
+        |what: &str| Err(ErrorObject::invalid_params(format!("this client did not declare {what}")));
+    match question {
+        InputRequest::Elicit(params) => match (&declared.elicitation, params) {
+            (None, _) => missing(),
+            (Some(modes), ElicitRequestParams::Form(_)) if !ElicitationCapability::allows_form(modes) => {
+                undeclared("forms")
+            }
+            (Some(modes), ElicitRequestParams::Url(_)) if !ElicitationCapability::allows_url(modes) => {
+                undeclared("visits to web pages")
+            }
+            (Some(_), ElicitRequestParams::Url(page)) => {
+                check_url(&page.url, limits).map_err(ErrorObject::invalid_params)
+            }
+            (Some(_), ElicitRequestParams::Form(_)) => Ok(()),
+        },
+        InputRequest::CreateMessage(params) => match &declared.sampling {
+            None => missing(),
+            Some(sampling) if !params.tools.is_empty() && sampling.tools.is_none() => {
+                undeclared("tools for the model")
+            }
+            Some(_) => Ok(()),
+        },
+        InputRequest::ListRoots(_) if declared.roots.is_none() => missing(),
+        InputRequest::ListRoots(_) => Ok(()),
+    }
+}
+
+/// Number of questions outside of any call that the handlers are answering, over all sessions of a client.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answering(Arc<AtomicUsize>);
+
+/// Place of one such question; given back when dropped.
+struct Place(Answering);
+
+impl Answering {
+    fn begin(&self, most: usize) -> Option<Place> {
+        let more = |answering: usize| (answering < most).then_some(answering + 1);
+        let begun = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        begun.ok().map(|_| Place(self.clone()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Answers a request of the server. A question is answered in a task of its own: people may take longer than a call
+/// has time.
+pub(super) async fn answer_outside_call<L: Link>(
+    session: &Arc<Session<L>>,
+    responder: Option<Responder>,
+    most: usize,
+    id: &RequestId,
+    asked: ServerRequest,
+) -> Result<(), Failure> {
+    let answer = match (asked, responder) {
+        (ServerRequest::Ping, _) => Ok(Raw::from(json!({}))),
+        (ServerRequest::Refused(error), _) => Err(error),
+        (ServerRequest::Question(_), None) => Err(ErrorObject::internal("the client is gone")),
+        (ServerRequest::Question(question), Some(responder)) => match session.answering.begin(most) {
+            Some(place) => {
+                tokio::spawn(ask_handlers(Arc::clone(session), responder, id.clone(), question, place));
+                return Ok(());
+            }
+            // The caller waits until this is sent, so that a server that floods the client slows itself down.
+            None => Err(ErrorObject::internal("too many questions at once")),
+        },
+    };
+    session.respond(id, answer.as_ref()).await
+}
+
+/// Asks the handlers, unless the client is closed first.
+async fn ask_handlers<L: Link>(
+    session: Arc<Session<L>>,
+    responder: Responder,
+    id: RequestId,
+    question: InputRequest,
+    place: Place,
+) {
+    let answering = async {
+        let answering = caught(responder.answer(question, Some(Arc::clone(&session.name))));
+        let answer = answering.await.map_err(|error| {
+            // The details are not for the server.
+            tracing::warn!(%error, "a question of the server was left without an answer");
+            ErrorObject::internal("the client could not answer this")
+        });
+        session.respond(&id, answer.as_ref()).await
+    };
+    // If it cannot be sent, the session is gone.
+    let _ = session.closed.unless(answering).await;
+    drop(place);
+}
+
+/// Turns a panic of a handler into an error: there is no caller to see it, and the server waits for an answer.
+async fn caught<T>(answering: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let mut answering = pin!(answering);
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(Error::handler("a handler panicked"))))
+    })
+    .await
+}

@@ -1,0 +1,27 @@
+//! The outcome of a call: a result, or the JSON-RPC error to answer with.
+
+use std::pin::Pin;
+
+use roundtrip_core::wire::{CallTool, CallToolResult, ContentBlock, ErrorObject, Method as _, ServerResult};
+
+/// Outcome of a call: its result, or the JSON-RPC error to answer with.
+pub type Outcome = Result<ServerResult, ErrorObject>;
+
+pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// Ends a call that does not converge (M21). A tool answers with a tool error, because a model can do something else instead.
+pub(crate) fn given_up(method: &str, why: String) -> Outcome {
+    tracing::warn!(method, why, "a call does not come to an end");
+    if method == CallTool::NAME {
+        let content = vec![ContentBlock::text(why)];
+        let told = CallToolResult { content, is_error: Some(true), ..CallToolResult::default() };
+        return Ok(ServerResult::CallTool(told));
+    }
+    Err(ErrorObject::internal(why))
+}
+
+/// Returns the error that a peer gets when user code panicked. The details are for the log.
+pub(crate) fn panicked() -> ErrorObject {
+    tracing::error!("a handler panicked");
+    ErrorObject::internal("internal error")
+}
