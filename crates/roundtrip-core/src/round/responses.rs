@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::wire::{ErrorObject, members};
+use crate::wire::{ErrorObject, clip, clip_error, members};
 
 /// Reads `inputResponses` into results by key, checking only what holds for every result.
 ///
@@ -16,10 +16,10 @@ pub fn read_responses(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, 
         |why: &dyn std::fmt::Display| ErrorObject::invalid_params(format!("params.inputResponses: {why}"));
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
     let responses = members::read::<Cow<'_, str>, &RawValue, _>(&mut deserializer, "a map of results by key")
-        .map_err(|error| wrong(&error))?;
+        .map_err(|error| wrong(&clip_error(&error)))?;
     for (key, value) in &responses {
         if !value.get().starts_with('{') {
-            return Err(wrong(&format!("`{key}` must be an object")));
+            return Err(wrong(&format!("`{}` must be an object", clip(key))));
         }
         check_action(key, value)?;
     }
@@ -38,12 +38,15 @@ fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
         #[serde(borrow, default)]
         action: Option<&'a RawValue>,
     }
-    let peek: Peek<'_> = serde_json::from_str(answer.get())
-        .map_err(|error| ErrorObject::invalid_params(format!("params.inputResponses.{key}: {error}")))?;
+    let peek: Peek<'_> = serde_json::from_str(answer.get()).map_err(|error| {
+        ErrorObject::invalid_params(format!("params.inputResponses.{}: {}", clip(key), clip_error(&error)))
+    })?;
     match peek.action.map(RawValue::get) {
         None | Some(r#""accept""# | r#""decline""# | r#""cancel""#) => Ok(()),
         Some(other) => Err(ErrorObject::invalid_params(format!(
-            "params.inputResponses.{key}.action: {other} is not accept, decline or cancel"
+            "params.inputResponses.{}.action: {} is not accept, decline or cancel",
+            clip(key),
+            clip(other)
         ))),
     }
 }

@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{ClientCapabilities, ProtocolVersion};
+use super::{ClientCapabilities, ProtocolVersion, clip, clip_to};
+
+/// The longest URI that an error carries whole, in characters.
+const LONGEST_URI: usize = 8 * 1024;
 
 /// The bytes are not JSON.
 pub const PARSE_ERROR: i64 = -32700;
@@ -62,7 +65,7 @@ impl ErrorObject {
 
     /// Creates a method not found error (-32601) that names the method.
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(METHOD_NOT_FOUND, format!("method not found: {method}"))
+        Self::new(METHOD_NOT_FOUND, format!("method not found: {}", clip(method)))
     }
 
     /// Creates an invalid params error (-32602).
@@ -72,7 +75,8 @@ impl ErrorObject {
 
     /// Creates a resource not found error: -32602 with the URI in `data.uri` (resources, "Error Handling").
     pub fn resource_not_found(uri: &str) -> Self {
-        Self::invalid_params(format!("resource not found: {uri}")).with_data(json!({ "uri": uri }))
+        Self::invalid_params(format!("resource not found: {}", clip(uri)))
+            .with_data(json!({ "uri": clip_to(uri, LONGEST_URI) }))
     }
 
     /// Creates an internal error (-32603).
@@ -98,6 +102,6 @@ impl ErrorObject {
     pub fn unsupported_version(requested: &str, supported: &[ProtocolVersion]) -> Self {
         let supported: Vec<&str> = supported.iter().map(|version| version.as_str()).collect();
         Self::new(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")
-            .with_data(json!({ "supported": supported, "requested": requested }))
+            .with_data(json!({ "supported": supported, "requested": clip(requested) }))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::{decode_header_value, encode_header_value};
+use super::{clip, decode_header_value, encode_header_value};
 
 /// The keyword that marks a property to be mirrored.
 pub const HEADER_KEYWORD: &str = "x-mcp-header";
@@ -13,6 +13,10 @@ pub const HEADER_PREFIX: &str = "Mcp-Param-";
 
 /// Deepest nesting of a schema.
 const MAX_DEPTH: usize = 64;
+/// Most annotations in one schema. Each becomes a header of the request.
+const MAX_PARAMS: usize = 1_000;
+/// Most bytes of all header names and paths in one schema. A property's name counts for every annotation below it.
+const MAX_BYTES: usize = 256 * 1024;
 /// The largest integer that JavaScript holds exactly.
 const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
 
@@ -48,7 +52,9 @@ impl HeaderParams {
             names: HashSet::new(),
             depth: 0,
             place: Vec::new(),
-            path: Some(Vec::new()),
+            path: Vec::new(),
+            reachable: true,
+            bytes: MAX_BYTES,
         };
         walk.schema(schema)?;
         Ok(Self(walk.found))
@@ -159,6 +165,12 @@ pub enum HeaderParamError {
         /// The place.
         place: String,
     },
+    /// There are too many annotations, or the names of the properties that lead to them are too long.
+    #[error("the schema has too many `x-mcp-header`, or names too long for them, at `{place}`")]
+    TooMany {
+        /// The place.
+        place: String,
+    },
 }
 
 /// State of a walk through a schema.
@@ -170,8 +182,12 @@ struct Walk<'a> {
     depth: usize,
     /// Path from the root, keywords included.
     place: Vec<&'a str>,
-    /// Path of the current property; `None` if `properties` alone did not lead here.
-    path: Option<Vec<String>>,
+    /// Path of the current property, as far as `properties` alone led here.
+    path: Vec<&'a str>,
+    /// True if `properties` alone led here.
+    reachable: bool,
+    /// Bytes that names and paths may still have.
+    bytes: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -186,7 +202,7 @@ impl<'a> Walk<'a> {
                 }
                 schema.iter().try_for_each(|(keyword, value)| self.keyword(keyword, value))
             }
-            Value::Array(schemas) => schemas.iter().try_for_each(|schema| self.step("[]", None, schema)),
+            Value::Array(schemas) => schemas.iter().try_for_each(|schema| self.step("[]", false, schema)),
             _ => Ok(()),
         }
     }
@@ -200,7 +216,7 @@ impl<'a> Walk<'a> {
             ("$defs" | "definitions" | "dependentSchemas" | "patternProperties", Value::Object(map)) => {
                 self.map(keyword, map, false)
             }
-            _ => self.step(keyword, None, value),
+            _ => self.step(keyword, false, value),
         }
     }
 
@@ -208,60 +224,70 @@ impl<'a> Walk<'a> {
         &mut self,
         keyword: &'a str,
         map: &'a Map<String, Value>,
-        reachable: bool,
+        of_properties: bool,
     ) -> Result<(), HeaderParamError> {
         self.place.push(keyword);
         for (name, schema) in map {
-            let path = self.path.as_deref().filter(|_| reachable);
-            let path = path.map(|path| [path, std::slice::from_ref(name)].concat());
-            self.step(name, path, schema)?;
+            self.step(name, of_properties, schema)?;
         }
         self.place.pop();
         Ok(())
     }
 
-    fn step(
-        &mut self,
-        name: &'a str,
-        path: Option<Vec<String>>,
-        value: &'a Value,
-    ) -> Result<(), HeaderParamError> {
-        let before = std::mem::replace(&mut self.path, path);
+    fn step(&mut self, name: &'a str, is_property: bool, value: &'a Value) -> Result<(), HeaderParamError> {
+        let (before, reachable) = (self.reachable, self.reachable && is_property);
+        self.reachable = reachable;
+        // Borrowed until an annotation is found: a long name has many properties below it in a hostile schema.
+        if reachable {
+            self.path.push(name);
+        }
         self.place.push(name);
         self.depth += 1;
         self.schema(value)?;
         self.depth -= 1;
         self.place.pop();
-        self.path = before;
+        if reachable {
+            self.path.pop();
+        }
+        self.reachable = before;
         Ok(())
     }
 
     fn annotation(&mut self, name: &Value, kind: Option<&Value>) -> Result<(), HeaderParamError> {
-        let place = self.place();
         // The root is no property, so it has no value of its own to mirror.
-        let Some(path) = self.path.clone().filter(|path| !path.is_empty()) else {
-            return Err(HeaderParamError::NotReachable { place });
-        };
-        let Value::String(name) = name else { return Err(HeaderParamError::NotAString { place }) };
-        if name.is_empty() {
-            return Err(HeaderParamError::Empty { place });
+        if !self.reachable || self.path.is_empty() {
+            return Err(HeaderParamError::NotReachable { place: self.place() });
         }
+        let Value::String(name) = name else {
+            return Err(HeaderParamError::NotAString { place: self.place() });
+        };
+        if name.is_empty() {
+            return Err(HeaderParamError::Empty { place: self.place() });
+        }
+        let shown = || clip(name).into_owned();
         if !name.bytes().all(is_token_byte) {
-            return Err(HeaderParamError::NotAToken { place, name: name.clone() });
+            return Err(HeaderParamError::NotAToken { place: self.place(), name: shown() });
         }
         if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
-            let found = kind.map_or_else(|| "none".to_owned(), Value::to_string);
-            return Err(HeaderParamError::NotPrimitive { place, found });
+            let found = kind.map_or_else(|| "none".to_owned(), |kind| clip(&kind.to_string()).into_owned());
+            return Err(HeaderParamError::NotPrimitive { place: self.place(), found });
+        }
+        let bytes = name.len() + self.path.iter().map(|name| name.len()).sum::<usize>();
+        match self.bytes.checked_sub(bytes) {
+            Some(left) if self.found.len() < MAX_PARAMS => self.bytes = left,
+            _ => return Err(HeaderParamError::TooMany { place: self.place() }),
         }
         if !self.names.insert(name.to_ascii_lowercase()) {
-            return Err(HeaderParamError::Duplicate { place, name: name.clone() });
+            return Err(HeaderParamError::Duplicate { place: self.place(), name: shown() });
         }
+        let path = self.path.iter().map(|name| (*name).to_owned()).collect();
         self.found.push(HeaderParam { header: format!("{HEADER_PREFIX}{name}"), path });
         Ok(())
     }
 
     fn place(&self) -> String {
-        format!("/{}", self.place.join("/"))
+        let names: Vec<_> = self.place.iter().map(|name| clip(name)).collect();
+        format!("/{}", names.join("/"))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod cancel;
 mod capability;
+mod clip;
 mod completion;
 mod content;
 mod discover;
@@ -40,6 +41,7 @@ pub(crate) use self::serde::{Str as BorrowedStr, members, number};
 pub use self::serde::Raw;
 pub use cancel::*;
 pub use capability::*;
+pub use clip::{clip, clip_error, clip_to};
 pub use completion::*;
 pub use content::*;
 pub use discover::*;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::serde::literal::literals;
 use super::serde::{cow, decode_at};
-use super::{InputRequiredResult, MayAsk, Method};
+use super::{InputRequiredResult, MayAsk, Method, clip};
 
 const COMPLETE: &str = "complete";
 const INPUT_REQUIRED: &str = "input_required";
@@ -110,5 +110,5 @@ fn decode<'a, M: Method, T: Deserialize<'a>>(result: &'a RawValue) -> Result<T, 
 }
 
 fn unknown<M: Method>(result_type: &str) -> ResultError {
-    ResultError::UnknownType { method: M::NAME, result_type: result_type.to_owned() }
+    ResultError::UnknownType { method: M::NAME, result_type: clip(result_type).into_owned() }
 }

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::serde::cow;
-use super::{ErrorObject, Method};
+use super::{ErrorObject, Method, clip_error};
 
 /// The only JSON-RPC version.
 pub const JSONRPC_VERSION: &str = "2.0";
@@ -230,6 +230,36 @@ pub fn decode_call<'a, M: Method>(bytes: &'a [u8]) -> Option<(RequestId, M::Para
     }
 }
 
+/// Splits a batch of revision 2025-03-26 into its messages, which are not read yet.
+///
+/// Stops at the first message beyond `most`: a list of a million numbers takes no more room than its text.
+///
+/// # Errors
+/// Fails if it is not a list, or a longer one.
+pub fn decode_batch(bytes: &[u8], most: usize) -> Result<Vec<&RawValue>, serde_json::Error> {
+    struct BatchVisitor(usize);
+    impl<'de> Visitor<'de> for BatchVisitor {
+        type Value = Vec<&'de RawValue>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {} messages", self.0)
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut messages = Vec::new();
+            while let Some(message) = list.next_element()? {
+                if messages.len() == self.0 {
+                    return Err(de::Error::invalid_length(self.0 + 1, &self));
+                }
+                messages.push(message);
+            }
+            Ok(messages)
+        }
+    }
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let messages = deserializer.deserialize_seq(BatchVisitor(most))?;
+    deserializer.end()?;
+    Ok(messages)
+}
+
 impl Malformed {
     fn parse(error: &dyn fmt::Display) -> Self {
         Self { id: None, error: ErrorObject::parse_error(format!("the message is not JSON: {error}")) }
@@ -258,7 +288,7 @@ fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
         .ok()
         .and_then(|found| found.id)
         .and_then(|raw| serde_json::from_str(raw.get()).ok());
-    Malformed::request(id, format!("not a JSON-RPC message: {error}"))
+    Malformed::request(id, format!("not a JSON-RPC message: {}", clip_error(error)))
 }
 
 impl Serialize for Request<'_> {
@@ -434,6 +464,18 @@ mod tests {
         for text in others {
             assert_eq!(read(text.clone()), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_batch_of_a_million_messages_is_not_listed() {
+        let batch = |count: usize| format!("[{}1]", "1,".repeat(count - 1)).into_bytes();
+        assert_eq!(decode_batch(&batch(100), 100).expect("as many as allowed").len(), 100);
+        assert!(decode_batch(b" []", 100).expect("a list").is_empty());
+        for refused in [batch(101), b"{}".to_vec(), b"[1".to_vec(), b"[1] 2".to_vec()] {
+            assert!(decode_batch(&refused, 100).is_err());
+        }
+        let error = decode_batch(&batch(1_000_000), 100).expect_err("too many");
+        assert!(error.column() < 300, "{error}: the rest is not read");
     }
 
     #[test]

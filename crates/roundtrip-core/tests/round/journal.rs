@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
 
 use super::*;
@@ -80,6 +82,49 @@ fn of_two_answers_under_one_key_the_first_counts() {
     journal.merge(Some(&RawValue::from_string(text).unwrap())).unwrap();
     let Some(Answer::Accepted(content)) = ask(&mut journal, &form("a", "?")) else { panic!("an answer") };
     assert_eq!(content["n"], 1);
+}
+
+/// M10: what was not asked costs its size, however many questions are open.
+#[test]
+fn many_answers_to_many_questions_are_taken_in_without_a_search_for_each() {
+    let journal = begin();
+    let pin = journal.pin(&form("0000003", "?"));
+    let open: Vec<String> = (0..2_000).map(|number| format!("{number:07}")).collect();
+    let bytes = journal.encode(open.iter().map(|key| (key.as_str(), pin)));
+    let mut journal = Journal::decode(&bytes).unwrap();
+    let unasked: Vec<String> = (5_000_000..5_200_000).map(|number| format!("\"{number}\":{{}}")).collect();
+    let answers = format!("{{{},\"0000003\":{},\"0000003\":{}}}", unasked.join(","), accept(1), accept(2));
+    let answers = RawValue::from_string(answers).unwrap();
+    let begun = Instant::now();
+    journal.merge(Some(&answers)).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    let Some(Answer::Accepted(content)) = ask(&mut journal, &form("0000003", "?")) else {
+        panic!("an answer")
+    };
+    assert_eq!(content["n"], 1, "of two, the first counts");
+    assert!(journal.peek("5000000").is_none());
+}
+
+/// A handler that takes a step for every entry of a client's list costs as much as the list is long.
+#[test]
+fn a_step_for_each_of_many_entries_is_found_without_a_search() {
+    let mut journal = begin();
+    let keys: Vec<String> = (0..50_000).map(|number| format!("{number:07}")).collect();
+    let begun = Instant::now();
+    for key in &keys {
+        assert!(journal.find(key).is_none());
+        journal.remember(Kind::Begun, key, None, "k");
+        journal.forget(key);
+        journal.remember(Kind::Step, key, None, key);
+    }
+    let mut journal = next_round(&journal, &[]);
+    journal.remember(Kind::Step, "new", None, "1");
+    for key in keys.iter().rev() {
+        let found = journal.find(key).expect("remembered");
+        assert_eq!((found.kind, found.value, found.used), (Kind::Step, key.as_str(), false));
+    }
+    assert!(journal.find("other").is_none());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 /// M24: state of the author's own is replaced as a whole, and is apart from anything that has a key, also an empty

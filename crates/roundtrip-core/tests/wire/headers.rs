@@ -1,7 +1,9 @@
 //! Headers that mirror arguments: how values are written, and which annotations are allowed.
 
+use std::time::{Duration, Instant};
+
 use roundtrip_core::wire::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 #[track_caller]
 fn round_trip(value: &str, header: &str) {
@@ -129,6 +131,37 @@ fn schemas_nested_too_deep_are_refused() {
         |levels| (0..levels).fold(json!({ "type": "string" }), |inner, _| object(&json!({ "a": inner })));
     assert!(HeaderParams::from_schema(&nested(64)).is_ok());
     assert!(matches!(refusal(&nested(65)), HeaderParamError::TooDeep { .. }));
+}
+
+/// A name is copied for the annotations below it alone, and those are bounded: a hostile list of tools costs its size.
+#[test]
+fn a_long_name_above_many_properties_is_not_copied_for_each() {
+    let long = "x".repeat(4 << 20);
+    let below = |schema: Value| {
+        let many: Map<String, Value> =
+            (0..50_000).map(|number| (number.to_string(), schema.clone())).collect();
+        object(&json!({ &*long: object(&Value::Object(many)) }))
+    };
+    let begun = Instant::now();
+    assert!(
+        HeaderParams::from_schema(&below(json!({ "type": "string" }))).is_ok_and(|found| found.is_empty())
+    );
+    let marked = json!({ "type": "string", "x-mcp-header": "A" });
+    let HeaderParamError::TooMany { place } = refusal(&below(marked)) else { panic!("too many") };
+    assert!(place.len() < 500, "{place}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_schema_has_a_thousand_annotations_at_most() {
+    let schema = |count: usize| {
+        let marked = |number| {
+            (format!("p{number}"), json!({ "type": "string", "x-mcp-header": format!("H{number}") }))
+        };
+        object(&Value::Object((0..count).map(marked).collect()))
+    };
+    assert_eq!(HeaderParams::from_schema(&schema(1_000)).unwrap().iter().count(), 1_000);
+    assert!(matches!(refusal(&schema(1_001)), HeaderParamError::TooMany { .. }));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
 use roundtrip_core::exchange::{Answer, Kind, Question};
 use roundtrip_core::wire::{
     ClientCapabilities, CreateMessageResult, ElicitRequestParams, ElicitationCapability, InputRequest,
-    JsonObject, Root,
+    JsonObject, Root, clip,
 };
 
 use super::builder::Client;
@@ -163,7 +163,7 @@ impl Handlers {
         question: Question<'_>,
         declared: &ClientCapabilities,
     ) -> Result<(), Error> {
-        let (key, kind) = (question.key(), question.kind());
+        let (key, kind) = (clip(question.key()), question.kind());
         let elicitation = declared.elicitation.as_ref();
         let (handled, said, add) = match kind {
             Kind::Form => {

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
 use roundtrip_core::error::{Error, PeerMisbehaved, Sent};
-use roundtrip_core::wire::{ErrorObject, Message, Raw, RequestId};
+use roundtrip_core::wire::{ErrorObject, Message, Raw, RequestId, clip};
 use serde::Deserialize;
 use tokio::task::coop;
 
@@ -67,7 +67,7 @@ impl InFlight {
                 (_, Err(error)) => Err(error.into()),
             },
             Ok(Message::Request(request)) => {
-                Err(PeerMisbehaved::SentRequest { method: request.method.into_owned() }.into())
+                Err(PeerMisbehaved::SentRequest { method: clip(&request.method).into_owned() }.into())
             }
             Err(malformed) => match nameless_error(bytes) {
                 Some(error) => Err(error.into()),

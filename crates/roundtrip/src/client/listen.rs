@@ -12,7 +12,7 @@ use roundtrip_core::wire::{
     NotificationParams, PromptListChangedNotification, Raw, RequestId, ResourceListChangedNotification,
     ResourceUpdatedNotification, ResourceUpdatedNotificationParams, SubscriptionFilter,
     SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams, SubscriptionsListen,
-    ToolListChangedNotification,
+    ToolListChangedNotification, clip,
 };
 
 use super::builder::Client;
@@ -132,9 +132,10 @@ async fn acknowledged(
             belongs(&params.meta, leg.id(), &method)?;
             Ok((leg, params.notifications))
         }
-        Event::Notification { method, .. } => {
-            misbehaved(format!("it sent `{method}` on a stream of changes that it had not acknowledged"))
-        }
+        Event::Notification { method, .. } => misbehaved(format!(
+            "it sent `{}` on a stream of changes that it had not acknowledged",
+            clip(&method)
+        )),
         Event::Answer(_) => {
             misbehaved("it ended a stream of changes that it had not acknowledged".to_owned())
         }
@@ -228,7 +229,7 @@ fn read(stream: &RequestId, method: &str, params: Option<&Raw>) -> Result<Told, 
             return Ok(if params.request_id == *stream { Told::End } else { Told::Nothing });
         }
         other => {
-            tracing::debug!(method = other, "a notification that is no change");
+            tracing::debug!(method = &*clip(other), "a notification that is no change");
             return Ok(Told::Nothing);
         }
     };

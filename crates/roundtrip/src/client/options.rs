@@ -7,7 +7,7 @@ use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod,
-    ProgressNotification, ProgressNotificationParams, Raw, RequestId, decode_params, meta,
+    ProgressNotification, ProgressNotificationParams, Raw, RequestId, clip, decode_params, meta,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -132,7 +132,7 @@ impl Options {
                     _ => {}
                 }
             }
-            other => tracing::debug!(method = other, "a notification that no hook waits for"),
+            other => tracing::debug!(method = &*clip(other), "a notification that no hook waits for"),
         }
         Ok(())
     }

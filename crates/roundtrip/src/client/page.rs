@@ -2,7 +2,7 @@
 
 use roundtrip_core::error::{Error, PeerMisbehaved};
 use roundtrip_core::exchange::{Pending, Question};
-use roundtrip_core::wire::Method;
+use roundtrip_core::wire::{Method, clip};
 use url::Url;
 
 use super::limits::ClientLimits;
@@ -15,7 +15,8 @@ const SHOWN: usize = 80;
 pub(crate) fn check_pages<M: Method>(pending: &Pending<M>, limits: &ClientLimits) -> Result<(), Error> {
     let check = |question: Question<'_>| match question.url() {
         Some(url) => check_url(url, limits).map_err(|why| {
-            PeerMisbehaved::UnsafeUrl(format!("`{}` asks `{}` (url): {why}", M::NAME, question.key())).into()
+            let key = clip(question.key());
+            PeerMisbehaved::UnsafeUrl(format!("`{}` asks `{key}` (url): {why}", M::NAME)).into()
         }),
         None => Ok(()),
     };

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use roundtrip_core::error::{Error, PeerMisbehaved};
-use roundtrip_core::wire::{HeaderParams, Raw, Tool};
+use roundtrip_core::wire::{HeaderParam, HeaderParams, Raw, Tool, clip};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::schema::{Misfit, Schema};
 
 /// Number of tools that are remembered; those beyond are called as if they had not been listed.
 const CAPACITY: usize = 10_000;
-/// Bytes of output schemas that are remembered with them.
+/// Bytes of output schemas and mirrored headers that are remembered with them.
 const CAPACITY_BYTES: usize = 32 * 1024 * 1024;
 
 /// Tools by name. Those with nothing to remember are not in here.
@@ -23,7 +23,7 @@ pub(crate) struct Tools(Mutex<Memory>);
 #[derive(Debug, Default)]
 struct Memory {
     tools: HashMap<String, Arc<Known>>,
-    /// Bytes of their names and output schemas.
+    /// Bytes of their names, output schemas and mirrored headers.
     bytes: usize,
 }
 
@@ -85,7 +85,7 @@ impl Tools {
             }
             Err(reason) => {
                 known.remove(&tool.name);
-                tracing::warn!(tool = tool.name, %reason, "a tool is left out: its header annotations are invalid");
+                tracing::warn!(tool = &*clip(&tool.name), %reason, "a tool is left out: its header annotations are invalid");
                 false
             }
         }
@@ -138,7 +138,10 @@ impl Tools {
 
 impl Known {
     fn weight(&self) -> usize {
-        self.output.as_ref().map_or(0, |schema| schema.get().len())
+        let bytes =
+            |param: &HeaderParam| param.header.len() + param.path.iter().map(String::len).sum::<usize>();
+        let headers: usize = self.headers.iter().map(bytes).sum();
+        headers + self.output.as_ref().map_or(0, |schema| schema.get().len())
     }
 
     fn says(&self, headers: &HeaderParams, output: Option<&Raw>) -> bool {
@@ -195,5 +198,21 @@ mod tests {
         }
         assert!(tools.learn(&tool("39", 1 << 20), false));
         assert!(tools.get("39").is_some());
+    }
+
+    /// A server that lists other names each time does not fill the memory with annotations.
+    #[test]
+    fn mirrored_headers_are_remembered_up_to_a_size() {
+        let tools = Tools::default();
+        let long = "x".repeat(200 << 10);
+        for number in 0..200 {
+            let marked = json!({ "type": "string", "x-mcp-header": "A" });
+            let schema = json!({ "type": "object", "properties": { &*long: marked } });
+            let tool = json!({ "name": number.to_string(), "inputSchema": schema });
+            assert!(tools.learn(&serde_json::from_value(tool).unwrap(), true));
+        }
+        let known = tools.known();
+        assert!((100..170).contains(&known.tools.len()), "{}", known.tools.len());
+        assert!(known.bytes <= CAPACITY_BYTES);
     }
 }

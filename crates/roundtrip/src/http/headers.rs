@@ -5,11 +5,11 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, Message, Method,
-    ProtocolVersion, Request, RequestId, decode_header_value, peek_version,
+    ProtocolVersion, Request, RequestId, clip, decode_batch, decode_header_value, peek_version,
 };
 use serde_json::Value;
-use serde_json::value::RawValue;
 
+use super::legacy::LONGEST_BATCH;
 use super::{EVENT_STREAM, JSON, name};
 use crate::server::{Endpoint, SUPPORTED};
 
@@ -105,7 +105,8 @@ pub(crate) fn agree_where_present(
         return Ok(());
     }
     if bytes.trim_ascii_start().starts_with(b"[") {
-        let messages: Vec<&RawValue> = serde_json::from_slice(bytes).unwrap_or_default();
+        // A longer one is refused where batches are read.
+        let messages = decode_batch(bytes, LONGEST_BATCH).unwrap_or_default();
         return messages.iter().try_for_each(|message| agrees(headers, message.get().as_bytes()));
     }
     agrees(headers, bytes)
@@ -150,7 +151,8 @@ fn check_params(
             (None, None) => {}
             (None, Some(sent)) => {
                 return Err(ErrorObject::header_mismatch(format!(
-                    "header mismatch: {name} is '{sent}' but the arguments have no value for it"
+                    "header mismatch: {name} is '{}' but the arguments have no value for it",
+                    clip(sent)
                 )));
             }
             (Some(_), None) => return Err(missing(name)),
@@ -197,7 +199,9 @@ fn invalid(header: &str, why: &dyn std::fmt::Display) -> ErrorObject {
 
 fn differs(header: &str, sent: &str, body: &str) -> ErrorObject {
     ErrorObject::header_mismatch(format!(
-        "header mismatch: {header} header value '{sent}' does not match body value '{body}'"
+        "header mismatch: {header} header value '{}' does not match body value '{}'",
+        clip(sent),
+        clip(body)
     ))
 }
 

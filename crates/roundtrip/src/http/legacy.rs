@@ -9,8 +9,8 @@ use roundtrip_core::wire::ErrorObject;
 use super::body::Body;
 use super::headers::{self, Accepts};
 use super::service::{Admitted, Http, failed, json, refuse_with, respond, stream};
-pub(super) use crate::legacy::server::LegacyHttp;
 use crate::legacy::server::{Arrival, Reply, SESSION};
+pub(super) use crate::legacy::server::{LONGEST_BATCH, LegacyHttp};
 
 impl Http {
     /// Returns whether a message that is not a request names a session. Without one it belongs to no era.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
     ClientRequest, Era, ErrorObject, HeaderParams, Implementation, ProtocolVersion, Request, RequestId,
-    ServerCapabilities, ServerResult, Signature, encode_error, meta, peek_version,
+    ServerCapabilities, ServerResult, Signature, clip, encode_error, meta, peek_version,
 };
 use serde_json::value::RawValue;
 
@@ -170,11 +170,11 @@ fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
     );
     if !span.is_disabled() {
         if let Some(target) = request.target() {
-            span.record("target", target);
+            span.record("target", &*clip(target));
         }
         let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
         if let Some(parent) = request.meta().get(meta::key::TRACEPARENT).and_then(text) {
-            span.record("traceparent", parent);
+            span.record("traceparent", &*clip(&parent));
         }
     }
     span

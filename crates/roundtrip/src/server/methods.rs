@@ -8,7 +8,7 @@ use roundtrip_core::wire::{
     CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompletionReference,
     ContentBlock, DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject, PromptsCapability,
     ReadResourceRequestParams, RequestId, RequestMeta, ResourcesCapability, ServerCapabilities, ServerResult,
-    SubscriptionFilter, SubscriptionsListenRequestParams, ToolsCapability,
+    SubscriptionFilter, SubscriptionsListenRequestParams, ToolsCapability, clip,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -79,7 +79,7 @@ impl Endpoint {
     ) -> Result<(Runner, Source), ErrorObject> {
         let tool = self.catalog().read().tools.get(&params.name).map(Arc::clone);
         let tool =
-            tool.ok_or_else(|| ErrorObject::invalid_params(format!("unknown tool: {}", params.name)))?;
+            tool.ok_or_else(|| ErrorObject::invalid_params(format!("unknown tool: {}", clip(&params.name))))?;
         let input = self.round_input(request, peer, opened, Some(tool.target))?;
         let arguments = match checked(&tool.check, params.arguments) {
             Ok(arguments) => arguments,
@@ -108,8 +108,8 @@ impl Endpoint {
         opened: Option<OpenedState>,
     ) -> Result<(Runner, Source), ErrorObject> {
         let prompt = self.catalog().read().prompts.get(&params.name).map(Arc::clone);
-        let prompt =
-            prompt.ok_or_else(|| ErrorObject::invalid_params(format!("unknown prompt: {}", params.name)))?;
+        let prompt = prompt
+            .ok_or_else(|| ErrorObject::invalid_params(format!("unknown prompt: {}", clip(&params.name))))?;
         let input = self.round_input(request, peer, opened, None)?;
         let pairs =
             params.arguments.iter().map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use roundtrip_core::wire::{
     CancelledNotification, ClientRequest, ErrorObject, Message, Notification, NotificationMethod, Request,
-    RequestId, decode_params, encode_error,
+    RequestId, clip, decode_params, encode_error,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
@@ -215,7 +215,7 @@ impl Session<'_> {
             decode_params::<<CancelledNotification as NotificationMethod>::Params>(notification.params);
         let Ok(params) = params else { return };
         if self.calls.cancel(&params.request_id) {
-            tracing::debug!(id = %params.request_id, reason = params.reason, "cancelled");
+            tracing::debug!(id = %params.request_id, reason = params.reason.as_deref().map(clip).as_deref(), "cancelled");
         }
     }
 

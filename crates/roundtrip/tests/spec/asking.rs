@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use roundtrip::server::{Endpoint, Step};
 use roundtrip::wire::{CallToolResult, CreateMessageRequestParams, ElicitSchema};
@@ -302,6 +303,29 @@ async fn a_changed_question_is_asked_again_alone() {
     let turn = call.answer(&endpoint, &turn, yes("sure")).await;
     assert_eq!(turn.keys(), ["last"]);
     assert_eq!(call.answer(&endpoint, &turn, yes("last")).await.text(), "1 2 true true");
+}
+
+/// Z2: a handler that asks something of every entry of a client's list is stopped, and does not compare each with all.
+#[tokio::test]
+async fn questions_by_the_hundred_thousand_in_one_round_are_a_mistake() {
+    async fn flood(ask: Ask) -> Result<String, ToolError> {
+        let question = |number: usize| Box::pin(ask.confirm(format!("{number:07}"), "?"));
+        let mut asking: Vec<_> = (0..200_000).map(question).collect();
+        poll_fn(|cx| {
+            let told = asking.iter_mut().find_map(|asking| match asking.as_mut().poll(cx) {
+                Poll::Ready(Err(error)) => Some(error),
+                _ => None,
+            });
+            told.map_or(Poll::Pending, |error| Poll::Ready(Err::<(), AskError>(error)))
+        })
+        .await?;
+        Ok("never".to_owned())
+    }
+    let endpoint = Server::new("asking", "1").tool(Tool::new("flood", flood)).build().expect("a server");
+    let begun = Instant::now();
+    let turn = Call::tool("flood").begin(&endpoint).await;
+    assert!(turn.error().1.contains("4096 questions"), "{:?}", turn.error());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 /// A7: a key used twice in a flow is a mistake that is told, with the key, whichever two things use it.

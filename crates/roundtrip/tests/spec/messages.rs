@@ -1,16 +1,32 @@
 //! Messages: ids, errors, versions and `_meta` (basic; versioning).
 
-use roundtrip::wire::{ClientCapabilities, ErrorObject, SamplingCapability};
+use roundtrip::server::Peer;
+use roundtrip::wire::{ClientCapabilities, ErrorObject, Message, SamplingCapability};
 use roundtrip::{Args, Caller, Prompt, Resource, ResourceTemplate, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Running, headers, message, meta};
+use crate::support::{Connection, Running, headers, message, messages_of, meta};
 
 #[derive(Deserialize, JsonSchema)]
 struct Text {
     text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Count {
+    count: u8,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Picked {
+    kind: Kind,
+}
+
+#[derive(Deserialize, JsonSchema)]
+enum Kind {
+    One,
 }
 
 /// One of everything.
@@ -206,6 +222,48 @@ async fn an_unknown_resource_is_invalid_params() {
         let answer = running.call("resources/read", json!({ "uri": uri })).await;
         assert_eq!(answer.refusal(), (200, -32602), "{uri}");
         assert_eq!(answer.json()["error"]["data"], json!({ "uri": uri }));
+    }
+}
+
+/// Z2: a refusal quotes the beginning of what is refused, and is not as large as it.
+#[tokio::test]
+async fn a_refusal_does_not_send_back_a_mebibyte() {
+    let endpoint = server()
+        .prompt(Prompt::new("count", async |Args(Count { count })| count.to_string()))
+        .tool(Tool::new("pick", async |Args(Picked { kind: Kind::One })| "one"))
+        .build()
+        .expect("a server");
+    let long = "é".repeat(1 << 19);
+    let mut version = meta();
+    version["io.modelcontextprotocol/protocolVersion"] = json!(long);
+    let pick = |arguments: Value| json!({ "name": "pick", "arguments": arguments });
+    let answering = |answers: Value| json!({ "name": "echo", "inputResponses": answers });
+    let requests = [
+        message(1, &long, json!({})),
+        message(1, "tools/list", json!({ "_meta": version })),
+        message(1, "tools/list", json!({ "cursor": { (&*long): 1 } })),
+        message(1, "resources/read", json!({ "uri": format!("app://{long}") })),
+        message(1, "resources/read", json!({ "uri": "app://motto", "requestState": { (&*long): 1 } })),
+        message(1, "prompts/get", json!({ "name": "count", "arguments": { "count": long } })),
+        message(1, "prompts/get", json!({ "name": "count", "arguments": { (&*long): 1 } })),
+        message(1, "tools/call", pick(json!({ "kind": long }))),
+        message(1, "tools/call", pick(json!(long))),
+        message(1, "tools/call", answering(json!({ (&*long): 1 }))),
+        message(1, "tools/call", answering(json!({ (&*long): { "action": "maybe" } }))),
+        message(1, "tools/call", answering(json!({ "a": { "action": long } }))),
+        message(1, "tools/call", answering(json!(long))),
+    ];
+    for request in requests {
+        let answered = messages_of(&endpoint, &Peer::default(), &request).await;
+        let answer = answered.last().expect("an answer").to_string();
+        let begins: String = request.to_string().chars().take(120).collect();
+        assert!(answer.contains("rror"), "{begins}");
+        assert!(answer.len() < 64 * 1024, "{} bytes for {begins}", answer.len());
+    }
+    let malformed = [json!(long), json!({ "jsonrpc": "2.0", "id": 1, "method": { (&*long): 1 } })];
+    for text in malformed {
+        let refused = Message::decode(text.to_string().as_bytes()).expect_err("no message").error;
+        assert!(refused.message.len() < 4 * 1024, "{} bytes", refused.message.len());
     }
 }
 

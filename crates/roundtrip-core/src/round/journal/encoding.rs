@@ -41,7 +41,7 @@ impl Journal {
         let rounds = reader.byte()?;
         let pins = PinKey::new(reader.chunk()?);
         let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
-        let mut at: usize = 0;
+        let (mut at, mut answers): (usize, usize) = (0, 0);
         loop {
             let (kind, pin, key, value) = match reader.short_header() {
                 Some(short) => short,
@@ -58,6 +58,9 @@ impl Journal {
             let middle = at.checked_add(key).ok_or(MalformedJournal)?;
             let end = middle.checked_add(value).ok_or(MalformedJournal)?;
             slots.push(Slot { kind, key: at..middle, pin, value: middle..end, dead: false, used: false });
+            if kind.is_pinned() {
+                answers = slots.len();
+            }
             at = end;
         }
         let read = std::str::from_utf8(reader.0).map_err(|_| MalformedJournal)?;
@@ -69,7 +72,7 @@ impl Journal {
         // New answers are appended.
         let mut text = String::with_capacity(read.len() + SPARE);
         text.push_str(read);
-        Ok(Self { text, slots, next: 0, rounds, pins })
+        Ok(Self { text, slots, next: 0, answers, index: None, rounds, pins })
     }
 
     /// Encodes the journal for sealing, with the questions that are open now.

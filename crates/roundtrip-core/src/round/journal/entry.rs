@@ -1,5 +1,6 @@
 //! Journal entries: as stored, and as returned by a look-up.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -21,6 +22,10 @@ pub(super) struct Slot {
     /// Looked up in this run of the handler.
     pub(super) used: bool,
 }
+
+/// Positions of entries by key.
+#[derive(Clone, Default)]
+pub(super) struct Index(pub(super) HashMap<Box<str>, usize>);
 
 /// A journal entry, as a look-up returns it.
 #[derive(Clone, Copy, PartialEq, Eq)]

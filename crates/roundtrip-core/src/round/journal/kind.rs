@@ -43,6 +43,11 @@ impl Kind {
         })
     }
 
+    /// Returns whether the entry is looked up by its key.
+    pub(super) const fn is_keyed(self) -> bool {
+        !matches!(self, Self::Open | Self::State)
+    }
+
     /// Returns whether the entry is about a question, and pinned to it.
     pub(super) const fn is_pinned(self) -> bool {
         matches!(self, Self::Open | Self::Given | Self::Settled | Self::Declined | Self::Cancelled)

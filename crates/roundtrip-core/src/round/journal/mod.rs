@@ -9,6 +9,7 @@ mod entry;
 mod kind;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -19,11 +20,18 @@ use super::pin::{Pin, PinKey};
 use super::question::Question;
 use super::responses::read_responses;
 use crate::wire::ErrorObject;
-use entry::{Slot, UNPINNED};
+use entry::{Index, Slot, UNPINNED};
 
 pub use encoding::MalformedJournal;
 pub use entry::{Found, Place};
 pub use kind::Kind;
+
+/// Number of `inputResponses` up to which a search through them is quicker than a map.
+const FEW_RESPONSES: usize = 16;
+
+/// Number of entries up to which a search through them is quicker than an index. A handler may take a step for every
+/// entry of a list that a client sent.
+const MANY_ENTRIES: usize = 64;
 
 /// The memory of a flow between rounds.
 #[derive(Clone)]
@@ -32,6 +40,10 @@ pub struct Journal {
     slots: Vec<Slot>,
     /// Position where the next look-up is likely to hit: a replay reads entries in the order they were made.
     next: usize,
+    /// Number of entries up to the last one that is about a question: no answer lies beyond.
+    answers: usize,
+    /// Last position of each key, once there are many. In a box, as few journals have one.
+    index: Option<Box<Index>>,
     /// Number of rounds that have asked.
     rounds: u8,
     /// The key of its pins.
@@ -53,7 +65,7 @@ impl fmt::Debug for Journal {
 impl Journal {
     /// Creates the empty journal of a new flow.
     pub const fn new(pins: PinKey) -> Self {
-        Self { text: String::new(), slots: Vec::new(), next: 0, rounds: 0, pins }
+        Self { text: String::new(), slots: Vec::new(), next: 0, answers: 0, index: None, rounds: 0, pins }
     }
 
     fn text(&self, range: &Range<usize>) -> &str {
@@ -63,11 +75,15 @@ impl Journal {
 
     fn is_at(&self, index: usize, key: &str) -> bool {
         let slot = &self.slots[index];
-        let keyed = !matches!(slot.kind, Kind::Open | Kind::State);
-        !slot.dead && keyed && self.text.as_bytes().get(slot.key.clone()) == Some(key.as_bytes())
+        !slot.dead
+            && slot.kind.is_keyed()
+            && self.text.as_bytes().get(slot.key.clone()) == Some(key.as_bytes())
     }
 
     fn position(&self, key: &str) -> Option<usize> {
+        if let Some(index) = &self.index {
+            return index.0.get(key).copied().filter(|index| self.is_at(*index, key));
+        }
         (self.next..self.slots.len()).chain(0..self.next).find(|index| self.is_at(*index, key))
     }
 
@@ -104,7 +120,7 @@ impl Journal {
         let settled = |slot: &&Slot| {
             !slot.dead && matches!(slot.kind, Kind::Settled | Kind::Declined | Kind::Cancelled)
         };
-        self.slots
+        self.slots[..self.answers]
             .iter()
             .filter(settled)
             .map(|slot| (self.text(&slot.key), slot.kind, self.text(&slot.value)))
@@ -170,6 +186,25 @@ impl Journal {
         let end = self.text.len();
         let pin = pin.unwrap_or(UNPINNED);
         self.slots.push(Slot { kind, key: start..middle, pin, value: middle..end, dead: false, used });
+        if kind.is_pinned() {
+            self.answers = self.slots.len();
+        }
+        if self.slots.len() > MANY_ENTRIES {
+            self.index_last();
+        }
+    }
+
+    /// Adds the last entry to the index, and all others if there was none before.
+    fn index_last(&mut self) {
+        let mut index = self.index.take();
+        let first = if index.is_some() { self.slots.len() - 1 } else { 0 };
+        let entries = index.get_or_insert_default();
+        for (at, slot) in self.slots.iter().enumerate().skip(first).filter(|(_, slot)| !slot.dead) {
+            if slot.kind.is_keyed() {
+                entries.0.insert(self.text(&slot.key).into(), at);
+            }
+        }
+        self.index = index;
     }
 
     /// Adds an unchecked answer to the question with this pin.
@@ -209,6 +244,11 @@ impl Journal {
 
     /// Merges `inputResponses` that [`read_responses`] has read.
     pub fn take_in(&mut self, responses: &[(Cow<'_, str>, &RawValue)]) {
+        // A client may send as many as fit into a message: a search through them for each question would take too long.
+        let by_key = (responses.len() > FEW_RESPONSES).then(|| {
+            // The first of two counts, so the last to be entered.
+            responses.iter().rev().map(|(key, answer)| (&**key, *answer)).collect::<HashMap<_, _>>()
+        });
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
             if slot.kind != Kind::Open || slot.dead {
@@ -216,7 +256,11 @@ impl Journal {
             }
             slot.dead = true;
             let (key, pin) = (self.text(&self.slots[index].key), self.slots[index].pin);
-            if let Some((key, answer)) = responses.iter().find(|(name, _)| name == key) {
+            let given = match &by_key {
+                Some(by_key) => by_key.get_key_value(key).map(|(key, answer)| (*key, *answer)),
+                None => responses.iter().find(|(name, _)| name == key).map(|(key, answer)| (&**key, *answer)),
+            };
+            if let Some((key, answer)) = given {
                 self.give(key, pin, answer.get());
             }
         }

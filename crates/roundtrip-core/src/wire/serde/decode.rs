@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::wire::{clip, clip_error};
+
 /// Decodes a text; if that fails, decodes it again with the path tracked for the error. `what` is the path's first
 /// step.
 pub(crate) fn decode_at<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
@@ -12,9 +14,9 @@ pub(crate) fn decode_at<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> Re
 fn misfit<'a, T: Deserialize<'a>>(what: &str, text: &'a str, first: &serde_json::Error) -> String {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut deserializer) else {
-        return format!("invalid {what}: {first}");
+        return format!("invalid {what}: {}", clip_error(first));
     };
     let path = error.path().to_string();
-    let place = if path == "." { what.to_owned() } else { format!("{what}.{path}") };
-    format!("invalid {place}: {}", error.inner())
+    let place = if path == "." { what.to_owned() } else { format!("{what}.{}", clip(&path)) };
+    format!("invalid {place}: {}", clip_error(error.inner()))
 }

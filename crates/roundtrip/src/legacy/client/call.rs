@@ -9,9 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_core::wire::{
     ElicitRequestParams, ErrorObject, InputRequest, InputRequests, InputResponses, Message,
-    NotificationMethod as _, ProgressNotification, ProtocolVersion, Raw, Request, RequestId,
+    NotificationMethod as _, ProgressNotification, ProtocolVersion, Raw, Request, RequestId, decode_batch,
 };
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
@@ -393,11 +392,10 @@ fn kind(question: &InputRequest) -> &'static str {
 
 /// Splits a batch into its messages (2025-03-26 alone).
 fn batch(bytes: &[u8]) -> Result<Vec<Bytes>, Error> {
-    let messages: Vec<&RawValue> = serde_json::from_slice(bytes)
-        .map_err(|error| PeerMisbehaved::MalformedMessage(format!("not a batch: {error}")))?;
-    if messages.len() > BATCH {
-        return Err(PeerMisbehaved::TooLarge(format!("a batch of more than {BATCH} messages")).into());
-    }
+    let messages = decode_batch(bytes, BATCH).map_err(|error| match error.is_data() {
+        true => PeerMisbehaved::TooLarge(format!("a batch of more than {BATCH} messages")),
+        false => PeerMisbehaved::MalformedMessage(format!("not a batch: {error}")),
+    })?;
     // A batch within a batch would be read without end.
     let messages = messages.into_iter().filter(|message| !message.get().starts_with('['));
     Ok(messages.map(|message| Bytes::copy_from_slice(message.get().as_bytes())).collect())

@@ -1,12 +1,16 @@
 //! Requests that a server of the handshake eras sends to the client: which are questions, which are allowed, and how
 //! they are answered outside of a call.
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 
 use roundtrip_core::wire::{
     ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, InputRequest, Raw, Request,
-    RequestId,
+    RequestId, clip_error,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -14,7 +18,7 @@ use serde_json::value::RawValue;
 
 use super::link::{Failure, Link};
 use super::session::Session;
-use crate::client::{ClientLimits, Responder, check_url};
+use crate::client::{ClientLimits, Error, Responder, check_url};
 use crate::legacy::handshake::PING;
 
 /// Largest request of a server.
@@ -71,7 +75,7 @@ fn read(request: &Request<'_>) -> Result<InputRequest, ErrorObject> {
     let shape = Shape { method: &request.method, params: request.params };
     serde_json::to_string(&shape)
         .and_then(|text| serde_json::from_str(&text))
-        .map_err(|error| ErrorObject::invalid_params(format!("{}: {error}", request.method)))
+        .map_err(|error| ErrorObject::invalid_params(format!("{}: {}", request.method, clip_error(&error))))
 }
 
 /// Checks that the client declared what a question needs. A mode that was not declared is -32602 (elicitation, "Error
@@ -165,7 +169,8 @@ async fn ask_handlers<L: Link>(
     place: Place,
 ) {
     let answering = async {
-        let answer = responder.answer(question, Some(Arc::clone(&session.name))).await.map_err(|error| {
+        let answering = caught(responder.answer(question, Some(Arc::clone(&session.name))));
+        let answer = answering.await.map_err(|error| {
             // The details are not for the server.
             tracing::warn!(%error, "a question of the server was left without an answer");
             ErrorObject::internal("the client could not answer this")
@@ -175,4 +180,14 @@ async fn ask_handlers<L: Link>(
     // If it cannot be sent, the session is gone.
     let _ = session.closed.unless(answering).await;
     drop(place);
+}
+
+/// Turns a panic of a handler into an error: there is no caller to see it, and the server waits for an answer.
+async fn caught<T>(answering: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let mut answering = pin!(answering);
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(Error::handler("a handler panicked"))))
+    })
+    .await
 }

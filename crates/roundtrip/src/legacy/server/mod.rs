@@ -12,6 +12,6 @@ mod translate;
 
 pub use http::ResumableStream;
 pub(crate) use http::{Arrival, LegacyHttp, Reply, SESSION};
-pub(crate) use session::{Handled, Sink, Weight};
+pub(crate) use session::{Handled, LONGEST_BATCH, Sink, Weight};
 pub use settings::Handshake;
 pub(crate) use stdio_session::StdioSession;

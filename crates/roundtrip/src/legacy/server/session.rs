@@ -25,7 +25,7 @@ use crate::server::{Endpoint, Owner, Peer, Subscription, random};
 pub(super) type Reply = Result<Raw, ErrorObject>;
 
 /// Most messages in one batch.
-pub(super) const BATCH: usize = 100;
+pub(crate) const LONGEST_BATCH: usize = 100;
 
 /// Longest URI of a watched resource: a session keeps it.
 const LONGEST_URI: usize = 8 * 1024;

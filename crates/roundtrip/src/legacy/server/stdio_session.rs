@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use roundtrip_core::wire::{
-    ErrorObject, INVALID_PARAMS, Notification, ProtocolVersion, Raw, Request, Response, peek_version,
+    ErrorObject, INVALID_PARAMS, Notification, ProtocolVersion, Raw, Request, Response, decode_batch,
+    peek_version,
 };
 
 use serde_json::value::RawValue;
 
 use super::negotiated::Negotiated;
-use super::session::{BATCH, Handled, Session, Sink, answer};
+use super::session::{Handled, LONGEST_BATCH, Session, Sink, answer};
 use super::settings::{Handshake, Served};
 use crate::legacy::handshake::{INITIALIZE, INITIALIZED, PING, refusal};
 use crate::server::{Endpoint, Owner, Peer, Subscription};
@@ -97,10 +98,13 @@ impl StdioSession {
     /// Splits a batch into its messages, which 2025-03-26 has and no other revision.
     pub(crate) fn batch<'a>(&self, line: &'a [u8]) -> Option<Vec<&'a RawValue>> {
         let version = self.session.get()?.negotiated.version;
-        let messages: Vec<&RawValue> = serde_json::from_slice(line).ok()?;
-        let fits = version == ProtocolVersion::V2025_03_26 && (1..=BATCH).contains(&messages.len());
+        if version != ProtocolVersion::V2025_03_26 {
+            return None;
+        }
+        let messages = decode_batch(line, LONGEST_BATCH).ok()?;
         // A batch within a batch is not a message, and would be split without end.
-        (fits && messages.iter().all(|message| !message.get().starts_with('['))).then_some(messages)
+        let flat = messages.iter().all(|message| !message.get().starts_with('['));
+        (flat && !messages.is_empty()).then_some(messages)
     }
 
     /// Fails all waiting requests: the client sends no more responses.

@@ -3,7 +3,8 @@
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     CallTool, ErrorObject, GetPrompt, INVALID_PARAMS, INVALID_REQUEST, ListTools,
-    MISSING_REQUIRED_CLIENT_CAPABILITY, Method as _, ProtocolVersion, Raw, ReadResource, ServerResult, meta,
+    MISSING_REQUIRED_CLIENT_CAPABILITY, Method as _, ProtocolVersion, Raw, ReadResource, ServerResult,
+    clip_error, meta,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -122,7 +123,8 @@ pub(super) struct LegacyMeta {
 pub(super) fn request(
     params: Option<&serde_json::value::RawValue>,
 ) -> Result<(Params, LegacyMeta), ErrorObject> {
-    let wrong = |error: serde_json::Error| ErrorObject::invalid_params(format!("params: {error}"));
+    let wrong =
+        |error: serde_json::Error| ErrorObject::invalid_params(format!("params: {}", clip_error(&error)));
     let mut params: Params = match params {
         Some(raw) => serde_json::from_str(raw.get()).map_err(wrong)?,
         None => Params::default(),

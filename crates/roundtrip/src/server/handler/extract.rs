@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use roundtrip_core::wire::{
     ClientCapabilities, ErrorObject, Implementation, LoggingLevel, LoggingMessageNotificationParams,
-    NotificationMeta, ProgressNotificationParams, ProgressToken, Raw,
+    NotificationMeta, ProgressNotificationParams, ProgressToken, Raw, clip, clip_error,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,7 +78,7 @@ fn parse_text<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
         let mut again = serde_json::Deserializer::from_str(text);
         match serde_path_to_error::deserialize::<_, T>(&mut again) {
             Err(error) => describe(&error),
-            Ok(_) => Rejection::Arguments(first.to_string()),
+            Ok(_) => Rejection::Arguments(clip_error(&first)),
         }
     })
 }
@@ -88,8 +88,10 @@ fn describe(error: &serde_path_to_error::Error<serde_json::Error>) -> Rejection 
     // serde_json ends its messages with a position, which means nothing to a caller that wrote a value.
     let message = error.inner().to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+    // It quotes what was sent, which may be as long as a message.
+    let (path, message) = (clip(&path), clip_error(&message));
     Rejection::Arguments(if path == "." {
-        message.to_owned()
+        message
     } else {
         format!("/{}: {message}", path.replace('.', "/"))
     })

@@ -3,13 +3,14 @@
 
 use std::fmt;
 
+use roundtrip_core::wire::{clip, clip_error};
 use serde::de::value::MapDeserializer;
 use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 
 /// Parses named strings into a struct. The error names the value that did not fit.
 pub(crate) fn parse<T: DeserializeOwned>(pairs: &[(&str, &str)]) -> Result<T, String> {
     let entries = pairs.iter().map(|&(name, value)| (name, Text { name, value }));
-    T::deserialize(MapDeserializer::<_, Error>::new(entries)).map_err(|Error(message)| message)
+    T::deserialize(MapDeserializer::<_, Error>::new(entries)).map_err(|error| clip_error(&error))
 }
 
 #[derive(Debug)]
@@ -44,11 +45,13 @@ impl<'de> IntoDeserializer<'de, Error> for Text<'de> {
 
 impl Text<'_> {
     fn at(&self, error: &Error) -> Error {
-        Error(format!("{}: {error}", self.name))
+        Error(format!("{}: {}", clip(self.name), clip_error(error)))
     }
 
     fn number<N: std::str::FromStr>(&self, wanted: &str) -> Result<N, Error> {
-        self.value.parse().map_err(|_| Error(format!("{}: `{}` is not {wanted}", self.name, self.value)))
+        self.value
+            .parse()
+            .map_err(|_| Error(format!("{}: `{}` is not {wanted}", clip(self.name), clip(self.value))))
     }
 }
 

@@ -5,6 +5,7 @@ mod steps;
 mod suspend;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -23,6 +24,9 @@ use super::error::AskError;
 use super::live::Delivery;
 use super::trace::Trace;
 use crate::server::limits::Admission;
+
+/// Most questions that are open at once. More than these fit into no state, and a client's list may be longer.
+const MAX_ASKED: usize = 4_096;
 
 /// State shared by a handler's `Ask` futures and its runner: journal, open questions, running `once` steps.
 pub(crate) struct RoundState {
@@ -49,7 +53,7 @@ struct Inner {
     /// Keys that the handler is parked at, to continue elsewhere or later.
     parked: Vec<String>,
     /// Keys of checkpoints that this run has passed without parking.
-    passed: Vec<String>,
+    passed: HashSet<String>,
     /// Threads that are polling a step right now.
     stepping: Vec<ThreadId>,
     /// True once a step has begun in this round.
@@ -69,8 +73,9 @@ struct Inner {
 impl Inner {
     /// Returns whether this run uses a key that the journal does not know of yet.
     fn uses(&self, key: &str) -> bool {
-        let others = self.running.iter().chain(&self.parked).chain(&self.passed);
-        self.asked.iter().any(|asked| asked.key == *key) || others.into_iter().any(|other| other == key)
+        self.asked.iter().any(|asked| asked.key == *key)
+            || self.running.iter().chain(&self.parked).any(|other| other == key)
+            || self.passed.contains(key)
     }
 
     /// Records that a key is used twice, and returns the error. The round ends with it even if the handler ignores it and
@@ -80,6 +85,23 @@ impl Inner {
             "the key `{key}` is used twice in one flow: give each question and step its own"
         ));
         self.misuse.get_or_insert(error).clone()
+    }
+
+    /// Returns the mistake of a round that has asked too much: nothing more is looked up for it.
+    fn crowded(&self) -> Option<AskError> {
+        if self.asked.len() < MAX_ASKED { None } else { self.misuse.clone() }
+    }
+
+    /// Records a question, unless there are too many of them in this round.
+    fn take_up(&mut self, asked: Asked) -> Result<(), AskError> {
+        if self.asked.len() >= MAX_ASKED {
+            let error = AskError::Misuse(format!(
+                "more than {MAX_ASKED} questions in one round: ask for less at once, or for a list"
+            ));
+            return Err(self.misuse.get_or_insert(error).clone());
+        }
+        self.asked.push(asked);
+        Ok(())
     }
 }
 
@@ -112,7 +134,7 @@ impl RoundState {
             by_key_alone: false,
             running: Vec::new(),
             parked: Vec::new(),
-            passed: Vec::new(),
+            passed: HashSet::new(),
             stepping: Vec::new(),
             stepped: false,
             unfit: Vec::new(),
@@ -171,6 +193,9 @@ impl RoundState {
         let key = &question.key;
         self.traced(key);
         let mut inner = self.open()?;
+        if let Some(misuse) = inner.crowded() {
+            return Err(misuse);
+        }
         if inner.uses(key) {
             return Err(inner.twice(key));
         }
@@ -199,10 +224,11 @@ impl RoundState {
             return Err(AskError::Unanswered { key: key.into_owned(), reason });
         }
         let request = self.request(question, problem.as_deref())?;
-        if let Delivery::Live(live) = &self.questions {
-            live.ask(key.clone(), request.clone());
+        let sent = self.is_live().then(|| request.clone());
+        inner.take_up(Asked { key: key.clone(), pin, request, valid_for, waits: true })?;
+        if let (Delivery::Live(live), Some(request)) = (&self.questions, sent) {
+            live.ask(key.clone(), request);
         }
-        inner.asked.push(Asked { key: key.clone(), pin, request, valid_for, waits: true });
         Self::stir(inner);
         Ok(None)
     }
@@ -250,8 +276,7 @@ impl RoundState {
         let problem = problem.or_else(|| unfit.map(|index| inner.unfit.swap_remove(index).1));
         inner.journal.forget(key);
         let request = self.request(question, problem.as_ref().map(|unusable| unusable.0.as_str()))?;
-        inner.asked.push(Asked { key: key.clone(), pin, request, valid_for: None, waits: false });
-        Ok(())
+        inner.take_up(Asked { key: key.clone(), pin, request, valid_for: None, waits: false })
     }
 
     /// Builds the entry of `inputRequests` for a question, if the client can be asked that.
@@ -329,7 +354,7 @@ impl RoundState {
             return Err(inner.twice(key));
         }
         match inner.journal.find(key) {
-            None => inner.passed.push(key.to_owned()),
+            None => drop(inner.passed.insert(key.to_owned())),
             Some(Found { kind: Kind::Passed, used: false, .. }) => return Ok(None),
             Some(_) => return Err(inner.twice(key)),
         }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use roundtrip_core::wire::{
     CancelledNotification, LoggingMessageNotification, Message, Notification, NotificationMeta,
-    NotificationMethod, PARSE_ERROR, ProgressNotification, RequestId,
+    NotificationMethod, PARSE_ERROR, ProgressNotification, RequestId, clip,
 };
 use serde::Deserialize;
 
@@ -182,7 +182,7 @@ impl Inbox {
                 Some(general) => general.notify(&message),
                 None => {
                     tracing::debug!(
-                        method = &*notification.method,
+                        method = &*clip(&notification.method),
                         "ignored a notification without a request"
                     );
                 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use roundtrip::client::{Misfit, Rejection, RootsRequest};
+use roundtrip::client::{ClientLimits, Misfit, Rejection, RootsRequest};
 use roundtrip::wire::{CreateMessageResult, Role, Root, SamplingContent};
 use roundtrip::{Client, Error, FormAnswer, FormRequest, UrlRequest};
 use serde_json::{Value, json};
@@ -211,6 +211,30 @@ async fn outside_of_any_call_the_handlers_answer() {
     assert_eq!(old.response(&json!(3)).await["error"]["code"], -32601);
     assert_eq!(old.response(&json!(4)).await["error"]["code"], -32601);
     assert_eq!(old.response(&json!(5)).await["error"]["code"], -32602, "a mode that was not declared");
+}
+
+/// Z1: a handler that panics, at once or later, leaves no server waiting, and takes no place for good.
+#[tokio::test]
+async fn a_handler_that_panics_outside_of_any_call_is_an_error_to_the_server() {
+    let (client, old) = Old::start(|_, _| None).await;
+    let mut limits = ClientLimits::default();
+    limits.questions_outside_calls = 1;
+    let client = client.limits(limits).on_form(|form: FormRequest| {
+        assert_ne!(form.message, "at once");
+        async move {
+            tokio::task::yield_now().await;
+            assert_ne!(form.message, "later");
+            form.accept(json!({ "name": "Ada" }))
+        }
+    });
+    client.list_tools().await.expect("tools");
+    let general = old.general.lock().expect("general").clone().expect("a stream");
+    for (id, message) in ["at once", "later"].into_iter().enumerate() {
+        general.message(&form(id, message));
+        assert_eq!(old.response(&json!(id)).await["error"]["code"], -32603, "{message}");
+    }
+    general.message(&form(2, "Who?"));
+    assert_eq!(old.response(&json!(2)).await["result"]["content"]["name"], "Ada");
 }
 
 /// L7: a client that did not offer to answer is not asked; the server is told, and the call goes on.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use roundtrip_core::wire::{ErrorObject, Message};
-use serde_json::value::RawValue;
+use roundtrip_core::wire::{ErrorObject, Message, decode_batch};
 
 use super::endpoint::{LegacyHttp, peer, tell, weight};
 use super::event_body::{EventBody, Owner};
@@ -12,7 +11,7 @@ use super::head::{Arrival, UNSAID};
 use super::reply::{Refusal, Reply, events, refuse};
 use super::sessions::Present;
 use super::stream::Finish;
-use crate::legacy::server::session::{BATCH, Handled, Sink, Weight, answer};
+use crate::legacy::server::session::{Handled, LONGEST_BATCH, Sink, Weight, answer};
 
 impl LegacyHttp {
     /// Handles a batch, which 2025-03-26 has and no other revision.
@@ -24,9 +23,9 @@ impl LegacyHttp {
         let Some(session) = session else {
             return Err(wrong("this revision has no batches: send one message"));
         };
-        let messages: Vec<&RawValue> =
-            serde_json::from_slice(bytes).map_err(|_| wrong("a batch is a list of messages"))?;
-        if messages.is_empty() || messages.len() > BATCH {
+        let messages = decode_batch(bytes, LONGEST_BATCH);
+        let messages = messages.map_err(|_| wrong("a batch is a list of at most 100 messages"))?;
+        if messages.is_empty() {
             return Err(wrong("a batch has at least one message, and at most 100"));
         }
         // All messages are decoded before any is handled.
