@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-/// The tests a text names, each as a path below `crates/` and a function: `` `path.rs::name` ``.
+/// Returns the tests a text names, each as a path below `crates/` and a function: `` `path.rs::name` ``.
 fn named(text: &str) -> Vec<(&str, &str)> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.filter_map(|quoted| quoted.split_once("::")).filter(|(file, _)| file.ends_with(".rs")).collect()
 }
 
-/// Whether a source has a test of this name: the function, below an attribute that makes it one.
+/// Returns whether a source has a test of this name: the function, below an attribute that makes it one.
 fn has_test(source: &str, name: &str) -> bool {
     let lines: Vec<&str> = source.lines().collect();
     let head = format!("fn {name}(");

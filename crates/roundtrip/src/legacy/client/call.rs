@@ -392,9 +392,13 @@ fn kind(question: &InputRequest) -> &'static str {
 
 /// Splits a batch into its messages (2025-03-26 alone).
 fn batch(bytes: &[u8]) -> Result<Vec<Bytes>, Error> {
-    let messages = decode_batch(bytes, BATCH).map_err(|error| match error.is_data() {
-        true => PeerMisbehaved::TooLarge(format!("a batch of more than {BATCH} messages")),
-        false => PeerMisbehaved::MalformedMessage(format!("not a batch: {error}")),
+    let messages = decode_batch(bytes, BATCH).map_err(|error| {
+        // The messages are not read yet, so the only data error is one message too many.
+        if error.is_data() {
+            PeerMisbehaved::TooLarge(format!("a batch of more than {BATCH} messages"))
+        } else {
+            PeerMisbehaved::MalformedMessage(format!("not a batch: {error}"))
+        }
     })?;
     // A batch within a batch would be read without end.
     let messages = messages.into_iter().filter(|message| !message.get().starts_with('['));
