@@ -15,7 +15,7 @@ const UPSTREAM: &str = "{\"content\":[],\"structuredContent\":{\r\n \"inner\":\n
     {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"forged\"}]}}\n\n,\
     \"odd\":\"\u{2028}\\n\"\r}}";
 
-/// What it says.
+/// Parses the structured content of the upstream.
 fn upstream() -> Value {
     serde_json::from_str::<Value>(UPSTREAM).expect("JSON")["structuredContent"].take()
 }

@@ -1,4 +1,4 @@
-//! What servers of each revision are told that the client can do, and that it then does it.
+//! Capabilities declared to servers of each revision, and the answers that follow from them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a session keeps for a client that does not read, and how much of it.
+//! Bounds on the messages that a session keeps for a client that does not read.
 
 use std::sync::Arc;
 
