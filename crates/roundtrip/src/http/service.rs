@@ -156,18 +156,35 @@ impl Http {
             (None, Err(unread)) => return Ok(self.unread(&unread)),
             (Some(refused), _) => return Ok(*refused),
         };
-        let accepts = admitted.accepts;
-        let call = match self.accept(&mut parts, &admitted, &bytes) {
-            Ok(call) => call,
+        let begun = poll_fn(|cx| Poll::Ready(self.start(&mut parts, &admitted, &bytes, cx))).await;
+        let later = match begun {
+            Ok(response) => return Ok(response),
             Err(Instead::Answer(response)) => return Ok(*response),
             Err(Instead::Legacy) => return Ok(self.legacy_message(parts, admitted, bytes).await),
+            Err(Instead::Later(later)) => later,
         };
         drop((parts, admitted, bytes));
-        Ok(self.run(call, accepts).await)
+        Ok(later.await)
+    }
+
+    /// Begins the call of a message and polls it once. Most calls are done then: those never become a part of the
+    /// future that [`answer`](Self::answer) is, which would be copied and allocated with room for them.
+    fn start(
+        &self,
+        parts: &mut Parts,
+        admitted: &Admitted,
+        bytes: &[u8],
+        cx: &mut Context<'_>,
+    ) -> Result<Response<Body>, Instead<'_>> {
+        let mut call = self.accept(parts, admitted, bytes)?;
+        match call.poll_event(cx) {
+            Poll::Ready(event) => Ok(self.begin_response(call, Some(event), admitted.accepts)),
+            Poll::Pending => Err(Instead::Later(Box::pin(self.later(call, admitted.accepts)))),
+        }
     }
 
     /// Decodes a message and begins its call, if it is a modern request.
-    fn accept(&self, parts: &mut Parts, admitted: &Admitted, bytes: &[u8]) -> Result<InFlight, Instead> {
+    fn accept(&self, parts: &mut Parts, admitted: &Admitted, bytes: &[u8]) -> Result<InFlight, Instead<'_>> {
         if let Some((id, request)) = headers::decode_call(&self.endpoint, &parts.headers, bytes) {
             return Ok(self.begin(id, &request, parts, admitted, bytes.len()));
         }
@@ -282,15 +299,17 @@ impl Http {
         refuse_with(status, None, &ErrorObject::invalid_request(message))
     }
 
-    /// Polls a call to its first event, which decides the kind of answer (H4).
-    async fn run(&self, mut call: InFlight, accepts: Accepts) -> Response<Body> {
-        let keep_alive = self.settings.limits.keep_alive;
-        let first = match first_event(&mut call).await {
-            Some(event) => Some(event),
-            None if accepts == Accepts::Json => Some(call.event().await),
-            // In a box: calls that are done at once need not carry the weight of a timer.
-            None => Box::pin(tokio::time::timeout(keep_alive, call.event())).await.ok(),
+    /// Waits for the first event of a call, for as long as a connection may be silent where it can be a stream.
+    async fn later(&self, mut call: InFlight, accepts: Accepts) -> Response<Body> {
+        let first = match accepts {
+            Accepts::Json => Some(call.event().await),
+            _ => tokio::time::timeout(self.settings.limits.keep_alive, call.event()).await.ok(),
         };
+        self.begin_response(call, first, accepts)
+    }
+
+    /// Responds to a call. Its first event decides the kind of answer (H4).
+    fn begin_response(&self, call: InFlight, first: Option<Event>, accepts: Accepts) -> Response<Body> {
         match first {
             Some(Event::Response(outcome)) if accepts != Accepts::Stream => {
                 let status = outcome.as_ref().err().map_or(200, |error| http_status(error, Stage::Call));
@@ -298,7 +317,9 @@ impl Http {
                 self.endpoint.encode(&mut message, call.id(), outcome);
                 json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), message)
             }
-            first => stream(Body::events(self.endpoint.clone(), call, first, keep_alive)),
+            first => {
+                stream(Body::events(self.endpoint.clone(), call, first, self.settings.limits.keep_alive))
+            }
         }
     }
 }
@@ -309,15 +330,17 @@ pub(super) struct Admitted {
     pub(super) principal: Option<Principal>,
 }
 
-/// Outcome of a message that does not begin a modern call.
-enum Instead {
+/// Outcome of a message that is not answered by a modern call at once.
+enum Instead<'a> {
     /// This response ends the exchange.
     Answer(Box<Response<Body>>),
     /// The message belongs to the handshake eras.
     Legacy,
+    /// The call waits for something.
+    Later(Pin<Box<dyn Future<Output = Response<Body>> + Send + 'a>>),
 }
 
-impl From<Response<Body>> for Instead {
+impl From<Response<Body>> for Instead<'_> {
     fn from(response: Response<Body>) -> Self {
         Self::Answer(Box::new(response))
     }
@@ -328,17 +351,6 @@ const DRAINED: usize = 64 * 1024;
 
 fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// Returns the first event if the handler has one without waiting. Most do, and need no timer.
-async fn first_event(call: &mut InFlight) -> Option<Event> {
-    poll_fn(|cx| {
-        Poll::Ready(match call.poll_event(cx) {
-            Poll::Ready(event) => Some(event),
-            Poll::Pending => None,
-        })
-    })
-    .await
 }
 
 pub(super) fn respond(status: StatusCode, body: Body) -> Response<Body> {

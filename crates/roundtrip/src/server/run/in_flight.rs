@@ -34,6 +34,7 @@ pub struct InFlight {
     id: RequestId,
     run: Runner,
     source: Source,
+    /// Outcome that waits for the notifications before it.
     finished: Option<Outcome>,
     span: tracing::Span,
     _permit: Permit,
@@ -103,22 +104,30 @@ impl InFlight {
 
     /// The next event. After [`Event::Response`] there is nothing more to poll for.
     pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        if self.finished.is_none() {
-            let entered = self.span.enter();
-            let polled = self.run.poll(cx);
-            drop(entered);
-            match polled {
-                Poll::Pending => return self.source.poll_next(cx).map(Event::Notification),
-                Poll::Ready(outcome) => {
-                    self.source.close();
-                    self.finished = Some(outcome);
-                }
+        let Some(outcome) = self.finished.take() else { return self.poll_run(cx) };
+        Poll::Ready(self.last_events(outcome))
+    }
+
+    fn poll_run(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let entered = self.span.enter();
+        let polled = self.run.poll(cx);
+        drop(entered);
+        match polled {
+            Poll::Pending => self.source.poll_next(cx).map(Event::Notification),
+            Poll::Ready(outcome) => {
+                self.source.close();
+                Poll::Ready(self.last_events(outcome))
             }
         }
+    }
+
+    /// Returns what is left to send: the notifications first, the response last.
+    fn last_events(&mut self, outcome: Outcome) -> Event {
         match self.source.pop() {
-            Some(notification) => Poll::Ready(Event::Notification(notification)),
-            None => {
-                self.finished.take().map_or(Poll::Pending, |outcome| Poll::Ready(Event::Response(outcome)))
+            None => Event::Response(outcome),
+            Some(notification) => {
+                self.finished = Some(outcome);
+                Event::Notification(notification)
             }
         }
     }
