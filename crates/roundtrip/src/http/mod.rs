@@ -14,6 +14,7 @@ mod origin;
 mod receive;
 mod serve;
 mod service;
+mod shutdown;
 mod socket;
 
 pub use body::Body;

@@ -19,20 +19,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower_service::Service as _;
 
 use super::service::Http;
+use super::shutdown::{Phase, Signals, Trigger, reached};
 use super::socket::{AnsweringGuard, RequestBody, Socket};
 use crate::server::{ServeError, Server};
 
 /// Path of the endpoint if Roundtrip accepts the connections itself.
 const PATH: &str = "/mcp";
 
-type Shutdown = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// A server bound to an address. Await it to serve, until SIGTERM or ctrl-c.
+///
+/// Then it waits for the calls that run, for at most [`HttpLimits::grace`](super::HttpLimits::grace). A second signal stops it
+/// at once.
 #[must_use = "a bound server does nothing until it is awaited"]
 pub struct Bound {
     http: Http,
     listener: TcpListener,
-    shutdown: Option<Shutdown>,
+    shutdown: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Server {
@@ -40,7 +42,7 @@ impl Server {
     ///
     /// # Errors
     /// If the server was put together wrongly, or the address cannot be bound.
-    pub async fn serve_http(self, address: impl ToSocketAddrs) -> Result<(), ServeError> {
+    pub async fn serve_http(self, address: impl ToSocketAddrs + fmt::Debug) -> Result<(), ServeError> {
         Ok(self.into_http()?.bind(address).await?.await?)
     }
 }
@@ -49,9 +51,12 @@ impl Http {
     /// Binds to an address, to be served at `/mcp`. On a loopback address only loopback host names are accepted.
     ///
     /// # Errors
-    /// If the address cannot be bound.
-    pub async fn bind(self, address: impl ToSocketAddrs) -> io::Result<Bound> {
-        let listener = TcpListener::bind(address).await?;
+    /// If the address cannot be bound. The error names it.
+    pub async fn bind(self, address: impl ToSocketAddrs + fmt::Debug) -> io::Result<Bound> {
+        let named = format!("cannot bind {address:?}");
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|error| io::Error::new(error.kind(), format!("{named}: {error}")))?;
         let http = if listener.local_addr()?.ip().is_loopback() { self.on_loopback() } else { self };
         Ok(Bound { http, listener, shutdown: None })
     }
@@ -75,27 +80,40 @@ impl Bound {
     async fn serve(self) -> io::Result<()> {
         let limits = self.http.http_limits();
         let places = Arc::new(Semaphore::new(limits.connections));
-        let (closing, closed) = watch::channel(());
-        let mut shutdown = pin!(self.shutdown.unwrap_or_else(|| Box::pin(stop_signal())));
+        let (phase, phases) = watch::channel(Phase::Serving);
+        let mut trigger = self.shutdown.map_or_else(|| Trigger::Signals(Signals::new()), Trigger::Future);
+        tracing::info!("serving MCP at http://{}{PATH}", self.listener.local_addr()?);
         loop {
             let accepted = tokio::select! {
                 accepted = accept(&self.listener, &places) => accepted,
-                () = &mut shutdown => break,
+                () = trigger.first() => break,
             };
             let Some((stream, place)) = accepted else { continue };
-            tokio::spawn(connection(self.http.clone(), stream, place, closed.clone()));
+            tokio::spawn(connection(self.http.clone(), stream, place, phases.clone()));
         }
         // Stop accepting, end the listening streams with their result, and let the rest finish or move on (H9).
-        drop((self.listener, closed));
-        self.http.endpoint().drain();
-        self.http.endpoint().close_subscriptions();
-        closing.send_replace(());
+        drop((self.listener, phases));
+        let endpoint = self.http.endpoint();
+        endpoint.drain();
+        endpoint.close_subscriptions();
+        phase.send_replace(Phase::Draining);
+        if endpoint.running_calls() > 0 {
+            let (calls, grace, hint) = (endpoint.running_calls(), limits.grace, trigger.hint());
+            tracing::info!("waiting for running calls ({calls}), at most {grace:?}{hint}");
+        }
         let all_ended = async {
-            closing.closed().await;
+            phase.closed().await;
             // Rounds whose clients have hung up are still recorded (M6).
-            self.http.endpoint().finished().await;
+            endpoint.finished().await;
         };
-        let _ = tokio::time::timeout(limits.grace, all_ended).await;
+        let stopped = tokio::select! {
+            ended = tokio::time::timeout(limits.grace, all_ended) => ended.is_err(),
+            () = trigger.second() => true,
+        };
+        if stopped {
+            tracing::warn!("stopped before all calls had ended (running: {})", endpoint.running_calls());
+            phase.send_replace(Phase::Stopped);
+        }
         Ok(())
     }
 }
@@ -130,7 +148,7 @@ async fn connection(
     http: Http,
     stream: TcpStream,
     _place: OwnedSemaphorePermit,
-    mut closed: watch::Receiver<()>,
+    mut phases: watch::Receiver<Phase>,
 ) {
     // A response is one write: there is nothing to wait for and put together.
     let _ = stream.set_nodelay(true);
@@ -159,9 +177,12 @@ async fn connection(
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = &mut connection => ended,
-        _ = closed.changed() => {
+        () = reached(&mut phases, Phase::Draining) => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            tokio::select! {
+                ended = connection => ended,
+                () = reached(&mut phases, Phase::Stopped) => return,
+            }
         }
     };
     if let Err(error) = ended {
@@ -176,21 +197,6 @@ fn not_here() -> http::Response<super::Body> {
     *response.status_mut() = http::StatusCode::NOT_FOUND;
     response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(super::JSON));
     response
-}
-
-/// Waits for SIGTERM, which orchestrators send, or ctrl-c.
-async fn stop_signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => return,
-                _ = tokio::signal::ctrl_c() => return,
-            }
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
 }
 
 impl fmt::Debug for Bound {

@@ -138,6 +138,11 @@ impl Endpoint {
         self.0.flows.traffic.finished().await;
     }
 
+    /// Returns the number of calls that run now, open subscriptions not included.
+    pub fn running_calls(&self) -> usize {
+        self.0.flows.traffic.running().saturating_sub(self.0.catalog.hub().calls())
+    }
+
     /// Returns whether one more call may run now.
     pub(crate) fn has_place(&self) -> bool {
         self.0.flows.traffic.has_place()

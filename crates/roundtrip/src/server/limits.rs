@@ -134,6 +134,10 @@ impl Admission {
         self.running.load(Ordering::Relaxed) < self.limits.concurrent_calls
     }
 
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::Relaxed)
+    }
+
     /// Returns the most calls that may run at once.
     pub(crate) fn most(&self) -> usize {
         self.limits.concurrent_calls

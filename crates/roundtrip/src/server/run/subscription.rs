@@ -125,6 +125,11 @@ impl Hub {
         Ok(Subscription { hub: Arc::clone(self), key, subscriber, _place: place })
     }
 
+    /// Returns the number of subscriptions that are calls, and not part of a session.
+    pub(crate) fn calls(&self) -> usize {
+        lock(&self.0).open.values().filter(|subscriber| subscriber.tag.is_some()).count()
+    }
+
     /// Returns how many bytes all subscriptions hold.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
