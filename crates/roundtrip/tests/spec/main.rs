@@ -9,6 +9,7 @@ mod elicitation;
 mod eras;
 mod fleet;
 mod framing;
+mod handler_errors;
 mod http;
 mod ledger;
 mod lists;

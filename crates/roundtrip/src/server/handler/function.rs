@@ -13,7 +13,7 @@ use roundtrip_core::wire::ErrorObject;
 
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
-use super::reply::{Answer, IntoFailure, IntoReply, Reply};
+use super::reply::{Answer, IntoReply, Reply};
 use crate::server::offer::setup::Needs;
 use crate::server::round::AskError;
 
@@ -172,7 +172,6 @@ struct Erased<F, P>(Arc<F>, PhantomData<fn(P)>);
 impl<R: Answer, P: Parameters, F: Function<P>> Handler<R> for Erased<F, P>
 where
     F::Output: IntoReply<R>,
-    AskError: IntoFailure<R>,
 {
     fn start(&self, call: &mut Call<'_>, context: R::Context) -> Result<HandlerFuture<R>, Rejection> {
         let taken = P::take(call)?;
@@ -181,7 +180,7 @@ where
             return Ok(Box::pin(async move {
                 match P::resolve(taken).await {
                     Ok(parameters) => function.call(parameters).await.into_reply(context),
-                    Err(refused) => refused.into_failure().map(Reply::complete),
+                    Err(refused) => R::failed(refused.into()).map(Reply::complete),
                 }
             }));
         }
@@ -199,7 +198,6 @@ pub(crate) type BoxHandler<R> = Box<dyn Handler<R>>;
 pub(crate) fn erase<R: Answer, P: Parameters, F: Function<P>>(function: F) -> BoxHandler<R>
 where
     F::Output: IntoReply<R>,
-    AskError: IntoFailure<R>,
 {
     Box::new(Erased(Arc::new(function), PhantomData))
 }

@@ -1,6 +1,5 @@
 //! Return types of handlers.
 
-use std::any::Any;
 use std::borrow::Cow;
 
 use roundtrip_core::wire::{
@@ -11,6 +10,7 @@ use roundtrip_core::wire::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::server::handler::tool_error::{IntoFailure, ToolError};
 use crate::server::offer::list::Cache;
 use crate::server::round::AskError;
 
@@ -20,6 +20,12 @@ use crate::server::round::AskError;
 pub trait Answer: Sized + Send + 'static + sealed::Sealed {
     /// Data of the call that the result needs besides the handler's value.
     type Context: Send + 'static;
+
+    /// Turns a handler's failure into a result, if there are failed results, or else into the JSON-RPC error of the call.
+    #[doc(hidden)]
+    fn failed(error: ToolError) -> Result<Self, ErrorObject> {
+        Err(error.into())
+    }
 }
 
 mod sealed {
@@ -31,6 +37,10 @@ mod sealed {
 
 impl Answer for CallToolResult {
     type Context = ();
+
+    fn failed(error: ToolError) -> Result<Self, ErrorObject> {
+        error.into_result()
+    }
 }
 
 impl Answer for GetPromptResult {
@@ -97,10 +107,10 @@ impl<R: Answer> IntoReply<R> for Reply<R> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's answer",
     label = "cannot become a `{R}`",
-    note = "tools return `String`, `Json<T>`, content blocks, `CallToolResult`, or a `Result` of these with `ToolError`",
-    note = "prompts return `String`, `PromptMessage`s, `GetPromptResult`, or a `Result` of these with `ErrorObject`",
-    note = "resources return `String`, `Vec<u8>`, `Json<T>`, `ResourceContents`, `ReadResourceResult`, or a `Result` \
-            of these with `ErrorObject`"
+    note = "tools return `String`, `Json<T>`, content blocks or `CallToolResult`",
+    note = "prompts return `String`, `PromptMessage`s or `GetPromptResult`",
+    note = "resources return `String`, `Vec<u8>`, `Json<T>`, `ResourceContents` or `ReadResourceResult`",
+    note = "each may be in a `Result`, with any error type"
 )]
 pub trait IntoReply<R: Answer> {
     /// Turns the value into the protocol's result.
@@ -120,146 +130,16 @@ pub trait IntoReply<R: Answer> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
-/// An error for the model: the tool ran and failed, or refused its arguments.
-///
-/// Any [`std::error::Error`] becomes one with `?`; the model reads its display text. An [`ErrorObject`]
-/// stays the JSON-RPC error it is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolError {
-    failure: Failure,
-    remembered: bool,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Failure {
-    Tool(Vec<ContentBlock>),
-    Protocol(ErrorObject),
-}
-
-impl ToolError {
-    /// Creates an error that says what went wrong and what to do about it.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self::with_content(vec![ContentBlock::text(message)])
-    }
-
-    /// Creates an error with content of any kind.
-    pub fn with_content(content: Vec<ContentBlock>) -> Self {
-        Self { failure: Failure::Tool(content), remembered: false }
-    }
-
-    /// Makes this failure of a step of [`Ask::once`](crate::Ask::once) final: later rounds fail the same way without
-    /// running the step again.
-    #[must_use]
-    pub fn remembered(mut self) -> Self {
-        self.remembered = true;
-        self
-    }
-
-    /// Returns the failure as the journal keeps it, if it is to be remembered.
-    pub(crate) fn to_remember(&self) -> Option<String> {
-        match &self.failure {
-            Failure::Tool(content) if self.remembered => serde_json::to_string(content).ok(),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn recall(json: &str) -> Self {
-        Self::with_content(serde_json::from_str(json).unwrap_or_default()).remembered()
-    }
-
-    fn protocol(error: ErrorObject) -> Self {
-        Self { failure: Failure::Protocol(error), remembered: false }
-    }
-
-    fn into_result(self) -> Result<CallToolResult, ErrorObject> {
-        match self.failure {
-            Failure::Tool(content) => {
-                Ok(CallToolResult { content, is_error: Some(true), ..Default::default() })
-            }
-            Failure::Protocol(error) => Err(error),
-        }
-    }
-}
-
-/// Prompts and resources have no tool errors: there, a failed step is an internal error.
-impl From<ToolError> for ErrorObject {
-    fn from(error: ToolError) -> Self {
-        match error.failure {
-            Failure::Protocol(error) => error,
-            Failure::Tool(content) => {
-                let text: Vec<&str> = content.iter().filter_map(ContentBlock::as_text).collect();
-                Self::internal(text.join("; "))
-            }
-        }
-    }
-}
-
-impl<E: std::error::Error + Send + Sync + 'static> From<E> for ToolError {
-    fn from(error: E) -> Self {
-        // Handlers use one `?` for both; a protocol error must not turn into text for the model.
-        let any = &error as &dyn Any;
-        let asked = any.downcast_ref::<AskError>().and_then(AskError::protocol);
-        match asked.or_else(|| any.downcast_ref::<ErrorObject>().cloned()) {
-            Some(protocol) => Self::protocol(protocol),
-            None => Self::new(error.to_string()),
-        }
-    }
-}
-
-impl<R: Answer, T: IntoReply<R>, E: IntoFailure<R>> IntoReply<R> for Result<T, E> {
+impl<R: Answer, T: IntoReply<R>, E: IntoFailure> IntoReply<R> for Result<T, E> {
     fn into_reply(self, context: R::Context) -> Result<Reply<R>, ErrorObject> {
         match self {
             Ok(value) => value.into_reply(context),
-            Err(error) => error.into_failure().map(Reply::complete),
+            Err(error) => R::failed(error.into_failure()).map(Reply::complete),
         }
     }
 
     fn output_schema() -> Option<schemars::Schema> {
         T::output_schema()
-    }
-}
-
-/// An error a handler can return.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a handler's error",
-    note = "tools fail with `ToolError` (any `std::error::Error` becomes one with `?`) or `ErrorObject`",
-    note = "prompts and resources fail with `ErrorObject`"
-)]
-pub trait IntoFailure<R> {
-    /// Turns the error into a failed result, or into the JSON-RPC error of the call.
-    ///
-    /// # Errors
-    /// The JSON-RPC error.
-    fn into_failure(self) -> Result<R, ErrorObject>;
-}
-
-impl IntoFailure<CallToolResult> for ToolError {
-    fn into_failure(self) -> Result<CallToolResult, ErrorObject> {
-        self.into_result()
-    }
-}
-
-impl IntoFailure<CallToolResult> for AskError {
-    fn into_failure(self) -> Result<CallToolResult, ErrorObject> {
-        ToolError::from(self).into_result()
-    }
-}
-
-impl IntoFailure<GetPromptResult> for AskError {
-    fn into_failure(self) -> Result<GetPromptResult, ErrorObject> {
-        Err(self.into())
-    }
-}
-
-impl IntoFailure<ReadResourceResult> for AskError {
-    fn into_failure(self) -> Result<ReadResourceResult, ErrorObject> {
-        Err(self.into())
-    }
-}
-
-impl<R: Answer> IntoFailure<R> for ErrorObject {
-    fn into_failure(self) -> Result<R, ErrorObject> {
-        Err(self)
     }
 }
 

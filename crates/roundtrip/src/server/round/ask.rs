@@ -19,7 +19,7 @@ use super::once;
 use super::state::{Parked, RoundState};
 use crate::server::handler::call::{Call, Rejection};
 use crate::server::handler::extract::FromCall;
-use crate::server::handler::reply::ToolError;
+use crate::server::handler::tool_error::ToolError;
 
 /// The field that [`Ask::confirm`] asks for.
 pub(crate) const CONFIRM: &str = "confirm";

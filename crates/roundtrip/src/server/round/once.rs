@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::error::AskError;
 use super::state::{Begun, RoundState};
 use super::trace::in_step;
-use crate::server::handler::reply::ToolError;
+use crate::server::handler::tool_error::ToolError;
 
 /// A step of [`Ask::once`](super::Ask::once) that is being run.
 #[derive(Debug)]
