@@ -60,8 +60,24 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
 /// Beginnings of lines that stand at the left margin of a module. Anything else there is a statement, which only
 /// rustdoc accepts.
 const ITEMS: &[&str] = &[
-    "//", "#[", "#![", "use ", "pub ", "fn ", "async fn ", "struct ", "enum ", "trait ", "impl", "const ", "static ",
-    "type ", "mod ", "}", ")", "where",
+    "//",
+    "#[",
+    "#![",
+    "use ",
+    "pub ",
+    "fn ",
+    "async fn ",
+    "struct ",
+    "enum ",
+    "trait ",
+    "impl",
+    "const ",
+    "static ",
+    "type ",
+    "mod ",
+    "}",
+    ")",
+    "where",
 ];
 
 /// Calls that a doc test cannot make: they wait for a client, or for a server that is not there.
@@ -81,11 +97,13 @@ fn problem(block: &Block<'_>) -> Option<String> {
     if !block.is_rust() {
         return None;
     }
-    if let Some(hidden) = block.lines.iter().find(|line| **line == "#" || line.trim_start().starts_with("# ")) {
+    if let Some(hidden) = block.lines.iter().find(|line| **line == "#" || line.trim_start().starts_with("# "))
+    {
         return Some(format!("hides `{hidden}` from rustdoc's readers alone"));
     }
     if let Some(name) = example(block) {
-        return (!tagged("ignore")).then(|| format!("is an excerpt of `{name}`, and compiled without the rest"));
+        return (!tagged("ignore"))
+            .then(|| format!("is an excerpt of `{name}`, and compiled without the rest"));
     }
     if tagged("ignore") {
         return Some("is not compiled, and not an excerpt of an example".into());
