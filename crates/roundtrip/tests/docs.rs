@@ -189,6 +189,71 @@ fn links_lead_to_files_that_exist() {
     assert!(followed > 20, "the links are gone: {followed}");
 }
 
+/// The oldest compiler that README.md promises is the one that Cargo.toml demands.
+#[test]
+fn the_readme_names_the_oldest_compiler() {
+    let manifest = text_of(&root().join("Cargo.toml"));
+    let version = manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).expect("a version");
+    let promise = format!("Rust {} or newer", version.trim_matches('"'));
+    assert!(text_of(&root().join("README.md")).contains(&promise), "README.md does not say: {promise}");
+}
+
+/// Every source file below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+/// Whether an item of this name belongs to sampling, roots or logging.
+fn is_deprecated(name: &str) -> bool {
+    let parts = ["Sampl", "sampl", "Root", "roots", "Logging", "CreateMessage", "ToolChoice", "ModelHint"];
+    let whole = ["Log", "logging", "on_log", "log_level", "LOG_LEVEL", "ModelPreferences", "IncludeContext"];
+    parts.iter().any(|part| name.contains(part)) || whole.contains(&name)
+}
+
+/// Public items of a source that belong to a deprecated feature, each with whether its documentation, or that of the type
+/// around it, says so.
+fn deprecated_items(text: &str) -> Vec<(&str, bool)> {
+    let mut found = Vec::new();
+    let (mut says_so, mut around_says_so) = (false, false);
+    for line in text.lines() {
+        let code = line.trim_start();
+        if code.starts_with("///") || code.starts_with("#[") {
+            says_so |= code.contains("SEP-2577");
+            continue;
+        }
+        if let Some(item) = code.strip_prefix("pub ") {
+            let kinds = ["async ", "fn ", "struct ", "enum ", "trait ", "const ", "type "];
+            let name = kinds.iter().fold(item, |item, kind| item.strip_prefix(kind).unwrap_or(item));
+            let name = name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+            if is_deprecated(name) {
+                found.push((name, says_so || around_says_so));
+            }
+        }
+        if !line.starts_with(' ') && !line.is_empty() {
+            around_says_so = says_so;
+        }
+        says_so = false;
+    }
+    found
+}
+
+/// Sampling, roots and logging are deprecated by the specification (SEP-2577), and every item of theirs says so.
+#[test]
+fn items_of_deprecated_features_say_so() {
+    let mut items = 0;
+    for krate in ["roundtrip", "roundtrip-core"] {
+        for file in sources(&root().join("crates").join(krate).join("src")) {
+            for (name, says_so) in deprecated_items(&text_of(&file)) {
+                assert!(says_so, "{}: `{name}` does not name SEP-2577", file.display());
+                items += 1;
+            }
+        }
+    }
+    assert!(items > 25, "the items are gone: {items}");
+}
+
 /// The checks above find what they look for.
 #[test]
 fn incomplete_blocks_are_found() {
@@ -213,4 +278,7 @@ fn incomplete_blocks_are_found() {
     }
     assert!(occurs(&["a {", "    b", "}"], "mod m {\n    a {\n        b\n    }\n}\n"));
     assert!(!occurs(&["a {", "}"], "a {\n    b\n}\n"));
+    let source = "/// A.\npub struct Root {\n    pub roots: u8,\n}\n/// SEP-2577\npub struct Log {\n    pub logging: u8,\n}\n";
+    let items = [("Root", false), ("roots", false), ("Log", true), ("logging", true)];
+    assert_eq!(deprecated_items(source), items);
 }

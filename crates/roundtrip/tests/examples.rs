@@ -67,6 +67,21 @@ async fn axum_mount_knows_who_is_calling() {
     assert_eq!(result.content[0].as_text(), Some("ada, known as Some(\"ada\")"));
 }
 
+/// A client that listens does not keep the example from stopping: its stream ends first.
+#[cfg(unix)]
+#[tokio::test]
+async fn axum_mount_drains_at_ctrl_c() {
+    let address = free_address();
+    let mut server = serve("axum-mount", address).await;
+    let client = Client::http(format!("http://{address}/mcp")).expect("a URL");
+    let mut changes = client.listen().tools().await.expect("a stream");
+    let id = server.id().expect("a process").to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status().await.expect("a signal");
+    assert!(sent.success());
+    assert!(changes.next().await.is_none(), "the stream ends with its result");
+    assert!(server.wait().await.expect("a status").success());
+}
+
 #[tokio::test]
 async fn stdio_adds_in_a_child_process() {
     assert_eq!(output("stdio", &[]).await, "40 + 2 = 42\n");
