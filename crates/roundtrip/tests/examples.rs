@@ -115,6 +115,7 @@ async fn asking_examples_end_with_their_answers() {
         ("resume-elsewhere", "answered by another process: published"),
         ("once-and-ledger", "with a ledger: 1 payment"),
         ("test-your-tool", "careful: \"sent one\""),
+        ("work-item", "by_hand: bug 4522: duplicate of bug 4301"),
     ] {
         let said = output(name, &[]).await;
         assert_eq!(said.lines().last(), Some(last_line), "{name}: {said}");
