@@ -99,7 +99,7 @@ fn problem(block: &Block<'_>) -> Option<String> {
     }
     if let Some(hidden) = block.lines.iter().find(|line| **line == "#" || line.trim_start().starts_with("# "))
     {
-        return Some(format!("hides `{hidden}` from rustdoc's readers alone"));
+        return Some(format!("has a line that only rustdoc hides: `{hidden}`"));
     }
     if let Some(name) = example(block) {
         return (!tagged("ignore"))
@@ -123,7 +123,7 @@ fn problem(block: &Block<'_>) -> Option<String> {
     }
 }
 
-/// Whether the lines occur in a text, in order and without others in between, at any depth of indentation.
+/// Returns whether the lines occur in a text, in order and without others in between, at any depth of indentation.
 fn occurs(lines: &[&str], text: &str) -> bool {
     let shared = |line: &&str| line.len() - line.trim_start().len();
     let text: Vec<&str> = text.lines().collect();
@@ -205,7 +205,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// Whether an item of this name belongs to sampling, roots or logging.
+/// Returns whether an item of this name belongs to sampling, roots or logging.
 fn is_deprecated(name: &str) -> bool {
     let parts = ["Sampl", "sampl", "Root", "roots", "Logging", "CreateMessage", "ToolChoice", "ModelHint"];
     let whole = ["Log", "logging", "on_log", "log_level", "LOG_LEVEL", "ModelPreferences", "IncludeContext"];
@@ -260,9 +260,9 @@ fn incomplete_blocks_are_found() {
     let found = |text: &str| blocks(text).first().and_then(problem).unwrap_or_default();
     for (text, part) in [
         ("```\ncode\n```", "no language"),
-        ("```rust\n# use a::B;\nfn f() {}\n```", "hides `# use a::B;`"),
+        ("```rust\n# use a::B;\nfn f() {}\n```", "only rustdoc hides: `# use a::B;`"),
         ("```rust\nfn f() {\n    #\n}\n```", ""),
-        ("```rust\n#\nfn f() {}\n```", "hides `#`"),
+        ("```rust\n#\nfn f() {}\n```", "only rustdoc hides: `#`"),
         ("```rust\nlet a = 1;\n```", "outside of any function: `let a = 1;`"),
         ("```rust,ignore\nfn f() {}\n```", "not an excerpt"),
         ("```rust,no_run\nfn main() {}\n```", "could run"),
