@@ -97,7 +97,8 @@ fn problem(block: &Block<'_>) -> Option<String> {
     if !block.is_rust() {
         return None;
     }
-    if let Some(hidden) = block.lines.iter().find(|line| **line == "#" || line.trim_start().starts_with("# "))
+    if let Some(hidden) =
+        block.lines.iter().find(|line| line.trim() == "#" || line.trim_start().starts_with("# "))
     {
         return Some(format!("has a line that only rustdoc hides: `{hidden}`"));
     }
@@ -261,7 +262,7 @@ fn incomplete_blocks_are_found() {
     for (text, part) in [
         ("```\ncode\n```", "no language"),
         ("```rust\n# use a::B;\nfn f() {}\n```", "only rustdoc hides: `# use a::B;`"),
-        ("```rust\nfn f() {\n    #\n}\n```", ""),
+        ("```rust\nfn f() {\n    #\n}\n```", "only rustdoc hides: `    #`"),
         ("```rust\n#\nfn f() {}\n```", "only rustdoc hides: `#`"),
         ("```rust\nlet a = 1;\n```", "outside of any function: `let a = 1;`"),
         ("```rust,ignore\nfn f() {}\n```", "not an excerpt"),
