@@ -124,8 +124,12 @@ mod copied {
     struct Readme;
     #[doc = include_str!("../../../docs/manual/servers.md")]
     struct Servers;
+    #[doc = include_str!("../../../docs/manual/prompts-and-resources.md")]
+    struct PromptsAndResources;
     #[doc = include_str!("../../../docs/manual/rounds.md")]
     struct Rounds;
+    #[doc = include_str!("../../../docs/manual/forms.md")]
+    struct Forms;
     #[doc = include_str!("../../../docs/manual/replay.md")]
     struct Replay;
     #[doc = include_str!("../../../docs/manual/seal.md")]
@@ -138,6 +142,8 @@ mod copied {
     struct Transports;
     #[doc = include_str!("../../../docs/manual/eras.md")]
     struct Eras;
+    #[doc = include_str!("../../../docs/manual/deprecated.md")]
+    struct Deprecated;
     #[doc = include_str!("../../../docs/manual/limits.md")]
     struct Limits;
 }

@@ -67,6 +67,21 @@ async fn axum_mount_knows_who_is_calling() {
     assert_eq!(result.content[0].as_text(), Some("ada, known as Some(\"ada\")"));
 }
 
+/// A client that listens does not keep the example from stopping: its stream ends first.
+#[cfg(unix)]
+#[tokio::test]
+async fn axum_mount_drains_at_ctrl_c() {
+    let address = free_address();
+    let mut server = serve("axum-mount", address).await;
+    let client = Client::http(format!("http://{address}/mcp")).expect("a URL");
+    let mut changes = client.listen().tools().await.expect("a stream");
+    let id = server.id().expect("a process").to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status().await.expect("a signal");
+    assert!(sent.success());
+    assert!(changes.next().await.is_none(), "the stream ends with its result");
+    assert!(server.wait().await.expect("a status").success());
+}
+
 #[tokio::test]
 async fn stdio_adds_in_a_child_process() {
     assert_eq!(output("stdio", &[]).await, "40 + 2 = 42\n");
@@ -100,6 +115,7 @@ async fn asking_examples_end_with_their_answers() {
         ("resume-elsewhere", "answered by another process: published"),
         ("once-and-ledger", "with a ledger: 1 payment"),
         ("test-your-tool", "careful: \"sent one\""),
+        ("work-item", "by_hand: bug 4522: duplicate of bug 4301"),
     ] {
         let said = output(name, &[]).await;
         assert_eq!(said.lines().last(), Some(last_line), "{name}: {said}");

@@ -18,9 +18,9 @@ use crate::wire::{
 pub enum Answer {
     /// The user's answer to a form or a web page.
     Elicit(ElicitResult),
-    /// The message of the language model.
+    /// The message of the language model. Deprecated (SEP-2577).
     CreateMessage(Box<CreateMessageResult>),
-    /// The client's roots.
+    /// The client's roots. Deprecated (SEP-2577).
     ListRoots(ListRootsResult),
 }
 
@@ -52,6 +52,8 @@ impl Answer {
     }
 
     /// Answers with the client's roots.
+    ///
+    /// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
     ///
     /// # Errors
     /// Fails if one of them is not a `file://` URI, or has a `..` segment.

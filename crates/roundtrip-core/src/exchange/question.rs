@@ -14,9 +14,9 @@ pub enum Kind {
     Form,
     /// A web page for the user.
     Url,
-    /// A prompt for the language model.
+    /// A prompt for the language model. Deprecated (SEP-2577).
     Sampling,
-    /// A request for the client's roots.
+    /// A request for the client's roots. Deprecated (SEP-2577).
     Roots,
 }
 

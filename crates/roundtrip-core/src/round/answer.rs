@@ -21,9 +21,9 @@ pub enum Answer {
     Declined,
     /// The user dismissed the question.
     Cancelled,
-    /// The model's message.
+    /// The model's message. Deprecated (SEP-2577).
     Message(Box<CreateMessageResult>),
-    /// The client's roots.
+    /// The client's roots. Deprecated (SEP-2577).
     Roots(Vec<Root>),
 }
 

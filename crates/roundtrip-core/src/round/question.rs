@@ -28,9 +28,9 @@ pub enum QuestionKind {
         /// The address of the page.
         url: String,
     },
-    /// A message for the client's model.
+    /// A message for the client's model. Deprecated (SEP-2577).
     Sample(Box<CreateMessageRequestParams>),
-    /// A request for the client's roots.
+    /// A request for the client's roots. Deprecated (SEP-2577).
     Roots,
 }
 

@@ -72,10 +72,10 @@ pub struct ClientCapabilities {
     /// Capabilities outside the specification.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub experimental: BTreeMap<String, JsonObject>,
-    /// Support for listing roots.
+    /// Support for listing roots. Deprecated (SEP-2577).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<RootsCapability>,
-    /// Support for sampling.
+    /// Support for sampling. Deprecated (SEP-2577).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
     /// Support for elicitation.
@@ -110,10 +110,14 @@ impl ClientCapabilities {
 }
 
 /// Capability of listing roots.
+///
+/// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootsCapability {}
 
 /// Capability of sampling from a language model.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SamplingCapability {
     /// Support for including context of servers.
@@ -153,7 +157,7 @@ pub struct ServerCapabilities {
     /// Capabilities outside the specification.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub experimental: BTreeMap<String, JsonObject>,
-    /// Support for log messages, sent to requests that opt in.
+    /// Support for log messages, sent to requests that opt in. Deprecated (SEP-2577).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logging: Option<JsonObject>,
     /// Support for completion of arguments.

@@ -18,9 +18,9 @@ use super::{
 pub enum InputRequest {
     /// A question to the user.
     Elicit(ElicitRequestParams),
-    /// A question to the language model.
+    /// A question to the language model. Deprecated (SEP-2577).
     CreateMessage(Box<CreateMessageRequestParams>),
-    /// A request for the client's roots.
+    /// A request for the client's roots. Deprecated (SEP-2577).
     ListRoots(ListRootsRequestParams),
 }
 

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{NotificationMeta, Raw};
 
 /// Severity of a log message, least first (RFC 5424).
+///
+/// Log messages are deprecated since revision 2026-07-28 (SEP-2577): prefer `tracing`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoggingLevel {
@@ -27,6 +29,8 @@ pub enum LoggingLevel {
 }
 
 /// Parameters of `notifications/message`.
+///
+/// Log messages are deprecated since revision 2026-07-28 (SEP-2577): prefer `tracing`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoggingMessageNotificationParams {

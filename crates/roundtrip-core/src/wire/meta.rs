@@ -26,7 +26,7 @@ pub mod key {
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
     /// The client's capabilities.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-    /// Opts a request into log messages, from this level up.
+    /// Opts a request into log messages, from this level up. Deprecated (SEP-2577).
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
     /// The `subscriptions/listen` request that a message belongs to.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
@@ -51,7 +51,7 @@ pub struct RequestMeta<'a> {
     pub client_info: Option<&'a RawValue>,
     /// The client's capabilities.
     pub client_capabilities: ClientCapabilities,
-    /// Opts into log messages, from this level up.
+    /// Opts into log messages, from this level up. Deprecated (SEP-2577).
     pub log_level: Option<LoggingLevel>,
     /// All other keys, in the order they came.
     pub extra: Vec<(Cow<'a, str>, &'a RawValue)>,

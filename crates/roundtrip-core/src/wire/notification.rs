@@ -39,7 +39,7 @@ notifications! {
     CancelledNotification = "notifications/cancelled": CancelledNotificationParams;
     /// Reports progress of a request.
     ProgressNotification = "notifications/progress": ProgressNotificationParams;
-    /// Carries a log message.
+    /// Carries a log message. Deprecated (SEP-2577).
     LoggingMessageNotification = "notifications/message": LoggingMessageNotificationParams;
     /// Notifies that a resource changed.
     ResourceUpdatedNotification = "notifications/resources/updated": ResourceUpdatedNotificationParams;

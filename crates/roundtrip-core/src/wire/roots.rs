@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::MetaObject;
 
 /// Parameters of `roots/list`, which has none of its own.
+///
+/// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListRootsRequestParams {
@@ -14,6 +16,8 @@ pub struct ListRootsRequestParams {
 }
 
 /// Result of `roots/list`.
+///
+/// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListRootsResult {
@@ -22,6 +26,8 @@ pub struct ListRootsResult {
 }
 
 /// A folder or file.
+///
+/// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Root {

@@ -13,6 +13,8 @@ use super::serde::{null, number};
 use super::{AudioContent, ContentBlock, ImageContent, JsonObject, MetaObject, Raw, Role, TextContent, Tool};
 
 /// Parameters of `sampling/createMessage`.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateMessageRequestParams {
@@ -47,6 +49,8 @@ pub struct CreateMessageRequestParams {
 }
 
 /// Servers whose context to add to the conversation.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum IncludeContext {
@@ -59,6 +63,8 @@ pub enum IncludeContext {
 }
 
 /// Rule for the use of tools.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolChoice {
@@ -68,6 +74,8 @@ pub struct ToolChoice {
 }
 
 /// Mode of tool use.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolChoiceMode {
@@ -80,6 +88,8 @@ pub enum ToolChoiceMode {
 }
 
 /// Preferences for the choice of a model. Priorities run from 0 (does not matter) to 1 (matters most).
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelPreferences {
@@ -98,6 +108,8 @@ pub struct ModelPreferences {
 }
 
 /// A model, by a part of its name.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelHint {
@@ -107,6 +119,8 @@ pub struct ModelHint {
 }
 
 /// Result of `sampling/createMessage`: the model's message.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateMessageResult {
@@ -125,6 +139,8 @@ pub struct CreateMessageResult {
 }
 
 /// One message of a conversation with a model.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingMessage {
@@ -171,6 +187,8 @@ impl CreateMessageResult {
 }
 
 /// Content of a message: one block or a list, sent the way it came.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SamplingContent {
     /// One block.
@@ -224,6 +242,8 @@ impl<'de> Deserialize<'de> for SamplingContent {
 }
 
 /// A content block of a conversation with a model, told apart by `type`.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum SamplingMessageContentBlock {
@@ -266,6 +286,8 @@ impl<'de> Deserialize<'de> for SamplingMessageContentBlock {
 }
 
 /// A tool call of the model.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolUseContent {
@@ -281,6 +303,8 @@ pub struct ToolUseContent {
 }
 
 /// The result of a tool call.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultContent {

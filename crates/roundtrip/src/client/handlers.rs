@@ -71,6 +71,8 @@ impl Client {
 
     /// Sets the handler that asks a language model. Servers may let the model use tools only where
     /// [`sampling_tools`](Self::sampling_tools) says that the handler can do that.
+    ///
+    /// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
     pub fn on_sample<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(SampleRequest) -> Fut + Send + Sync + 'static,
@@ -80,12 +82,14 @@ impl Client {
         self.set(|settings| settings.handlers.sample = Some(handler))
     }
 
-    /// Declares that the handler given to [`on_sample`](Self::on_sample) passes tools on to the model.
+    /// Declares that the handler given to [`on_sample`](Self::on_sample) passes tools on to the model. Deprecated (SEP-2577).
     pub fn sampling_tools(self) -> Self {
         self.set(|settings| settings.handlers.sampling_tools = true)
     }
 
     /// Sets the folders and files a server may work in, as `file://` URIs.
+    ///
+    /// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
     pub fn roots<R: IntoRoot>(self, roots: impl IntoIterator<Item = R>) -> Self {
         let roots: Vec<Root> = roots.into_iter().map(IntoRoot::into_root).collect();
         match Answer::roots(roots) {
@@ -101,6 +105,8 @@ impl Client {
     }
 
     /// Sets the handler that lists the folders and files a server may work in, whenever a server asks.
+    ///
+    /// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
     pub fn on_roots<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(RootsRequest) -> Fut + Send + Sync + 'static,

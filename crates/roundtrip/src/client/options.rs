@@ -177,6 +177,8 @@ macro_rules! options {
         ///
         /// On a transport that all calls share (stdio) log messages do not say which call they belong to: every
         /// call under way that asked for any is given all of them.
+        ///
+        /// Log messages are deprecated since revision 2026-07-28 (SEP-2577): prefer `tracing`.
         pub fn on_log<F>(mut self, observer: F) -> Self
         where
             F: FnMut(roundtrip_core::wire::LoggingMessageNotificationParams) + Send + 'static,
@@ -186,6 +188,8 @@ macro_rules! options {
         }
 
         /// Asks for log messages of this level and above.
+        ///
+        /// Log messages are deprecated since revision 2026-07-28 (SEP-2577): prefer `tracing`.
         pub fn log_level(mut self, level: roundtrip_core::wire::LoggingLevel) -> Self {
             self.options.level(level);
             self

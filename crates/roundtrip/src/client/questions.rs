@@ -101,6 +101,8 @@ impl UrlRequest {
 
 /// A prompt for the language model. There is no answer that declines: a handler that will not ask the model fails,
 /// and the call with it.
+///
+/// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SampleRequest {
@@ -111,6 +113,8 @@ pub struct SampleRequest {
 }
 
 /// A server's request for the list of roots.
+///
+/// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RootsRequest {
@@ -157,6 +161,8 @@ macro_rules! plain_answers {
 plain_answers!(FormAnswer, UrlAnswer, CreateMessageResult, Vec<Root>);
 
 /// A folder or file: a [`Root`], or its `file://` URI.
+///
+/// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
 pub trait IntoRoot {
     /// Converts into a root.
     fn into_root(self) -> Root;

@@ -165,7 +165,7 @@ impl Replay {
         self.result(key, json!({ "action": "cancel" }))
     }
 
-    /// Answers a sampling request with text of the model.
+    /// Answers a sampling request with text of the model. Deprecated (SEP-2577).
     pub fn say(self, key: &str, text: &str) -> Self {
         self.result(
             key,
@@ -173,7 +173,7 @@ impl Replay {
         )
     }
 
-    /// Answers a request for roots.
+    /// Answers a request for roots. Deprecated (SEP-2577).
     pub fn roots(self, key: &str, uris: &[&str]) -> Self {
         let roots: Vec<Value> = uris.iter().map(|uri| json!({ "uri": uri })).collect();
         self.result(key, json!({ "roots": roots }))

@@ -265,7 +265,7 @@ impl<P: Into<f64>, T: Into<f64>, M: Into<String>> From<(P, T, M)> for ProgressSt
 
 /// Extractor that sends log messages to a client that asked for them, at the level it asked for and above (N2).
 ///
-/// The specification deprecates this feature; for new servers, prefer `tracing`.
+/// Log messages are deprecated since revision 2026-07-28 (SEP-2577): prefer `tracing`.
 #[derive(Debug, Clone)]
 pub struct Log(Option<(Arc<Outbox>, LoggingLevel)>);
 

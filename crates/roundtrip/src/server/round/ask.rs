@@ -66,11 +66,11 @@ pub struct May {
     pub form: bool,
     /// Visits to web pages.
     pub url: bool,
-    /// Completions by its model.
+    /// Completions by its model. Deprecated (SEP-2577).
     pub sample: bool,
-    /// Completions by its model, with tools.
+    /// Completions by its model, with tools. Deprecated (SEP-2577).
     pub sample_with_tools: bool,
-    /// Its roots.
+    /// Its roots. Deprecated (SEP-2577).
     pub roots: bool,
 }
 
@@ -120,11 +120,15 @@ impl Ask {
     }
 
     /// Asks the client's model.
+    ///
+    /// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
     pub fn sample(&self, key: impl Into<Text>, request: CreateMessageRequestParams) -> Asking<Message> {
         Asking::new(&self.0, Question::new(key, QuestionKind::Sample(Box::new(request))))
     }
 
     /// Asks for the client's roots: the folders and files it works on.
+    ///
+    /// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
     pub fn roots(&self, key: impl Into<Text>) -> Asking<Roots> {
         Asking::new(&self.0, Question::new(key, QuestionKind::Roots))
     }

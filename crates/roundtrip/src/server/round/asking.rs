@@ -69,9 +69,9 @@ readers! {
     YesOrNo -> bool: Answer::Accepted(content) => content.get(super::ask::CONFIRM).and_then(Value::as_bool);
     /// Reader of a consent.
     Consent -> (): Answer::Accepted(_) => Some(());
-    /// Reader of the model's message.
+    /// Reader of the model's message. Deprecated (SEP-2577).
     Message -> CreateMessageResult: Answer::Message(message) => Some(*message);
-    /// Reader of the client's roots.
+    /// Reader of the client's roots. Deprecated (SEP-2577).
     Roots -> Vec<Root>: Answer::Roots(roots) => Some(roots);
     /// Reader of a form as a JSON object.
     Content -> JsonObject: Answer::Accepted(content) => Some(content);

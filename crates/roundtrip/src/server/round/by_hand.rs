@@ -69,6 +69,8 @@ impl Round {
 
     /// Returns the model's message, if it has been asked and has answered.
     ///
+    /// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
+    ///
     /// # Errors
     /// Fails if the round is over.
     pub fn message(&self, key: &str) -> Result<Option<CreateMessageResult>, AskError> {
@@ -80,6 +82,8 @@ impl Round {
     }
 
     /// Returns the client's roots, if it has been asked and has answered.
+    ///
+    /// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
     ///
     /// # Errors
     /// Fails if the round is over.

@@ -1,0 +1,285 @@
+//! Code in README.md and the manual is complete where it is read: a code host shows every line that is compiled.
+
+#![expect(clippy::expect_used, reason = "a test says what it expects")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// README.md and every chapter of the manual.
+fn pages() -> Vec<PathBuf> {
+    let manual = root().join("docs/manual");
+    let entries = fs::read_dir(&manual).expect("the manual");
+    let mut pages: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    pages.sort();
+    pages.insert(0, root().join("README.md"));
+    pages
+}
+
+fn text_of(page: &Path) -> String {
+    fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
+}
+
+/// A fenced block of code.
+struct Block<'a> {
+    /// Number of its first line, counted from 1.
+    line: usize,
+    /// Words after the fence: the language, and attributes of rustdoc.
+    tags: Vec<&'a str>,
+    lines: Vec<&'a str>,
+}
+
+impl Block<'_> {
+    fn is_rust(&self) -> bool {
+        self.tags[0] == "rust"
+    }
+}
+
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut found = Vec::new();
+    let mut open: Option<Block<'_>> = None;
+    for (number, line) in text.lines().enumerate() {
+        match (line.trim_start().strip_prefix("```"), &mut open) {
+            (Some(tags), None) => {
+                let tags = tags.split(',').map(str::trim).collect();
+                open = Some(Block { line: number + 2, tags, lines: Vec::new() });
+            }
+            (Some(_), Some(_)) => found.extend(open.take()),
+            (None, Some(block)) => block.lines.push(line),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block is not closed");
+    found
+}
+
+/// Beginnings of lines that stand at the left margin of a module. Anything else there is a statement, which only
+/// rustdoc accepts.
+const ITEMS: &[&str] = &[
+    "//",
+    "#[",
+    "#![",
+    "use ",
+    "pub ",
+    "fn ",
+    "async fn ",
+    "struct ",
+    "enum ",
+    "trait ",
+    "impl",
+    "const ",
+    "static ",
+    "type ",
+    "mod ",
+    "}",
+    ")",
+    "where",
+];
+
+/// Calls that a doc test cannot make: they wait for a client, or for a server that is not there.
+const OUTSIDE: &[&str] = &["serve_http", "serve_stdio", "axum::serve", "Client::http", "Client::stdio"];
+
+/// Name of the example that an excerpt is taken from: its first line is `// examples/NAME.rs`.
+fn example<'a>(block: &Block<'a>) -> Option<&'a str> {
+    block.lines.first()?.strip_prefix("// examples/")?.strip_suffix(".rs")
+}
+
+/// Problem of a block that a reader could not copy and compile as it stands.
+fn problem(block: &Block<'_>) -> Option<String> {
+    let tagged = |tag| block.tags.contains(&tag);
+    if block.tags[0].is_empty() {
+        return Some("has no language, so that rustdoc takes it for Rust".into());
+    }
+    if !block.is_rust() {
+        return None;
+    }
+    if let Some(hidden) =
+        block.lines.iter().find(|line| line.trim() == "#" || line.trim_start().starts_with("# "))
+    {
+        return Some(format!("has a line that only rustdoc hides: `{hidden}`"));
+    }
+    if let Some(name) = example(block) {
+        return (!tagged("ignore"))
+            .then(|| format!("is an excerpt of `{name}`, and compiled without the rest"));
+    }
+    if tagged("ignore") {
+        return Some("is not compiled, and not an excerpt of an example".into());
+    }
+    let statement = block.lines.iter().find(|line| {
+        !line.is_empty() && !line.starts_with(' ') && !ITEMS.iter().any(|item| line.starts_with(item))
+    });
+    if let Some(statement) = statement {
+        return Some(format!("has a statement outside of any function: `{statement}`"));
+    }
+    let code = block.lines.join("\n");
+    let runs_outside = code.contains("fn main()") && OUTSIDE.iter().any(|call| code.contains(call));
+    match (tagged("no_run"), runs_outside) {
+        (true, false) => Some("could run, and is marked `no_run`".into()),
+        (false, true) => Some("calls what a test cannot reach, and is not marked `no_run`".into()),
+        _ => None,
+    }
+}
+
+/// Returns whether the lines occur in a text, in order and without others in between, at any depth of indentation.
+fn occurs(lines: &[&str], text: &str) -> bool {
+    let shared = |line: &&str| line.len() - line.trim_start().len();
+    let text: Vec<&str> = text.lines().collect();
+    text.windows(lines.len()).any(|window| {
+        let depth = window.iter().filter(|line| !line.is_empty()).map(shared).min().unwrap_or_default();
+        window.iter().zip(lines).all(|(there, here)| there.get(depth..).unwrap_or_default() == *here)
+    })
+}
+
+#[test]
+fn every_block_compiles_as_it_is_shown() {
+    let mut problems = Vec::new();
+    let mut seen = 0;
+    for page in pages() {
+        for block in blocks(&text_of(&page)) {
+            seen += 1;
+            if let Some(problem) = problem(&block) {
+                problems.push(format!("{}:{}: {problem}", page.display(), block.line));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(seen > 30, "the code is gone: {seen} blocks");
+}
+
+#[test]
+fn excerpts_are_in_their_examples() {
+    for page in pages() {
+        for block in blocks(&text_of(&page)) {
+            let Some(name) = block.is_rust().then(|| example(&block)).flatten() else { continue };
+            let file = root().join("crates/roundtrip/examples").join(name).with_extension("rs");
+            let found = occurs(&block.lines[1..], &text_of(&file));
+            assert!(found, "{}:{}: not in {}", page.display(), block.line, file.display());
+        }
+    }
+}
+
+#[test]
+fn every_page_with_code_is_a_doc_test() {
+    let library = text_of(&root().join("crates/roundtrip/src/lib.rs"));
+    for page in pages() {
+        let name = page.file_name().expect("a name").to_string_lossy().into_owned();
+        let has_code = blocks(&text_of(&page)).iter().any(Block::is_rust);
+        let below = if page.starts_with(root().join("docs")) { "docs/manual/" } else { "" };
+        let included = library.contains(&format!("include_str!(\"../../../{below}{name}\")"));
+        assert!(included || !has_code, "{}: not among the doc tests of lib.rs", page.display());
+    }
+}
+
+#[test]
+fn links_lead_to_files_that_exist() {
+    let mut followed = 0;
+    for page in pages() {
+        let text = text_of(&page);
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|target| !target.contains("://") && !target.starts_with('#')) {
+            let file = target.split('#').next().unwrap_or_default();
+            let path = page.parent().expect("a folder").join(file);
+            assert!(path.exists(), "{}: `{target}` leads nowhere", page.display());
+            followed += 1;
+        }
+    }
+    assert!(followed > 20, "the links are gone: {followed}");
+}
+
+/// The oldest compiler that README.md promises is the one that Cargo.toml demands.
+#[test]
+fn the_readme_names_the_oldest_compiler() {
+    let manifest = text_of(&root().join("Cargo.toml"));
+    let version = manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).expect("a version");
+    let promise = format!("Rust {} or newer", version.trim_matches('"'));
+    assert!(text_of(&root().join("README.md")).contains(&promise), "README.md does not say: {promise}");
+}
+
+/// Every source file below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+/// Returns whether an item of this name belongs to sampling, roots or logging.
+fn is_deprecated(name: &str) -> bool {
+    let parts = ["Sampl", "sampl", "Root", "roots", "Logging", "CreateMessage", "ToolChoice", "ModelHint"];
+    let whole = ["Log", "logging", "on_log", "log_level", "LOG_LEVEL", "ModelPreferences", "IncludeContext"];
+    parts.iter().any(|part| name.contains(part)) || whole.contains(&name)
+}
+
+/// Public items of a source that belong to a deprecated feature, each with whether its documentation, or that of the type
+/// around it, says so.
+fn deprecated_items(text: &str) -> Vec<(&str, bool)> {
+    let mut found = Vec::new();
+    let (mut says_so, mut around_says_so) = (false, false);
+    for line in text.lines() {
+        let code = line.trim_start();
+        if code.starts_with("///") || code.starts_with("#[") {
+            says_so |= code.contains("SEP-2577");
+            continue;
+        }
+        if let Some(item) = code.strip_prefix("pub ") {
+            let kinds = ["async ", "fn ", "struct ", "enum ", "trait ", "const ", "type "];
+            let name = kinds.iter().fold(item, |item, kind| item.strip_prefix(kind).unwrap_or(item));
+            let name = name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+            if is_deprecated(name) {
+                found.push((name, says_so || around_says_so));
+            }
+        }
+        if !line.starts_with(' ') && !line.is_empty() {
+            around_says_so = says_so;
+        }
+        says_so = false;
+    }
+    found
+}
+
+/// Sampling, roots and logging are deprecated by the specification (SEP-2577), and every item of theirs says so.
+#[test]
+fn items_of_deprecated_features_say_so() {
+    let mut items = 0;
+    for krate in ["roundtrip", "roundtrip-core"] {
+        for file in sources(&root().join("crates").join(krate).join("src")) {
+            for (name, says_so) in deprecated_items(&text_of(&file)) {
+                assert!(says_so, "{}: `{name}` does not name SEP-2577", file.display());
+                items += 1;
+            }
+        }
+    }
+    assert!(items > 25, "the items are gone: {items}");
+}
+
+/// The checks above find what they look for.
+#[test]
+fn incomplete_blocks_are_found() {
+    let found = |text: &str| blocks(text).first().and_then(problem).unwrap_or_default();
+    for (text, part) in [
+        ("```\ncode\n```", "no language"),
+        ("```rust\n# use a::B;\nfn f() {}\n```", "only rustdoc hides: `# use a::B;`"),
+        ("```rust\nfn f() {\n    #\n}\n```", "only rustdoc hides: `    #`"),
+        ("```rust\n#\nfn f() {}\n```", "only rustdoc hides: `#`"),
+        ("```rust\nlet a = 1;\n```", "outside of any function: `let a = 1;`"),
+        ("```rust,ignore\nfn f() {}\n```", "not an excerpt"),
+        ("```rust,no_run\nfn main() {}\n```", "could run"),
+        ("```rust,no_run\nfn f() { Client::http(\"\"); }\n```", "could run"),
+        ("```rust\nfn main() { Client::http(\"\"); }\n```", "is not marked"),
+        ("```rust\n// examples/a.rs\nfn f() {}\n```", "compiled without the rest"),
+        ("```rust,ignore\n// examples/a.rs\nlet a = 1;\n```", ""),
+        ("```rust\n#[derive(Form)]\nstruct A {\n    a: u8,\n}\n```", ""),
+        ("```sh\n# a comment\n```", ""),
+    ] {
+        let problem = found(text);
+        assert!(problem.contains(part) && problem.is_empty() == part.is_empty(), "{text}: {problem}");
+    }
+    assert!(occurs(&["a {", "    b", "}"], "mod m {\n    a {\n        b\n    }\n}\n"));
+    assert!(!occurs(&["a {", "}"], "a {\n    b\n}\n"));
+    let source = "/// A.\npub struct Root {\n    pub roots: u8,\n}\n/// SEP-2577\npub struct Log {\n    pub logging: u8,\n}\n";
+    let items = [("Root", false), ("roots", false), ("Log", true), ("logging", true)];
+    assert_eq!(deprecated_items(source), items);
+}
