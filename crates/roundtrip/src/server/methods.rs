@@ -120,22 +120,19 @@ impl Started {
         if let Some(resource) = tables.resources.get(uri).map(Arc::clone) {
             drop(tables);
             let at = ReadAt::new(uri, resource.definition.mime_type.as_ref(), resource.own);
-            return self.read(params, peer, opened, (&*resource.handler, at, Vec::new()));
+            return self.read(params, peer, opened, &*resource.handler, at, Vec::new());
         }
-        let mut fitting = tables
-            .templates
-            .iter()
-            .filter_map(|entry| Some((Arc::clone(entry), entry.own.template.matches(uri)?)));
-        let Some((template, variables)) = fitting.next() else {
+        let fitting = tables.templates.iter().find_map(|entry| {
+            let variables = entry.own.template.matches(uri)?.into_iter();
+            let owned = variables.map(|(name, value)| (name.to_owned().into(), value.into()));
+            Some((Arc::clone(entry), owned.collect()))
+        });
+        drop(tables);
+        let Some((template, variables)) = fitting else {
             return refused(ErrorObject::resource_not_found(uri));
         };
-        let variables =
-            variables.into_iter().map(|(name, value)| (Cow::Owned(name.to_owned()), Cow::Owned(value)));
-        let variables = variables.collect();
-        drop(fitting);
-        drop(tables);
         let at = ReadAt::new(uri, template.definition.mime_type.as_ref(), template.own.cache);
-        self.read(params, peer, opened, (&*template.handler, at, variables))
+        self.read(params, peer, opened, &*template.handler, at, variables)
     }
 
     fn read<'a>(
@@ -143,11 +140,9 @@ impl Started {
         params: &'a ReadResourceRequestParams<'a>,
         peer: &'a Peer,
         opened: Option<OpenedState>,
-        (handler, at, variables): (
-            &dyn Handler<ReadResourceResult>,
-            ReadAt,
-            Vec<(Cow<'a, str>, Cow<'a, str>)>,
-        ),
+        handler: &dyn Handler<ReadResourceResult>,
+        at: ReadAt,
+        variables: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     ) -> (Runner, Source) {
         let input = match self.flows.round_input(params.into(), peer, opened, None) {
             Ok(input) => input,

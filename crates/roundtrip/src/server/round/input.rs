@@ -105,7 +105,7 @@ impl RoundInput<'_> {
                 (FlowId::new(flow), None, Journal::new(PinKey::new(pins)))
             }
         };
-        journal.take_in(&self.answers);
+        journal.merge(&self.answers);
         let round = claims.map_or(0, |claims| claims.round);
         let span = tracing::Span::current();
         span.record("flow", tracing::field::display(flow)).record("round", round.saturating_add(1));
