@@ -2,8 +2,32 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 
+#[path = "architecture/graph.rs"]
+mod graph;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use graph::{Edges, Modules, cycles, storeys};
+
+/// Floors of the server, the lowest first. A module uses those on its own floor and below. CONTRIBUTING.md and
+/// docs/ARCHITECTURE.md show the same picture.
+const SERVER_FLOORS: &[&[&str]] = &[
+    &["budget", "cache", "clock", "keyring", "limits", "live", "outcome", "peer"],
+    &["notify"],
+    &["round"],
+    &["handler"],
+    &["offer", "run"],
+    &["ledger"],
+    &["started", "methods", "deferred", "endpoint", "builder"],
+];
+
+/// Modules of the client that may use each other. The list may get shorter, and never longer.
+const CLIENT_KNOTS: &[&[&str]] = &[
+    &["builder", "cache", "handlers", "in_flight", "listen", "rounds", "send", "transport", "weak_client"],
+    &["by_hand", "call"],
+];
 
 /// Every source file below a folder.
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -113,6 +137,125 @@ fn the_edges_do_not_know_each_other() {
         "crates/roundtrip/src/testing",
         &["crate::http", "crate::stdio", "crate::client"],
     ));
+}
+
+/// Reads the module graph of a room of the SDK.
+fn graph_of(room: &str) -> Edges {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut modules = Modules::default();
+    for file in sources(&src.join(room)) {
+        let text = fs::read_to_string(&file).expect("a source file");
+        modules.read(file.strip_prefix(&src).expect("a file below src"), &text);
+    }
+    modules.edges()
+}
+
+/// Returns the uses of a module on a higher floor, and the modules that stand on none.
+fn ascents(floors: &[&[&str]], storeys: &Edges) -> Vec<String> {
+    let floor = |module: &str| floors.iter().position(|floor| floor.contains(&module));
+    let mut ascents = Vec::new();
+    for (from, used) in storeys {
+        let Some(height) = floor(from) else {
+            ascents.push(format!("`{from}` is on no floor"));
+            continue;
+        };
+        let higher = used.iter().filter(|to| floor(to).is_none_or(|other| other > height));
+        ascents.extend(higher.map(|to| format!("`{from}` uses `{to}` on a higher floor")));
+    }
+    ascents
+}
+
+#[test]
+fn the_modules_of_the_server_import_downwards() {
+    let edges = graph_of("server");
+    assert!(
+        edges.len() > 40 && edges["server::handler::call"].contains("server::round::input"),
+        "{edges:#?}"
+    );
+    assert_none(&ascents(SERVER_FLOORS, &storeys("server", &edges)));
+}
+
+#[test]
+fn no_modules_of_the_server_import_each_other() {
+    let edges = graph_of("server");
+    assert_eq!(cycles(&edges), [], "these files use each other");
+    assert_eq!(cycles(&storeys("server", &edges)), [], "these folders use each other");
+}
+
+#[test]
+fn no_modules_of_the_client_import_each_other_but_the_named_ones() {
+    let knots: Vec<BTreeSet<String>> = CLIENT_KNOTS
+        .iter()
+        .map(|knot| knot.iter().map(|module| format!("client::{module}")).collect())
+        .collect();
+    for cycle in cycles(&graph_of("client")) {
+        assert!(knots.iter().any(|knot| cycle.is_subset(knot)), "these files use each other: {cycle:#?}");
+    }
+}
+
+/// Returns the module graph of a few made-up files.
+fn made_up(files: &[(&str, &str)]) -> Edges {
+    let mut modules = Modules::default();
+    files.iter().for_each(|(file, text)| modules.read(Path::new(file), text));
+    modules.edges()
+}
+
+/// The check of imports can fail: a circle is found however an import is written.
+#[test]
+fn a_made_up_circle_is_found() {
+    let plain = ("room/b.rs", "pub struct B; pub struct C;");
+    for import in [
+        "use super::a::A;",
+        "use crate::room::{c::{D as _}, a::{self, A as Other}};",
+        "pub use super::a::A; fn make() -> A { A }",
+        "fn make() { let a = super::a::A; }",
+        "made!(one => crate::room::a::A);",
+        "mod inner { use super::super::a::A; }",
+        "use super::A;",
+        "use super::facade::A;",
+    ] {
+        let b = format!("{} {import}", plain.1);
+        let edges = made_up(&[
+            ("room/mod.rs", "mod a; mod b; mod facade; pub(super) use facade::A;"),
+            ("room/facade.rs", "pub(super) use super::a::A;"),
+            ("room/a.rs", "use super::b::B; pub struct A;"),
+            ("room/b.rs", &b),
+        ]);
+        let circle = ["room::a", "room::b"].map(str::to_owned).into();
+        assert_eq!(cycles(&edges), [circle], "{import}");
+    }
+}
+
+/// The check of imports sees no circle where there is none.
+#[test]
+fn a_facade_and_tests_make_no_circle() {
+    let edges = made_up(&[
+        ("room/mod.rs", "mod a; mod b; pub use a::A; pub use b::B;"),
+        ("room/a.rs", "use super::B; pub struct A; fn f() -> impl Sized + use<> { B }"),
+        (
+            "room/b.rs",
+            "/// See [`super::a::A`].\npub struct B; #[cfg(test)] mod tests { use super::super::a::A; }",
+        ),
+        ("room/b/tests.rs", "use super::super::a::A;"),
+        ("room/c.rs", "#[cfg(test)] use super::{d::D}; pub struct C;"),
+        ("room/d.rs", "use super::c::C; pub struct D;"),
+    ]);
+    assert_eq!(cycles(&edges), []);
+    assert_eq!(edges["room::a"], ["room::b".to_owned()].into());
+    assert!(edges["room::b"].is_empty() && edges["room"].is_empty());
+}
+
+/// The check of floors can fail.
+#[test]
+fn a_made_up_ascent_is_found() {
+    let edges = made_up(&[
+        ("room/low.rs", "use super::high::H; pub struct L;"),
+        ("room/high/mod.rs", "mod deep; pub use deep::H;"),
+        ("room/high/deep.rs", "pub struct H;"),
+        ("room/new.rs", ""),
+    ]);
+    let found = ascents(&[&["low"], &["high"]], &storeys("room", &edges));
+    assert_eq!(found, ["`low` uses `high` on a higher floor", "`new` is on no floor"]);
 }
 
 /// The handshake eras live in one folder. Only its doors use it, and `lib.rs`, which names the room; comments may speak of it.

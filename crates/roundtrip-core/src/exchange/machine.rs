@@ -77,11 +77,6 @@ impl<M: Method> Exchange<M> {
         Some(format!("{key}.{}", self.flow.legs))
     }
 
-    /// Returns whether this request carries a `requestState`.
-    pub fn hands_back_state(&self) -> bool {
-        self.flow.params.get("requestState").is_some()
-    }
-
     /// Takes the result of the request, and the time it took.
     ///
     /// # Errors

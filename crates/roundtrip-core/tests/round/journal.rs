@@ -6,7 +6,7 @@ use super::*;
 
 fn answered(questions: &[&Question], answers: &Value) -> Journal {
     let mut journal = next_round(&begin(), questions);
-    journal.merge(Some(&raw(answers))).unwrap();
+    journal.merge(&read_responses(&raw(answers)).unwrap());
     journal
 }
 
@@ -18,7 +18,7 @@ fn unanswered_questions_close_and_answers_stay() {
     assert!(ask(&mut journal, &a).is_some());
     assert!(ask(&mut journal, &b).is_none());
     let mut journal = next_round(&journal, &[&b]);
-    journal.merge(None).unwrap();
+    journal.merge(&[]);
     assert!(ask(&mut journal, &a).is_some());
     assert!(ask(&mut journal, &b).is_none());
 }
@@ -42,13 +42,13 @@ fn a_journal_does_not_show_what_it_remembers() {
 fn answers_to_what_is_not_open_are_passed_over() {
     let (a, b) = (form("a", "?"), form("b", "?"));
     let mut journal = begin();
-    journal.merge(Some(&raw(&json!({ "a": accept(1), "b": accept(2) })))).unwrap();
+    journal.merge(&read_responses(&raw(&json!({ "a": accept(1), "b": accept(2) }))).unwrap());
     assert!(journal.is_empty());
     let mut journal = answered(&[&a], &json!({ "a": accept(1), "b": accept(2) }));
     let first = ask(&mut journal, &a);
     assert!(ask(&mut journal, &b).is_none());
     let mut journal = next_round(&journal, &[&b]);
-    journal.merge(Some(&raw(&json!({ "a": accept(9), "b": accept(2) })))).unwrap();
+    journal.merge(&read_responses(&raw(&json!({ "a": accept(9), "b": accept(2) }))).unwrap());
     assert_eq!(ask(&mut journal, &a), first);
     assert!(ask(&mut journal, &b).is_some());
 }
@@ -67,8 +67,7 @@ fn what_is_not_a_map_of_results_is_refused() {
         ("{\"a\":{\"action\":\"accept\",\"action\":\"decline\"}}", "params.inputResponses.a"),
     ] {
         let answers = RawValue::from_string(answers.to_owned()).unwrap();
-        let mut journal = next_round(&begin(), &[&form("a", "?")]);
-        let error = journal.merge(Some(&answers)).unwrap_err();
+        let error = read_responses(&answers).unwrap_err();
         assert_eq!(error.code, -32602, "{answers}");
         assert!(error.message.contains(place), "{answers}: {}", error.message);
     }
@@ -79,7 +78,7 @@ fn what_is_not_a_map_of_results_is_refused() {
 fn of_two_answers_under_one_key_the_first_counts() {
     let text = format!("{{\"a\":{},\"a\":{}}}", accept(1), accept(2));
     let mut journal = next_round(&begin(), &[&form("a", "?")]);
-    journal.merge(Some(&RawValue::from_string(text).unwrap())).unwrap();
+    journal.merge(&read_responses(&RawValue::from_string(text).unwrap()).unwrap());
     let Some(Answer::Accepted(content)) = ask(&mut journal, &form("a", "?")) else { panic!("an answer") };
     assert_eq!(content["n"], 1);
 }
@@ -96,7 +95,7 @@ fn many_answers_to_many_questions_are_taken_in_without_a_search_for_each() {
     let answers = format!("{{{},\"0000003\":{},\"0000003\":{}}}", unasked.join(","), accept(1), accept(2));
     let answers = RawValue::from_string(answers).unwrap();
     let begun = Instant::now();
-    journal.merge(Some(&answers)).unwrap();
+    journal.merge(&read_responses(&answers).unwrap());
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     let Some(Answer::Accepted(content)) = ask(&mut journal, &form("0000003", "?")) else {
         panic!("an answer")
@@ -275,7 +274,7 @@ proptest! {
             *first = 2;
         }
         if let Ok(mut journal) = Journal::decode(&bytes) {
-            let _ = journal.merge(Some(&raw(&json!({ "a": {} }))));
+            journal.merge(&read_responses(&raw(&json!({ "a": {} }))).unwrap());
             let _ = ask(&mut journal, &form("a", "?"));
             let _ = journal.encode([]);
         }

@@ -7,22 +7,19 @@ use std::time::Duration;
 use roundtrip_core::seal::{Binding, DEFAULT_TTL, Sealer};
 use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities, Signature};
 
-use super::endpoint::{Endpoint, Inner};
+use super::cache::Cache;
+use super::endpoint::Endpoint;
 use super::handler::call::StateMap;
 use super::keyring::Keyring;
 use super::ledger::{Ledger, LedgerConfig, LedgerHandle};
-use super::limits::Admission;
-use super::limits::Limits;
+use super::limits::{Admission, Limits};
 use super::offer::catalog::{Catalog, Offer};
-use super::offer::list::{Cache, Presentation};
-use super::offer::list::{Caches, Listings};
-use super::offer::prompt::Prompt;
-use super::offer::resource::{Resource, ResourceTemplate};
-use super::offer::setup::SetupError;
-use super::offer::tool::Tool;
+use super::offer::list::{Caches, Listings, Presentation};
+use super::offer::{Prompt, Resource, ResourceTemplate, SetupError, Tool};
 use super::outcome::Outcome;
 use super::round::{FlowConfig, Trace};
 use super::run::hook::{CallInfo, Hook, Next};
+use super::started::Started;
 
 /// Builder of an MCP server.
 ///
@@ -267,8 +264,9 @@ impl Server {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
-        let state = Arc::new(self.state);
+        let mut state = self.state;
         self.catalog.start(&state)?;
+        self.catalog.provide(&mut state);
         self.catalog.hub().limit(&self.limits);
         let info = Arc::new(self.info);
         let shown = |cache| Presentation { cache, page_size: self.page_size, server_info: Arc::clone(&info) };
@@ -292,11 +290,10 @@ impl Server {
             audience,
             valid_for: self.valid_for,
             max_rounds: self.max_rounds.min(250),
-            traffic: Admission::new(self.limits),
+            admission: Admission::new(self.limits),
             trace: self.trace,
-            keep: self.ledger.map(|ledger| LedgerConfig { ledger, keys_for: self.valid_for }),
         });
-        Ok(Endpoint::new(Inner {
+        Ok(Endpoint::new(Started {
             flows,
             signature: Signature::new(Arc::clone(&info)),
             info,
@@ -306,6 +303,7 @@ impl Server {
             state,
             hooks: self.hooks,
             listings,
+            ledger: self.ledger.map(|ledger| LedgerConfig { ledger, keys_for: self.valid_for }),
         }))
     }
 }

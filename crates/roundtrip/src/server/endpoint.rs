@@ -5,49 +5,31 @@ use std::sync::Arc;
 
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
-    ClientRequest, Era, ErrorObject, HeaderParams, Implementation, ProtocolVersion, Request, RequestId,
-    ServerCapabilities, ServerResult, Signature, clip, encode_error, meta, peek_version,
+    ClientRequest, Era, ErrorObject, HeaderParams, ProtocolVersion, Request, RequestId, ServerCapabilities,
+    ServerResult, SubscriptionFilter, clip, encode_error, meta, peek_version,
 };
 use serde_json::value::RawValue;
 
-use super::handler::call::StateMap;
 use super::methods::refused;
 use super::offer::catalog::Catalog;
-use super::offer::list::Listings;
 use super::outcome::Outcome;
 use super::peer::Peer;
-use super::round::FlowConfig;
-use super::run::hook::Hook;
 use super::run::in_flight::InFlight;
-
-/// The revisions a started server speaks.
-pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
+use super::started::{SUPPORTED, Started};
 
 /// Bytes that a question takes, more often than not.
 const USUAL_QUESTION: usize = 768;
 
 /// A server that has been checked and started. Transports hand it requests; clones share everything.
 #[derive(Clone)]
-pub struct Endpoint(Arc<Inner>);
-
-pub(crate) struct Inner {
-    pub(crate) info: Arc<Implementation>,
-    pub(crate) signature: Signature,
-    pub(crate) instructions: Option<String>,
-    pub(crate) declared: ServerCapabilities,
-    pub(crate) catalog: Catalog,
-    pub(crate) state: Arc<StateMap>,
-    pub(crate) hooks: Vec<Hook>,
-    pub(crate) listings: Listings,
-    pub(crate) flows: Arc<FlowConfig>,
-}
+pub struct Endpoint(Arc<Started>);
 
 impl Endpoint {
-    pub(crate) fn new(inner: Inner) -> Self {
-        Self(Arc::new(inner))
+    pub(crate) fn new(started: Started) -> Self {
+        Self(Arc::new(started))
     }
 
-    pub(crate) fn inner(&self) -> &Inner {
+    pub(crate) fn inner(&self) -> &Started {
         &self.0
     }
 
@@ -86,16 +68,16 @@ impl Endpoint {
     ) -> InFlight {
         let span = span_of(request);
         let entered = span.enter();
-        let traffic = &self.0.flows.traffic;
-        let mut permit = traffic.admit();
+        let admission = &self.0.flows.admission;
+        let mut permit = admission.admit();
         // A subscription has a budget of its own, for as long as it is open.
         let size = if matches!(request, ClientRequest::SubscriptionsListen(_)) { 0 } else { size };
-        let (runner, source) = if traffic.is_full() || !permit.weigh(peer, size) {
+        let (runner, source) = if admission.is_full() || !permit.weigh(peer, size) {
             refused(ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later"))
-        } else if self.begins_now(request) {
-            self.prepare(&id, request, peer, None)
+        } else if self.0.begins_now(request) {
+            self.0.prepare(&id, request, peer, None)
         } else {
-            self.defer(&id, request, peer)
+            self.0.defer(&id, request, peer)
         };
         drop(entered);
         InFlight::new(id, runner, source, span, permit)
@@ -120,32 +102,47 @@ impl Endpoint {
         encode_error(out, Some(id), &failed);
     }
 
-    /// The header annotations of a tool, for the transport that has headers to hold against them.
+    /// Checks a call against the header annotations of its tool, if it has any. The tool is looked up only if some tool of the
+    /// server has.
     pub(crate) fn header_params<T>(&self, tool: &str, check: impl FnOnce(&HeaderParams) -> T) -> Option<T> {
+        if !self.0.catalog.has_header_params() {
+            return None;
+        }
         let entry = self.0.catalog.read().tools.get(tool).map(Arc::clone)?;
-        (!entry.headers.is_empty()).then(|| check(&entry.headers))
+        let headers = &entry.own.headers;
+        (!headers.is_empty()).then(|| check(headers))
     }
 
     /// This instance is going to stop: handlers that come to a [`checkpoint`](super::Ask::checkpoint) end their round
     /// there, with state alone, and the client's retry carries on wherever it lands. Everything else goes on.
     pub fn drain(&self) {
-        self.0.flows.traffic.drain();
+        self.0.flows.admission.drain();
     }
 
     /// Waits until every round that holds a claim in the [`ledger`](super::ledger) has been recorded: those of clients that
     /// have hung up go on without a connection. Await it last when you shut down, under a timeout of yours.
     pub async fn finished(&self) {
-        self.0.flows.traffic.finished().await;
+        self.0.flows.admission.finished().await;
     }
 
     /// Returns the number of calls that run now, open subscriptions not included.
     pub fn running_calls(&self) -> usize {
-        self.0.flows.traffic.running().saturating_sub(self.0.catalog.hub().calls())
+        self.0.flows.admission.running().saturating_sub(self.0.catalog.hub().calls())
     }
 
     /// Returns whether one more call may run now.
     pub(crate) fn has_place(&self) -> bool {
-        self.0.flows.traffic.has_place()
+        self.0.flows.admission.has_place()
+    }
+
+    /// Returns the server's capabilities.
+    pub(crate) fn capabilities(&self) -> ServerCapabilities {
+        self.0.capabilities()
+    }
+
+    /// Returns the part of a filter that this server can honour.
+    pub(crate) fn honoured(&self, wanted: &SubscriptionFilter) -> SubscriptionFilter {
+        self.0.honoured(wanted)
     }
 
     /// Ends every subscription with its result; calls go on.

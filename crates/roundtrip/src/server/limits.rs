@@ -82,7 +82,7 @@ impl Drop for Claimed {
 /// A place among the calls that may run at once; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    traffic: Arc<Admission>,
+    admission: Arc<Admission>,
     /// Boxed, because few calls have it.
     bytes: Option<Box<Reservation>>,
 }
@@ -91,7 +91,7 @@ impl Permit {
     /// Takes room for what the call keeps of its message; whether there was any.
     pub(crate) fn weigh(&mut self, peer: &Peer, size: usize) -> bool {
         if size > SMALL {
-            self.bytes = self.traffic.bytes.reserve(&Owner::of(peer), size).map(Box::new);
+            self.bytes = self.admission.bytes.reserve(&Owner::of(peer), size).map(Box::new);
             return self.bytes.is_some();
         }
         true
@@ -100,7 +100,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.traffic.running.fetch_sub(1, Ordering::Relaxed);
+        self.admission.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -117,7 +117,7 @@ impl Admission {
 
     pub(crate) fn admit(self: &Arc<Self>) -> Permit {
         self.running.fetch_add(1, Ordering::Relaxed);
-        Permit { traffic: Arc::clone(self), bytes: None }
+        Permit { admission: Arc::clone(self), bytes: None }
     }
 
     /// Returns whether more calls run than may, the one being admitted included (Z3).

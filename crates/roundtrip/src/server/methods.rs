@@ -7,164 +7,193 @@ use std::sync::Arc;
 use roundtrip_core::wire::{
     CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompletionReference,
     ContentBlock, DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject, PromptsCapability,
-    ReadResourceRequestParams, RequestId, RequestMeta, ResourcesCapability, ServerCapabilities, ServerResult,
-    SubscriptionFilter, SubscriptionsListenRequestParams, ToolsCapability, clip,
+    ReadResourceRequestParams, ReadResourceResult, RequestId, RequestMeta, ResourcesCapability,
+    ServerCapabilities, ServerResult, SubscriptionFilter, SubscriptionsListenRequestParams, ToolsCapability,
+    clip,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::budget::Owner;
-use super::endpoint::{Endpoint, SUPPORTED};
 use super::handler::call::{Arguments, Call, Rejection};
 use super::handler::function::{Handler, HandlerFuture};
-use super::handler::reply::{Answer, HandlerOutcome, Reply};
+use super::handler::reply::{Answer, HandlerOutcome, ReadAt, Reply};
 use super::ledger::Recorder;
-use super::offer::list::{Listed, Listing, Presentation};
-use super::offer::resource::TemplateEntry;
-use super::offer::tool::ToolEntry;
-use super::outcome::OutcomeFuture;
-use super::outcome::panicked;
+use super::offer::entry::{Definition, ToolEntry};
+use super::offer::list::{Listing, Presentation};
+use super::outcome::{Outcome, OutcomeFuture, panicked};
 use super::peer::Peer;
 use super::round::{OpenedState, RoundInput};
 use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
+use super::started::{SUPPORTED, Started};
 use crate::schema::Check;
 
-impl Endpoint {
+impl Started {
     /// Finds what a request wants and gets it ready to run. `opened` is its `requestState`, where that had to be waited for.
-    pub(crate) fn prepare(
+    pub(super) fn prepare(
         &self,
         id: &RequestId,
         request: &ClientRequest<'_>,
         peer: &Peer,
         opened: Option<OpenedState>,
     ) -> (Runner, Source) {
-        let listings = &self.inner().listings;
+        let listings = &self.listings;
         let outcome = match request {
-            ClientRequest::CallTool(params) => {
-                return or_refused(self.call_tool(params, request, peer, opened));
-            }
-            ClientRequest::GetPrompt(params) => {
-                return or_refused(self.get_prompt(params, request, peer, opened));
-            }
-            ClientRequest::ReadResource(params) => {
-                return or_refused(self.read_resource(params, request, peer, opened));
-            }
+            ClientRequest::CallTool(params) => return self.call_tool(params, peer, opened),
+            ClientRequest::GetPrompt(params) => return self.get_prompt(params, peer, opened),
+            ClientRequest::ReadResource(params) => return self.read_resource(params, peer, opened),
             ClientRequest::SubscriptionsListen(params) => return self.listen(id, params, peer),
             ClientRequest::Complete(params) => return (self.complete(params).into(), Source::None),
             ClientRequest::Discover(_) => Ok(ServerResult::Discover(self.discover())),
             ClientRequest::ListTools(params) => {
-                page(&self.catalog().read().tools, params.cursor.as_deref(), &listings.tools)
+                page(&self.catalog.read().tools, params.cursor.as_deref(), &listings.tools)
             }
             ClientRequest::ListPrompts(params) => {
-                page(&self.catalog().read().prompts, params.cursor.as_deref(), &listings.prompts)
+                page(&self.catalog.read().prompts, params.cursor.as_deref(), &listings.prompts)
             }
             ClientRequest::ListResources(params) => {
-                page(&self.catalog().read().resources, params.cursor.as_deref(), &listings.resources)
+                page(&self.catalog.read().resources, params.cursor.as_deref(), &listings.resources)
             }
             ClientRequest::ListResourceTemplates(params) => {
-                page(&self.catalog().read().templates, params.cursor.as_deref(), &listings.templates)
+                page(&self.catalog.read().templates, params.cursor.as_deref(), &listings.templates)
             }
             other => Err(ErrorObject::method_not_found(other.method())),
         };
-        (Work::from(outcome).into(), Source::None)
+        ready(outcome)
     }
 
     fn call_tool(
         &self,
         params: &CallToolRequestParams<'_>,
-        request: &ClientRequest<'_>,
         peer: &Peer,
         opened: Option<OpenedState>,
-    ) -> Result<(Runner, Source), ErrorObject> {
-        let tool = self.catalog().read().tools.get(&params.name).map(Arc::clone);
-        let tool =
-            tool.ok_or_else(|| ErrorObject::invalid_params(format!("unknown tool: {}", clip(&params.name))))?;
-        let input = self.round_input(request, peer, opened, Some(tool.target))?;
-        let arguments = match checked(&tool.check, params.arguments) {
+    ) -> (Runner, Source) {
+        let Some(tool) = self.catalog.read().tools.get(&params.name).map(Arc::clone) else {
+            return refused(ErrorObject::invalid_params(format!("unknown tool: {}", clip(&params.name))));
+        };
+        let input = match self.flows.round_input(params.into(), peer, opened, Some(tool.own.target)) {
+            Ok(input) => input,
+            Err(error) => return refused(error),
+        };
+        let arguments = match checked(&tool.own.input, params.arguments) {
             Ok(arguments) => arguments,
-            Err(problem) => {
-                let told = Work::from(Ok(ServerResult::CallTool(mendable(&problem))));
-                return Ok((told.into(), Source::None));
-            }
+            Err(problem) => return ready(mendable(&problem)),
         };
-        let mut call = self.call(&params.meta, peer, arguments, input);
-        let work = match begin(&*tool.handler, &mut call, ()) {
-            Ok(running) => Work::Tool(match &tool.output {
-                Some(Check::Compiled(_)) => check_output(Arc::clone(&tool), running),
-                _ => running,
-            }),
-            Err(Rejection::Arguments(problem)) => Ok(ServerResult::CallTool(mendable(&problem))).into(),
-            Err(Rejection::Error(error)) => error.into(),
+        let call = self.call(&params.meta, peer, arguments, input);
+        let work = |running| match &tool.own.output {
+            Some(Check::Compiled(_)) => Work::Tool(check_output(Arc::clone(&tool), running)),
+            _ => Work::Tool(running),
         };
-        call.run(work)
+        self.start(call, &*tool.handler, (), work, |problem| mendable(&problem))
     }
 
     fn get_prompt(
         &self,
         params: &GetPromptRequestParams<'_>,
-        request: &ClientRequest<'_>,
         peer: &Peer,
         opened: Option<OpenedState>,
-    ) -> Result<(Runner, Source), ErrorObject> {
-        let prompt = self.catalog().read().prompts.get(&params.name).map(Arc::clone);
-        let prompt = prompt
-            .ok_or_else(|| ErrorObject::invalid_params(format!("unknown prompt: {}", clip(&params.name))))?;
-        let input = self.round_input(request, peer, opened, None)?;
+    ) -> (Runner, Source) {
+        let Some(prompt) = self.catalog.read().prompts.get(&params.name).map(Arc::clone) else {
+            return refused(ErrorObject::invalid_params(format!("unknown prompt: {}", clip(&params.name))));
+        };
+        let input = match self.flows.round_input(params.into(), peer, opened, None) {
+            Ok(input) => input,
+            Err(error) => return refused(error),
+        };
         let pairs =
             params.arguments.iter().map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));
-        let mut call = self.call(&params.meta, peer, Arguments::Strings(pairs.collect()), input);
-        let work = match begin(&*prompt.handler, &mut call, ()) {
-            Ok(running) => Work::Prompt(running),
-            Err(rejection) => invalid_arguments(rejection).into(),
-        };
-        call.run(work)
+        let call = self.call(&params.meta, peer, Arguments::Strings(pairs.collect()), input);
+        self.start(call, &*prompt.handler, (), Work::Prompt, |problem| {
+            Err(ErrorObject::invalid_params(format!("params.arguments: {problem}")))
+        })
     }
 
     fn read_resource(
         &self,
         params: &ReadResourceRequestParams<'_>,
-        request: &ClientRequest<'_>,
         peer: &Peer,
         opened: Option<OpenedState>,
-    ) -> Result<(Runner, Source), ErrorObject> {
+    ) -> (Runner, Source) {
         let uri = &*params.uri;
-        let tables = self.catalog().read();
-        let resource = tables.resources.get(uri).map(Arc::clone);
-        let fitting = |entry: &&Arc<TemplateEntry>| entry.template.matches(uri).is_some();
-        let template = match &resource {
-            Some(_) => None,
-            None => tables.templates.iter().find(fitting).map(Arc::clone),
-        };
+        let tables = self.catalog.read();
+        if let Some(resource) = tables.resources.get(uri).map(Arc::clone) {
+            drop(tables);
+            let at = ReadAt::new(uri, resource.definition.mime_type.as_ref(), resource.own);
+            return self.read(params, peer, opened, &*resource.handler, at, Vec::new());
+        }
+        let fitting = tables.templates.iter().find_map(|entry| {
+            let variables = entry.own.template.matches(uri)?.into_iter();
+            let owned = variables.map(|(name, value)| (name.to_owned().into(), value.into()));
+            Some((Arc::clone(entry), owned.collect()))
+        });
         drop(tables);
-        let (handler, at, variables) = match (&resource, &template) {
-            (Some(resource), _) => (&*resource.handler, resource.at(uri), Vec::new()),
-            (None, Some(template)) => {
-                (&*template.handler, template.at(uri), template.template.matches(uri).unwrap_or_default())
-            }
-            (None, None) => return Err(ErrorObject::resource_not_found(uri)),
+        let Some((template, variables)) = fitting else {
+            return refused(ErrorObject::resource_not_found(uri));
         };
-        let input = self.round_input(request, peer, opened, None)?;
-        let pairs = variables.into_iter().map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
-        let mut call = self.call(&params.meta, peer, Arguments::Strings(pairs.collect()), input);
-        let work = match begin(handler, &mut call, at) {
-            Ok(running) => Work::Resource(running),
-            // A variable that does not parse means that there is no such resource.
-            Err(Rejection::Arguments(_)) => ErrorObject::resource_not_found(uri).into(),
-            Err(Rejection::Error(error)) => error.into(),
-        };
-        call.run(work)
+        let at = ReadAt::new(uri, template.definition.mime_type.as_ref(), template.own.cache);
+        self.read(params, peer, opened, &*template.handler, at, variables)
     }
 
+    fn read<'a>(
+        &'a self,
+        params: &'a ReadResourceRequestParams<'a>,
+        peer: &'a Peer,
+        opened: Option<OpenedState>,
+        handler: &dyn Handler<ReadResourceResult>,
+        at: ReadAt,
+        variables: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    ) -> (Runner, Source) {
+        let input = match self.flows.round_input(params.into(), peer, opened, None) {
+            Ok(input) => input,
+            Err(error) => return refused(error),
+        };
+        let call = self.call(&params.meta, peer, Arguments::Strings(variables), input);
+        // A variable that does not parse means that there is no such resource.
+        self.start(call, handler, at, Work::Resource, |_| Err(ErrorObject::resource_not_found(&params.uri)))
+    }
+
+    #[inline]
     fn call<'a>(
         &'a self,
         meta: &'a RequestMeta<'a>,
         peer: &'a Peer,
         arguments: Arguments<'a>,
-        start: RoundInput<'a>,
+        input: RoundInput<'a>,
     ) -> Call<'a> {
-        let (state, catalog) = (&self.inner().state, self.catalog());
-        Call { meta, peer, target: start.target, arguments, state, catalog, outbox: None, start }
+        Call { meta, peer, target: input.target, arguments, state: &self.state, outbox: None, input }
+    }
+
+    /// Takes a handler's parameters from a call, and returns its runner and the source of its notifications: the one path of
+    /// the three methods whose handlers may ask. `unfit` is the outcome of arguments that do not fit.
+    fn start<R: Answer>(
+        &self,
+        mut call: Call<'_>,
+        handler: &dyn Handler<R>,
+        context: R::Context,
+        work: impl FnOnce(HandlerFuture<R>) -> Work,
+        unfit: impl FnOnce(String) -> Outcome,
+    ) -> (Runner, Source) {
+        // A panic of the author's extractor is this call's problem alone (Z1).
+        let taken = catch_unwind(AssertUnwindSafe(|| handler.start(&mut call, context)));
+        let work = match taken.unwrap_or_else(|_| Err(panicked().into())) {
+            Ok(running) => work(running),
+            Err(Rejection::Arguments(problem)) => unfit(problem).into(),
+            Err(Rejection::Error(error)) => error.into(),
+        };
+        let recorder = match &self.ledger {
+            None => None,
+            Some(ledger) => match Recorder::of(ledger, &call, &work) {
+                Ok(recorder) => recorder,
+                Err(error) => return refused(error),
+            },
+        };
+        let runner = Runner::new(work, call.input.flow);
+        let runner = match recorder {
+            Some(recorder) => recorder.around(runner),
+            None => runner,
+        };
+        (runner, call.outbox.into())
     }
 
     fn listen(
@@ -174,7 +203,7 @@ impl Endpoint {
         peer: &Peer,
     ) -> (Runner, Source) {
         let honoured = self.honoured(&params.notifications);
-        match self.catalog().hub().open(&Owner::of(peer), Some(id.clone()), honoured) {
+        match self.catalog.hub().open(&Owner::of(peer), Some(id.clone()), honoured) {
             Ok(subscription) => {
                 let subscription = Arc::new(subscription);
                 (Work::Listen(Arc::clone(&subscription)).into(), Source::Subscription(subscription))
@@ -184,7 +213,7 @@ impl Endpoint {
     }
 
     /// The part of a filter that this server can honour.
-    pub(crate) fn honoured(&self, wanted: &SubscriptionFilter) -> SubscriptionFilter {
+    pub(super) fn honoured(&self, wanted: &SubscriptionFilter) -> SubscriptionFilter {
         let can = self.capabilities();
         let both = |wanted: Option<bool>, can: bool| wanted.filter(|wanted| *wanted && can);
         SubscriptionFilter {
@@ -199,7 +228,7 @@ impl Endpoint {
     }
 
     fn complete(&self, params: &CompleteRequestParams<'_>) -> Work {
-        let tables = self.catalog().read();
+        let tables = self.catalog.read();
         if !tables.completions {
             return ErrorObject::method_not_found("completion/complete").into();
         }
@@ -207,9 +236,9 @@ impl Endpoint {
             CompletionReference::Prompt(prompt) => tables
                 .prompts
                 .get(&prompt.name)
-                .map(|entry| Work::Other(completed(entry.completers.complete(params)))),
+                .map(|entry| Work::Other(completed(entry.own.complete(params)))),
             CompletionReference::Resource(template) => match tables.templates.get(&template.uri) {
-                Some(entry) => Some(Work::Other(completed(entry.completers.complete(params)))),
+                Some(entry) => Some(Work::Other(completed(entry.own.completers.complete(params)))),
                 // A plain resource has nothing to complete.
                 None => tables
                     .resources
@@ -223,11 +252,11 @@ impl Endpoint {
     }
 
     fn discover(&self) -> DiscoverResult {
-        let cache = self.inner().listings.discover;
+        let cache = self.listings.discover;
         DiscoverResult {
             supported_versions: SUPPORTED.iter().map(|version| version.as_str().to_owned()).collect(),
             capabilities: self.capabilities(),
-            instructions: self.inner().instructions.clone(),
+            instructions: self.instructions.clone(),
             ttl_ms: cache.ttl_ms(),
             cache_scope: cache.scope(),
             ..DiscoverResult::default()
@@ -235,9 +264,9 @@ impl Endpoint {
     }
 
     /// Returns the server's capabilities: those it has handlers for, and those its author declared.
-    pub(crate) fn capabilities(&self) -> ServerCapabilities {
-        let tables = self.catalog().read();
-        let mut capabilities = self.inner().declared.clone();
+    pub(super) fn capabilities(&self) -> ServerCapabilities {
+        let tables = self.catalog.read();
+        let mut capabilities = self.declared.clone();
         if !tables.tools.is_empty() {
             capabilities.tools = Some(ToolsCapability { list_changed: Some(true) });
         }
@@ -258,11 +287,7 @@ impl Endpoint {
     }
 }
 
-fn page<E: Listed>(
-    listing: &Listing<E>,
-    cursor: Option<&str>,
-    shown: &Presentation,
-) -> Result<ServerResult, ErrorObject> {
+fn page<D: Definition>(listing: &Listing<D>, cursor: Option<&str>, shown: &Presentation) -> Outcome {
     listing.page(cursor, shown).map(ServerResult::Cached)
 }
 
@@ -273,33 +298,11 @@ fn completed(
 }
 
 pub(super) fn refused(error: ErrorObject) -> (Runner, Source) {
-    (Work::from(error).into(), Source::None)
+    ready(Err(error))
 }
 
-fn or_refused(prepared: Result<(Runner, Source), ErrorObject>) -> (Runner, Source) {
-    prepared.unwrap_or_else(refused)
-}
-
-impl Call<'_> {
-    /// Returns the runner of a call whose handler has its parameters, and the source of its notifications.
-    fn run(self, work: Work) -> Result<(Runner, Source), ErrorObject> {
-        let recorder = Recorder::of(&self, &work)?;
-        let runner = Runner::new(work, self.start.flow);
-        let runner = match recorder {
-            Some(recorder) => recorder.around(runner),
-            None => runner,
-        };
-        Ok((runner, self.outbox.into()))
-    }
-}
-
-/// Takes a handler's parameters; a panic while doing so is this call's problem alone (Z1).
-fn begin<R: Answer>(
-    handler: &dyn Handler<R>,
-    call: &mut Call<'_>,
-    context: R::Context,
-) -> Result<HandlerFuture<R>, Rejection> {
-    catch_unwind(AssertUnwindSafe(|| handler.start(call, context))).unwrap_or_else(|_| Err(panicked().into()))
+fn ready(outcome: Outcome) -> (Runner, Source) {
+    (Work::from(outcome).into(), Source::None)
 }
 
 /// Holds a tool's arguments against its schema, parsing them only where that is needed.
@@ -321,20 +324,9 @@ fn checked<'a>(check: &Check, arguments: Option<&'a RawValue>) -> Result<Argumen
 }
 
 /// Arguments that do not fit are the model's to mend, so it is told as a tool error (N4).
-fn mendable(problem: &str) -> CallToolResult {
-    let text = format!("invalid arguments: {problem}");
-    CallToolResult {
-        content: vec![ContentBlock::text(text)],
-        is_error: Some(true),
-        ..CallToolResult::default()
-    }
-}
-
-fn invalid_arguments(rejection: Rejection) -> ErrorObject {
-    match rejection {
-        Rejection::Arguments(problem) => ErrorObject::invalid_params(format!("params.arguments: {problem}")),
-        Rejection::Error(error) => error,
-    }
+fn mendable(problem: &str) -> Outcome {
+    let content = vec![ContentBlock::text(format!("invalid arguments: {problem}"))];
+    Ok(ServerResult::CallTool(CallToolResult { content, is_error: Some(true), ..CallToolResult::default() }))
 }
 
 /// A result that breaks the tool's own output schema is the server's failure, and must not reach the client.
@@ -350,7 +342,7 @@ fn check_output(
         if result.is_error == Some(true) {
             return Ok(Reply::complete(result));
         }
-        let problem = match (&result.structured_content, &tool.output) {
+        let problem = match (&result.structured_content, &tool.own.output) {
             (None, _) => Some("there is none".to_owned()),
             (Some(structured), Some(check)) => check.problems(&structured.to_value()),
             (Some(_), None) => None,

@@ -5,6 +5,7 @@
 
 mod budget;
 mod builder;
+mod cache;
 mod clock;
 mod deferred;
 mod endpoint;
@@ -12,36 +13,39 @@ mod handler;
 mod keyring;
 pub mod ledger;
 mod limits;
+mod live;
 mod methods;
+mod notify;
 mod offer;
 mod outcome;
 mod peer;
 mod round;
 mod run;
+mod started;
 
 pub use builder::{Listed, Server};
+pub use cache::Cache;
 pub use endpoint::Endpoint;
 pub use handler::{
-    Answer, Args, Call, Caller, Extension, FromCall, Function, IntoFailure, IntoReply, Json, Log, Parameter,
-    Parameters, Progress, ProgressStep, ReadAt, Rejection, Reply, State, ToolError, Uri,
+    Answer, Args, Ask, Asked, Asking, Call, Caller, Consent, Content, Extension, FormOf, FromCall, Function,
+    IntoFailure, IntoReply, Json, Log, May, Message, Needs, Optional, Parameter, Parameters, Plain, Progress,
+    ProgressStep, Read, ReadAt, Refusals, Rejection, Reply, Roots, Round, State, Step, ThreeWay, ToolError,
+    Uri, YesOrNo,
 };
 pub use keyring::{Keyring, KeysError};
 pub use ledger::{Ledger, MemoryLedger};
 pub use limits::Limits;
-pub use offer::{
-    Cache, Catalog, Needs, Offer, Partial, Prompt, Resource, ResourceTemplate, ServeError, SetupError, Tool,
-};
+pub use live::{Delivery, LiveEvent, LiveQuestions};
+pub use offer::{Catalog, Offer, Partial, Prompt, Resource, ResourceTemplate, ServeError, SetupError, Tool};
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
-pub use round::{
-    Answered, Ask, AskError, Asked, Asking, Consent, Content, Delivery, FormOf, LiveEvent, LiveQuestions,
-    May, Message, Optional, Plain, Read, Refusals, Roots, Round, Step, ThreeWay, YesOrNo,
-};
+pub use round::AskError;
+pub use roundtrip_core::round::Answered;
 pub use run::{CallInfo, Event, InFlight, Next};
 
 pub(crate) use budget::{Budget, Owner, Reservation};
 pub(crate) use clock::random;
-pub(crate) use endpoint::SUPPORTED;
+pub(crate) use notify::subscription::Subscription;
 pub(crate) use outcome::{given_up, panicked};
 pub(crate) use round::{Disagreement, Trace, is_in_step};
-pub(crate) use run::Subscription;
+pub(crate) use started::SUPPORTED;

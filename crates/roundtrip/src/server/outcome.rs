@@ -9,6 +9,13 @@ pub type Outcome = Result<ServerResult, ErrorObject>;
 
 pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
+/// End of a round: its outcome, or the future of it where the codec of `requestState` has to be waited for.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
+pub(crate) enum Conclusion {
+    Now(Outcome),
+    Later(OutcomeFuture),
+}
+
 /// Ends a call that does not converge (M21). A tool answers with a tool error, because a model can do something else instead.
 pub(crate) fn given_up(method: &str, why: String) -> Outcome {
     tracing::warn!(method, why, "a call does not come to an end");

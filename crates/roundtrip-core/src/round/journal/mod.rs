@@ -18,8 +18,6 @@ use serde_json::value::RawValue;
 use super::answer::{Settled, Unusable};
 use super::pin::{Pin, PinKey};
 use super::question::Question;
-use super::responses::read_responses;
-use crate::wire::ErrorObject;
 use entry::{Index, Slot, UNPINNED};
 
 pub use encoding::MalformedJournal;
@@ -231,19 +229,10 @@ impl Journal {
         alive.map(|slot| (self.text(&slot.key), slot.value.len())).max_by_key(|(_, size)| *size)
     }
 
-    /// Merges the client's `inputResponses`. Answers to questions that are not open are ignored (M10, M18); open
-    /// questions without an answer are closed: the handler asks them again if it still needs to.
-    ///
-    /// # Errors
-    /// -32602 for what is not a map of results (M11).
-    pub fn merge(&mut self, responses: Option<&RawValue>) -> Result<(), ErrorObject> {
-        let responses = responses.map(read_responses).transpose()?.unwrap_or_default();
-        self.take_in(&responses);
-        Ok(())
-    }
-
-    /// Merges `inputResponses` that [`read_responses`] has read.
-    pub fn take_in(&mut self, responses: &[(Cow<'_, str>, &RawValue)]) {
+    /// Merges the client's `inputResponses`, as [`read_responses`](super::read_responses) has read them. Answers to questions
+    /// that are not open are ignored (M10, M18); open questions without an answer are closed: the handler asks them again if
+    /// it still needs to.
+    pub fn merge(&mut self, responses: &[(Cow<'_, str>, &RawValue)]) {
         // A client may send as many as fit into a message: a search through them for each question would take too long.
         let by_key = (responses.len() > FEW_RESPONSES).then(|| {
             // The first of two counts, so the last to be entered.

@@ -10,12 +10,12 @@ use roundtrip_core::wire::{ErrorObject, RequestMeta};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::server::offer::catalog::Catalog;
+use crate::server::notify::outbox::Outbox;
 use crate::server::peer::Peer;
 use crate::server::round::{RoundInput, RoundState};
-use crate::server::run::outbox::Outbox;
 
-/// Values that handlers share, by type.
+/// Values that handlers' parameters are taken from, by type: the state of [`Server::state`](crate::Server::state), and
+/// what the server adds.
 #[derive(Default)]
 pub(crate) struct StateMap(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
 
@@ -28,8 +28,8 @@ impl StateMap {
         self.0.get(&TypeId::of::<S>()).and_then(|value| value.downcast_ref())
     }
 
-    pub(crate) fn has(&self, id: TypeId) -> bool {
-        self.0.contains_key(&id)
+    pub(crate) fn types(&self) -> impl Iterator<Item = TypeId> {
+        self.0.keys().copied()
     }
 }
 
@@ -56,11 +56,10 @@ pub struct Call<'a> {
     pub(crate) target: &'a str,
     pub(crate) arguments: Arguments<'a>,
     pub(crate) state: &'a StateMap,
-    pub(crate) catalog: &'a Catalog,
     /// Created by the first parameter that can send notifications.
     pub(crate) outbox: Option<Arc<Outbox>>,
     /// Inputs of this round of its flow.
-    pub(crate) start: RoundInput<'a>,
+    pub(crate) input: RoundInput<'a>,
 }
 
 /// Shows neither arguments nor `_meta` nor `inputResponses`: they do not belong into a log.
@@ -69,7 +68,7 @@ impl fmt::Debug for Call<'_> {
         f.debug_struct("Call")
             .field("target", &self.target)
             .field("peer", &self.peer)
-            .field("start", &self.start)
+            .field("input", &self.input)
             .finish_non_exhaustive()
     }
 }
@@ -90,8 +89,9 @@ impl<'a> Call<'a> {
         self.peer
     }
 
-    pub(crate) fn table(&mut self) -> Result<Arc<RoundState>, Rejection> {
-        Ok(self.start.table()?)
+    /// Returns the state of the round, built by the first parameter that can ask.
+    pub(crate) fn round_state(&mut self) -> Result<Arc<RoundState>, Rejection> {
+        Ok(self.input.round_state()?)
     }
 
     pub(crate) fn outbox(&mut self) -> Arc<Outbox> {

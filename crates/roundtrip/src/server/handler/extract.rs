@@ -14,11 +14,10 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::call::{Arguments, Call, Rejection};
+use super::needs::Needs;
 use super::strings;
-use crate::server::offer::catalog::Catalog;
-use crate::server::offer::setup::Needs;
+use crate::server::notify::outbox::Outbox;
 use crate::server::peer::Principal;
-use crate::server::run::outbox::Outbox;
 
 /// Extractor: a type that a handler can take as a parameter.
 ///
@@ -145,12 +144,6 @@ pub struct Uri(pub String);
 impl FromCall for Uri {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         Ok(Self(call.target.to_owned()))
-    }
-}
-
-impl FromCall for Catalog {
-    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
-        Ok(call.catalog.clone())
     }
 }
 

@@ -13,8 +13,8 @@ use roundtrip_core::wire::ErrorObject;
 
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
+use super::needs::Needs;
 use super::reply::{Answer, IntoReply, Reply};
-use crate::server::offer::setup::Needs;
 use crate::server::round::AskError;
 
 /// Future of a handler that has its parameters.
@@ -161,6 +161,13 @@ functions! { A a B b C c D d E e }
 functions! { A a B b C c D d E e G g }
 functions! { A a B b C c D d E e G g H h }
 functions! { A a B b C c D d E e G g H h I i }
+
+/// Collects the needs of a handler's parameters.
+pub(crate) fn needs_of<P: Parameters>() -> Needs {
+    let mut needs = Needs::default();
+    P::needs(&mut needs);
+    needs
+}
 
 /// Type-erased handler that answers with `R`.
 pub(crate) trait Handler<R: Answer>: Send + Sync {

@@ -10,8 +10,8 @@ use roundtrip_core::wire::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::server::handler::tool_error::{IntoFailure, ToolError};
-use crate::server::offer::list::Cache;
+use super::tool_error::{IntoFailure, ToolError};
+use crate::server::cache::Cache;
 use crate::server::round::AskError;
 
 /// Result of a handler: of a tool, a prompt or a resource.
@@ -54,9 +54,15 @@ impl Answer for ReadResourceResult {
 /// URI that a resource is read at, and the labels of its contents.
 #[derive(Debug, Clone)]
 pub struct ReadAt {
-    pub(crate) uri: String,
-    pub(crate) mime_type: Option<Cow<'static, str>>,
-    pub(crate) cache: Cache,
+    uri: String,
+    mime_type: Option<Cow<'static, str>>,
+    cache: Cache,
+}
+
+impl ReadAt {
+    pub(crate) fn new(uri: &str, mime_type: Option<&String>, cache: Cache) -> Self {
+        Self { uri: uri.to_owned(), mime_type: mime_type.cloned().map(Cow::Owned), cache }
+    }
 }
 
 /// Return type of a handler that takes its rounds by hand: a result, or a reply made by [`Round`](crate::Round).

@@ -76,13 +76,13 @@ impl RoundKey {
     }
 
     /// Creates the key of a round without a token, from its caller's key.
-    pub(super) fn of_caller(key: &str, start: &RoundInput<'_>) -> Result<Self, ErrorObject> {
+    pub(super) fn of_caller(key: &str, input: &RoundInput<'_>) -> Result<Self, ErrorObject> {
         let invalid = |place: &str, error: &dyn std::fmt::Display| {
             ErrorObject::invalid_params(format!("params.{place}: {error}"))
         };
-        let arguments = start.arguments.digest().map_err(|error| invalid("arguments", &error))?;
+        let arguments = input.arguments.digest().map_err(|error| invalid("arguments", &error))?;
         // Without `requestState`, only `inputResponses` tell a later round from the first.
-        let answers = start.responses.map(RawValue::get).filter(|text| *text != "null");
+        let answers = input.responses.map(RawValue::get).filter(|text| *text != "null");
         let answers = match answers {
             Some(text) => digest_arguments(Some(text))
                 .map_err(|error| invalid("inputResponses", &error))?
@@ -90,9 +90,9 @@ impl RoundKey {
                 .to_vec(),
             None => Vec::new(),
         };
-        let (known, principal) = start.principal.map_or((b"0", ""), |principal| (b"1", principal));
-        let owner = [start.flows.audience.as_bytes(), known, principal.as_bytes(), key.as_bytes(), &answers];
-        let call = [start.method.as_bytes(), start.target.as_bytes(), arguments.as_bytes()];
+        let (known, principal) = input.principal.map_or((b"0", ""), |principal| (b"1", principal));
+        let owner = [input.flows.audience.as_bytes(), known, principal.as_bytes(), key.as_bytes(), &answers];
+        let call = [input.method.as_bytes(), input.target.as_bytes(), arguments.as_bytes()];
         Ok(Self::numbered(Digest::of("idempotency key", &owner).as_bytes(), 0, Digest::of("call", &call)))
     }
 

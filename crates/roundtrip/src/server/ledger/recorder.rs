@@ -61,29 +61,32 @@ impl Repeatable {
 
 impl Recorder {
     /// Creates the recorder of a call, if its round is to be recorded. A call that ended without its handler is not.
-    pub(crate) fn of(call: &Call<'_>, work: &Work) -> Result<Option<Self>, ErrorObject> {
-        let start = &call.start;
-        let Some(config) = &start.flows.keep else { return Ok(None) };
+    pub(crate) fn of(
+        config: &LedgerConfig,
+        call: &Call<'_>,
+        work: &Work,
+    ) -> Result<Option<Self>, ErrorObject> {
+        let input = &call.input;
         if matches!(work, Work::Ready(_)) {
             return Ok(None);
         }
         let own = call.meta.get(IDEMPOTENCY_KEY).map(key::read).transpose()?;
-        let (key, repeatable) = match (start.claims(), own) {
+        let (key, repeatable) = match (input.claims(), own) {
             (Some(claims), _) => {
                 (RoundKey::of_token(claims), Repeatable::Until(claims.expires_at.plus(CLOCK_SKEW)))
             }
-            (None, Some(own)) => (RoundKey::of_caller(&own, start)?, Repeatable::For(config.keys_for)),
+            (None, Some(own)) => (RoundKey::of_caller(&own, input)?, Repeatable::For(config.keys_for)),
             (None, None) => return Ok(None),
         };
         let key = key.owned_by(Owner::of(call.peer).digest());
-        let (recording, admission) = (Arc::default(), Arc::clone(&start.flows.traffic));
+        let (recording, admission) = (Arc::default(), Arc::clone(&input.flows.admission));
         Ok(Some(Self { ledger: config.ledger.clone(), key, repeatable, recording, admission }))
     }
 
     /// Wraps a run: claims the round before it, records the reply after it.
     pub(crate) fn around(self, run: Runner) -> Runner {
         let (recording, admission) = (Arc::clone(&self.recording), Arc::clone(&self.admission));
-        let round = run.table().map(Arc::clone);
+        let round = run.round_state().map(Arc::clone);
         let work: OutcomeFuture = Box::pin(self.fulfil(run));
         Work::Other(Box::pin(RecordedRun { work: Some(work), round, recording, admission })).into()
     }

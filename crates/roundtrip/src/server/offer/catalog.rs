@@ -1,16 +1,20 @@
 //! Catalog of a server: tools, prompts, resources and templates, added and removed while it runs.
 
 use std::any::TypeId;
+use std::collections::HashSet;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::list::{Listed, Listing};
-use super::prompt::PromptEntry;
-use super::resource::{ResourceEntry, TemplateEntry};
-use super::setup::{Needs, SetupError};
-use super::tool::ToolEntry;
-use crate::server::handler::call::StateMap;
-use crate::server::run::subscription::{Change, Hub};
+use roundtrip_core::wire::{self, ErrorObject};
+
+use super::entry::{Definition, Entry};
+use super::list::Listing;
+use super::setup::SetupError;
+use crate::server::handler::call::{Call, Rejection, StateMap};
+use crate::server::handler::extract::FromCall;
+use crate::server::handler::needs::Needs;
+use crate::server::notify::subscription::{Change, Hub};
 
 /// Handle on the offers of a server. Clone it freely; get it from [`Server::catalog`](crate::Server::catalog), or as a
 /// handler's parameter. Clients that subscribe are told of every change.
@@ -20,16 +24,18 @@ pub struct Catalog(Arc<Inner>);
 struct Inner {
     tables: RwLock<Tables>,
     hub: Arc<Hub>,
-    /// Set when the server starts. Until then, what handlers need is noted down and checked all at once.
-    state: OnceLock<Arc<StateMap>>,
+    /// True once a tool with header annotations has been added.
+    header_params: AtomicBool,
+    /// Types of the server's state, set when it starts. Until then, what handlers need is noted down and checked all at once.
+    state: OnceLock<HashSet<TypeId>>,
 }
 
 #[derive(Default)]
 pub(crate) struct Tables {
-    pub(crate) tools: Listing<ToolEntry>,
-    pub(crate) prompts: Listing<PromptEntry>,
-    pub(crate) resources: Listing<ResourceEntry>,
-    pub(crate) templates: Listing<TemplateEntry>,
+    pub(crate) tools: Listing<wire::Tool>,
+    pub(crate) prompts: Listing<wire::Prompt>,
+    pub(crate) resources: Listing<wire::Resource>,
+    pub(crate) templates: Listing<wire::ResourceTemplate>,
     pub(crate) logging: bool,
     pub(crate) completions: bool,
     unchecked: Vec<Wanted>,
@@ -43,8 +49,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn check(&self, state: &StateMap) -> Result<(), SetupError> {
-        match self.state.iter().find(|(id, _)| !state.has(*id)) {
+    fn check(&self, state: &HashSet<TypeId>) -> Result<(), SetupError> {
+        match self.state.iter().find(|(id, _)| !state.contains(id)) {
             None => Ok(()),
             Some((_, wanted)) => Err(SetupError::new(
                 self.kind,
@@ -58,28 +64,30 @@ impl Wanted {
 /// Offer of a server: a [`Tool`](super::Tool), a [`Prompt`](super::Prompt), a [`Resource`](super::Resource) or a
 /// [`ResourceTemplate`](super::ResourceTemplate).
 #[expect(private_bounds, reason = "sealed: the protocol says what can be offered")]
-pub trait Offer: Entry {}
+pub trait Offer: Described {}
 
-impl<T: Entry> Offer for T {}
+impl<T: Described> Offer for T {}
 
 /// Private methods of [`Offer`].
-pub(crate) trait Entry {
-    const KIND: &'static str;
-    const CHANGE: Change<'static>;
-    type Ready: Listed;
-    /// Returns the key it is looked up by.
-    fn key(&self) -> &str;
+pub(crate) trait Described {
+    type Definition: Definition;
+    fn definition(&self) -> &Self::Definition;
     fn needs(&self) -> &Needs;
-    fn finish(self) -> Result<Self::Ready, SetupError>;
-    fn completes(_: &Self::Ready) -> bool {
-        false
-    }
-    fn listing(tables: &mut Tables) -> &mut Listing<Self::Ready>;
+    /// Checks the offer and makes it ready to be called.
+    fn finish(self) -> Result<Entry<Self::Definition>, SetupError>;
+    fn listing(tables: &mut Tables) -> &mut Listing<Self::Definition>;
 }
+
+type DefinitionOf<O> = <O as Described>::Definition;
 
 impl Catalog {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Inner { tables: RwLock::default(), hub: Arc::new(Hub::new()), state: OnceLock::new() }))
+        Self(Arc::new(Inner {
+            tables: RwLock::default(),
+            hub: Arc::new(Hub::new()),
+            header_params: AtomicBool::new(false),
+            state: OnceLock::new(),
+        }))
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Tables> {
@@ -95,10 +103,15 @@ impl Catalog {
         &self.0.hub
     }
 
+    /// Returns whether any tool may have header annotations, without a look at the tables.
+    pub(crate) fn has_header_params(&self) -> bool {
+        self.0.header_params.load(Ordering::Acquire)
+    }
+
     /// Checks the needs noted so far; from here on, additions are checked at once.
-    pub(crate) fn start(&self, state: &Arc<StateMap>) -> Result<(), SetupError> {
+    pub(crate) fn start(&self, state: &StateMap) -> Result<(), SetupError> {
         // A catalog belongs to one server, which starts once.
-        let _ = self.0.state.set(Arc::clone(state));
+        let state = self.0.state.get_or_init(|| state.types().collect());
         std::mem::take(&mut self.write().unchecked).iter().try_for_each(|wanted| wanted.check(state))
     }
 
@@ -108,18 +121,21 @@ impl Catalog {
     /// Fails if the name is taken, or the offer is not well formed.
     pub fn add<O: Offer>(&self, offer: O) -> Result<(), SetupError> {
         let Needs { state, logging, .. } = offer.needs();
-        let (name, logging) = (offer.key().to_owned(), *logging);
-        let wanted = Wanted { kind: O::KIND, name: name.clone(), state: state.clone() };
+        let (name, logging) = (offer.definition().key().to_owned(), *logging);
+        let wanted = Wanted { kind: DefinitionOf::<O>::KIND, name: name.clone(), state: state.clone() };
         let started = self.0.state.get();
         if let Some(state) = started {
             wanted.check(state)?;
         }
         let ready = offer.finish()?;
-        let completes = O::completes(&ready);
+        let completes = DefinitionOf::<O>::completers(&ready.own).is_some_and(|all| !all.is_empty());
+        if DefinitionOf::<O>::has_header_params(&ready.own) {
+            self.0.header_params.store(true, Ordering::Release);
+        }
         let mut tables = self.write();
         if !O::listing(&mut tables).insert(&name, ready) {
             return Err(SetupError::new(
-                O::KIND,
+                DefinitionOf::<O>::KIND,
                 &name,
                 "there is one of this name already: choose another name",
             ));
@@ -130,7 +146,7 @@ impl Catalog {
             tables.unchecked.push(wanted);
         }
         drop(tables);
-        self.0.hub.announce(O::CHANGE);
+        self.0.hub.announce(DefinitionOf::<O>::CHANGE);
         Ok(())
     }
 
@@ -138,7 +154,7 @@ impl Catalog {
     pub fn remove<O: Offer>(&self, name: &str) -> bool {
         let removed = O::listing(&mut self.write()).remove(name);
         if removed {
-            self.0.hub.announce(O::CHANGE);
+            self.0.hub.announce(DefinitionOf::<O>::CHANGE);
         }
         removed
     }
@@ -146,6 +162,23 @@ impl Catalog {
     /// Tells clients that watch a resource that it has changed.
     pub fn resource_updated(&self, uri: &str) {
         self.0.hub.announce(Change::Resource(uri));
+    }
+}
+
+/// The catalog as a call's server keeps it for the extractor: handlers do not name it, because its entries hold handlers.
+struct Own(Catalog);
+
+impl Catalog {
+    /// Lets handlers take the catalog as a parameter.
+    pub(crate) fn provide(&self, state: &mut StateMap) {
+        state.insert(Own(self.clone()));
+    }
+}
+
+impl FromCall for Catalog {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        let own = call.state.get::<Own>().map(|Own(catalog)| catalog.clone());
+        own.ok_or_else(|| ErrorObject::internal("the server has no catalog").into())
     }
 }
 

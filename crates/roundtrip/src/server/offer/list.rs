@@ -1,58 +1,16 @@
 //! Lists: stable order, opaque cursors, pages serialised once and reused until the list changes (N3).
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use indexmap::IndexMap;
-use roundtrip_core::wire::{CacheScope, ErrorObject, Implementation, Raw, ResultComplete, ResultMeta};
+use roundtrip_core::wire::{ErrorObject, Implementation, Raw, ResultComplete, ResultMeta};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-/// Caching hints: how long clients may keep a result, and whether they may share it between users.
-///
-/// The default is not at all: `ttlMs` 0, private.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cache {
-    ttl: Duration,
-    scope: CacheScope,
-}
-
-impl Default for Cache {
-    fn default() -> Self {
-        Self::private(Duration::ZERO)
-    }
-}
-
-impl Cache {
-    /// Allows any cache to keep the result and serve it to any user: it must not depend on the caller.
-    pub const fn public(ttl: Duration) -> Self {
-        Self { ttl, scope: CacheScope::Public }
-    }
-
-    /// Allows only the client that asked to keep the result.
-    pub const fn private(ttl: Duration) -> Self {
-        Self { ttl, scope: CacheScope::Private }
-    }
-
-    pub(crate) fn ttl_ms(self) -> u64 {
-        u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX)
-    }
-
-    pub(crate) fn scope(self) -> CacheScope {
-        self.scope
-    }
-}
-
-/// Entry of a list.
-pub(crate) trait Listed {
-    /// The member of the result that holds the list.
-    const MEMBER: &'static str;
-    /// The entry as the client sees it.
-    type Definition: Serialize;
-    fn definition(&self) -> &Self::Definition;
-}
+use super::entry::{Definition, Entry};
+use crate::server::cache::Cache;
 
 /// Settings of a list's pages.
 #[derive(Debug, Clone)]
@@ -63,24 +21,23 @@ pub(crate) struct Presentation {
 }
 
 /// A list in the order of registration, with its pages.
-#[derive(Debug)]
-pub(crate) struct Listing<E> {
-    entries: IndexMap<String, Arc<E>>,
+pub(crate) struct Listing<D: Definition> {
+    entries: IndexMap<String, Arc<Entry<D>>>,
     pages: OnceLock<Vec<(String, Arc<Raw>)>>,
 }
 
-impl<E> Default for Listing<E> {
+impl<D: Definition> Default for Listing<D> {
     fn default() -> Self {
         Self { entries: IndexMap::new(), pages: OnceLock::new() }
     }
 }
 
-impl<E: Listed> Listing<E> {
-    pub(crate) fn get(&self, name: &str) -> Option<&Arc<E>> {
+impl<D: Definition> Listing<D> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Entry<D>>> {
         self.entries.get(name)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<E>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry<D>>> {
         self.entries.values()
     }
 
@@ -89,7 +46,7 @@ impl<E: Listed> Listing<E> {
     }
 
     /// Adds an entry; returns false if the name is taken.
-    pub(crate) fn insert(&mut self, name: &str, entry: E) -> bool {
+    pub(crate) fn insert(&mut self, name: &str, entry: Entry<D>) -> bool {
         if self.entries.contains_key(name) {
             return false;
         }
@@ -110,7 +67,7 @@ impl<E: Listed> Listing<E> {
         let Some(cursor) = cursor else {
             return Ok(Arc::clone(&pages[0].1));
         };
-        let first = read_cursor::<E>(cursor).filter(|first| self.entries.contains_key(first));
+        let first = read_cursor::<D>(cursor).filter(|first| self.entries.contains_key(first));
         let first = first.ok_or_else(|| {
             ErrorObject::invalid_params(
                 "params.cursor: not a cursor of this list as it is now: start again without one",
@@ -131,9 +88,10 @@ impl<E: Listed> Listing<E> {
 
     fn render(&self, start: usize, shown: &Presentation) -> Arc<Raw> {
         let next = self.entries.get_index(start.saturating_add(shown.page_size));
+        let entries = self.entries.values().skip(start).take(shown.page_size);
         let page = Page {
-            entries: self.entries.values().skip(start).take(shown.page_size).collect::<Vec<_>>(),
-            next_cursor: next.map(|(name, _)| write_cursor::<E>(name)),
+            definitions: entries.map(|entry| &entry.definition).collect(),
+            next_cursor: next.map(|(name, _)| write_cursor::<D>(name)),
             shown,
         };
         // Definitions are strings and JSON values, all of which serialise.
@@ -141,21 +99,20 @@ impl<E: Listed> Listing<E> {
     }
 }
 
-/// List result that borrows its entries.
-struct Page<'a, E> {
-    entries: Vec<&'a Arc<E>>,
+/// List result that borrows its definitions.
+struct Page<'a, D> {
+    definitions: Vec<&'a D>,
     next_cursor: Option<String>,
     shown: &'a Presentation,
 }
 
-impl<E: Listed> Serialize for Page<'_, E> {
+impl<D: Definition> Serialize for Page<'_, D> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Presentation { cache, server_info, .. } = self.shown;
         let meta = ResultMeta { server_info: Some(Arc::clone(server_info)), ..ResultMeta::default() };
-        let definitions: Vec<_> = self.entries.iter().map(|entry| entry.definition()).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("resultType", &ResultComplete)?;
-        map.serialize_entry(E::MEMBER, &definitions)?;
+        map.serialize_entry(D::MEMBER, &self.definitions)?;
         if let Some(cursor) = &self.next_cursor {
             map.serialize_entry("nextCursor", cursor)?;
         }
@@ -168,13 +125,13 @@ impl<E: Listed> Serialize for Page<'_, E> {
 
 /// Encodes a cursor. It names the list and the first entry of the page, so that it stays valid while other entries
 /// come and go.
-fn write_cursor<E: Listed>(first: &str) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{}:{first}", E::MEMBER))
+fn write_cursor<D: Definition>(first: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{}:{first}", D::MEMBER))
 }
 
-fn read_cursor<E: Listed>(cursor: &str) -> Option<String> {
+fn read_cursor<D: Definition>(cursor: &str) -> Option<String> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
-    text.strip_prefix(E::MEMBER)?.strip_prefix(':').map(str::to_owned)
+    text.strip_prefix(D::MEMBER)?.strip_prefix(':').map(str::to_owned)
 }
 
 /// Caching hints of each list, and of `server/discover`.

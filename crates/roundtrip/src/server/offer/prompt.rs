@@ -1,4 +1,4 @@
-//! Prompts as an author describes them, and as the server keeps them.
+//! Prompts as an author describes them.
 
 use std::fmt;
 use std::future::Future;
@@ -6,13 +6,14 @@ use std::future::Future;
 use roundtrip_core::wire::{self, GetPromptResult, Icon, PromptArgument};
 use serde_json::Value;
 
-use super::catalog::{Entry, Tables};
+use super::catalog::{Described, Tables};
 use super::completer::{Completers, Partial};
-use super::list::{Listed, Listing};
-use super::setup::{Needs, SetupError};
-use crate::server::handler::function::{BoxHandler, Function, Parameters, erase};
+use super::entry::Entry;
+use super::list::Listing;
+use super::setup::SetupError;
+use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, needs_of};
+use crate::server::handler::needs::Needs;
 use crate::server::handler::reply::IntoReply;
-use crate::server::run::subscription::Change;
 
 /// A prompt: a name, its arguments, and the function that fills it in.
 ///
@@ -41,7 +42,7 @@ impl Prompt {
     where
         F::Output: IntoReply<GetPromptResult>,
     {
-        let needs = Needs::of::<P>();
+        let needs = needs_of::<P>();
         let mut definition = wire::Prompt::new(name);
         definition.arguments = needs.arguments.as_ref().map(arguments_of).unwrap_or_default();
         Self { definition, handler: erase(handler), completers: Completers::default(), needs }
@@ -76,28 +77,22 @@ impl Prompt {
     }
 }
 
-impl Entry for Prompt {
-    const KIND: &'static str = "prompt";
-    const CHANGE: Change<'static> = Change::Prompts;
-    type Ready = PromptEntry;
+impl Described for Prompt {
+    type Definition = wire::Prompt;
 
-    fn key(&self) -> &str {
-        &self.definition.name
+    fn definition(&self) -> &wire::Prompt {
+        &self.definition
     }
 
     fn needs(&self) -> &Needs {
         &self.needs
     }
 
-    fn listing(tables: &mut Tables) -> &mut Listing<PromptEntry> {
+    fn listing(tables: &mut Tables) -> &mut Listing<wire::Prompt> {
         &mut tables.prompts
     }
 
-    fn completes(ready: &PromptEntry) -> bool {
-        !ready.completers.is_empty()
-    }
-
-    fn finish(self) -> Result<PromptEntry, SetupError> {
+    fn finish(self) -> Result<Entry<wire::Prompt>, SetupError> {
         let wrong = |problem: String| SetupError::new("prompt", &self.definition.name, problem);
         if self.definition.name.is_empty() {
             return Err(wrong("a prompt needs a name".into()));
@@ -107,7 +102,7 @@ impl Entry for Prompt {
         if let Some(unknown) = self.completers.unknown(&known) {
             return Err(wrong(format!("completes `{unknown}`, which is not one of its arguments")));
         }
-        Ok(PromptEntry { definition: self.definition, handler: self.handler, completers: self.completers })
+        Ok(Entry { definition: self.definition, handler: self.handler, own: self.completers })
     }
 }
 
@@ -130,20 +125,5 @@ fn arguments_of(schema: &Value) -> Vec<PromptArgument> {
 impl fmt::Debug for Prompt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prompt").field("name", &self.definition.name).finish_non_exhaustive()
-    }
-}
-
-/// A prompt that has been checked and is ready to be filled in.
-pub(crate) struct PromptEntry {
-    pub(crate) definition: wire::Prompt,
-    pub(crate) handler: BoxHandler<GetPromptResult>,
-    pub(crate) completers: Completers,
-}
-
-impl Listed for PromptEntry {
-    const MEMBER: &'static str = "prompts";
-    type Definition = wire::Prompt;
-    fn definition(&self) -> &wire::Prompt {
-        &self.definition
     }
 }

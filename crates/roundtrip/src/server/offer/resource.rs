@@ -1,19 +1,20 @@
-//! Resources and resource templates as an author describes them, and as the server keeps them.
+//! Resources and resource templates as an author describes them.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 
 use roundtrip_core::wire::{self, Annotations, Icon, ReadResourceResult};
 
-use super::catalog::{Entry, Tables};
+use super::catalog::{Described, Tables};
 use super::completer::{Completers, Partial};
-use super::list::{Cache, Listed, Listing};
-use super::setup::{Needs, SetupError};
+use super::entry::{Entry, TemplateParts};
+use super::list::Listing;
+use super::setup::SetupError;
 use super::uri_template::UriTemplate;
-use crate::server::handler::function::{BoxHandler, Function, Parameters, erase};
-use crate::server::handler::reply::{IntoReply, ReadAt};
-use crate::server::run::subscription::Change;
+use crate::server::cache::Cache;
+use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, needs_of};
+use crate::server::handler::needs::Needs;
+use crate::server::handler::reply::IntoReply;
 
 /// A resource: a URI, and the function that reads it.
 ///
@@ -103,7 +104,7 @@ impl Resource {
             definition: wire::Resource::new(uri, name),
             handler: erase(handler),
             cache: Cache::default(),
-            needs: Needs::of::<P>(),
+            needs: needs_of::<P>(),
         }
     }
 
@@ -114,29 +115,27 @@ impl Resource {
     }
 }
 
-impl Entry for Resource {
-    const KIND: &'static str = "resource";
-    const CHANGE: Change<'static> = Change::Resources;
-    type Ready = ResourceEntry;
+impl Described for Resource {
+    type Definition = wire::Resource;
 
-    fn key(&self) -> &str {
-        &self.definition.uri
+    fn definition(&self) -> &wire::Resource {
+        &self.definition
     }
 
     fn needs(&self) -> &Needs {
         &self.needs
     }
 
-    fn listing(tables: &mut Tables) -> &mut Listing<ResourceEntry> {
+    fn listing(tables: &mut Tables) -> &mut Listing<wire::Resource> {
         &mut tables.resources
     }
 
-    fn finish(self) -> Result<ResourceEntry, SetupError> {
+    fn finish(self) -> Result<Entry<wire::Resource>, SetupError> {
         if !self.definition.uri.contains(':') {
             let problem = "a resource's URI needs a scheme, such as `app://`";
             return Err(SetupError::new("resource", &self.definition.uri, problem));
         }
-        Ok(ResourceEntry { definition: self.definition, handler: self.handler, cache: self.cache })
+        Ok(Entry { definition: self.definition, handler: self.handler, own: self.cache })
     }
 }
 
@@ -155,7 +154,7 @@ impl ResourceTemplate {
             handler: erase(handler),
             cache: Cache::default(),
             completers: Completers::default(),
-            needs: Needs::of::<P>(),
+            needs: needs_of::<P>(),
         }
     }
 
@@ -170,28 +169,22 @@ impl ResourceTemplate {
     }
 }
 
-impl Entry for ResourceTemplate {
-    const KIND: &'static str = "resource template";
-    const CHANGE: Change<'static> = Change::Resources;
-    type Ready = TemplateEntry;
+impl Described for ResourceTemplate {
+    type Definition = wire::ResourceTemplate;
 
-    fn key(&self) -> &str {
-        &self.definition.uri_template
+    fn definition(&self) -> &wire::ResourceTemplate {
+        &self.definition
     }
 
     fn needs(&self) -> &Needs {
         &self.needs
     }
 
-    fn listing(tables: &mut Tables) -> &mut Listing<TemplateEntry> {
+    fn listing(tables: &mut Tables) -> &mut Listing<wire::ResourceTemplate> {
         &mut tables.templates
     }
 
-    fn completes(ready: &TemplateEntry) -> bool {
-        !ready.completers.is_empty()
-    }
-
-    fn finish(self) -> Result<TemplateEntry, SetupError> {
+    fn finish(self) -> Result<Entry<wire::ResourceTemplate>, SetupError> {
         let wrong = |problem| SetupError::new("resource template", &self.definition.uri_template, problem);
         let template = UriTemplate::parse(&self.definition.uri_template).map_err(wrong)?;
         let known: Vec<&str> = template.variables().collect();
@@ -206,13 +199,8 @@ impl Entry for ResourceTemplate {
                 "the handler's `Args` want `{missing}`, which is not one of its variables"
             )));
         }
-        Ok(TemplateEntry {
-            definition: self.definition,
-            template,
-            handler: self.handler,
-            cache: self.cache,
-            completers: self.completers,
-        })
+        let own = TemplateParts { template, completers: self.completers, cache: self.cache };
+        Ok(Entry { definition: self.definition, handler: self.handler, own })
     }
 }
 
@@ -227,51 +215,5 @@ impl fmt::Debug for ResourceTemplate {
         f.debug_struct("ResourceTemplate")
             .field("uri_template", &self.definition.uri_template)
             .finish_non_exhaustive()
-    }
-}
-
-/// A resource that has been checked and is ready to be read.
-pub(crate) struct ResourceEntry {
-    pub(crate) definition: wire::Resource,
-    pub(crate) handler: BoxHandler<ReadResourceResult>,
-    cache: Cache,
-}
-
-impl ResourceEntry {
-    pub(crate) fn at(&self, uri: &str) -> ReadAt {
-        let mime_type = self.definition.mime_type.clone().map(Cow::Owned);
-        ReadAt { uri: uri.to_owned(), mime_type, cache: self.cache }
-    }
-}
-
-impl Listed for ResourceEntry {
-    const MEMBER: &'static str = "resources";
-    type Definition = wire::Resource;
-    fn definition(&self) -> &wire::Resource {
-        &self.definition
-    }
-}
-
-/// A template that has been parsed and is ready to be matched.
-pub(crate) struct TemplateEntry {
-    pub(crate) definition: wire::ResourceTemplate,
-    pub(crate) template: UriTemplate,
-    pub(crate) handler: BoxHandler<ReadResourceResult>,
-    pub(crate) completers: Completers,
-    cache: Cache,
-}
-
-impl TemplateEntry {
-    pub(crate) fn at(&self, uri: &str) -> ReadAt {
-        let mime_type = self.definition.mime_type.clone().map(Cow::Owned);
-        ReadAt { uri: uri.to_owned(), mime_type, cache: self.cache }
-    }
-}
-
-impl Listed for TemplateEntry {
-    const MEMBER: &'static str = "resourceTemplates";
-    type Definition = wire::ResourceTemplate;
-    fn definition(&self) -> &wire::ResourceTemplate {
-        &self.definition
     }
 }

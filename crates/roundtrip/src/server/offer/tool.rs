@@ -1,18 +1,19 @@
-//! Tools as an author describes them, and as the server keeps them.
+//! Tools as an author describes them.
 
-use roundtrip_core::seal::{Binding, Digest};
+use roundtrip_core::seal::Binding;
 use roundtrip_core::wire::{
     self, CallTool, CallToolResult, HeaderParams, Icon, MetaObject, Method, Raw, ToolAnnotations,
 };
 use serde_json::{Value, json};
 
-use super::catalog::{Entry, Tables};
-use super::list::{Listed, Listing};
-use super::setup::{Needs, SetupError};
+use super::catalog::{Described, Tables};
+use super::entry::{Entry, ToolEntry, ToolParts};
+use super::list::Listing;
+use super::setup::SetupError;
 use crate::schema::Check;
-use crate::server::handler::function::{BoxHandler, Function, Parameters, erase};
+use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, needs_of};
+use crate::server::handler::needs::Needs;
 use crate::server::handler::reply::IntoReply;
-use crate::server::run::subscription::Change;
 
 /// A tool: a name, a description for the model, and the function that runs.
 ///
@@ -48,7 +49,7 @@ impl Tool {
             output_schema: None,
             derived_output: F::Output::output_schema().map(Value::from),
             handler: erase(handler),
-            needs: Needs::of::<P>(),
+            needs: needs_of::<P>(),
         }
     }
 
@@ -114,20 +115,18 @@ impl Tool {
     }
 }
 
-impl Entry for Tool {
-    const KIND: &'static str = "tool";
-    const CHANGE: Change<'static> = Change::Tools;
-    type Ready = ToolEntry;
+impl Described for Tool {
+    type Definition = wire::Tool;
 
-    fn key(&self) -> &str {
-        &self.definition.name
+    fn definition(&self) -> &wire::Tool {
+        &self.definition
     }
 
     fn needs(&self) -> &Needs {
         &self.needs
     }
 
-    fn listing(tables: &mut Tables) -> &mut Listing<ToolEntry> {
+    fn listing(tables: &mut Tables) -> &mut Listing<wire::Tool> {
         &mut tables.tools
     }
 
@@ -137,7 +136,7 @@ impl Entry for Tool {
         let wrong = |problem: String| SetupError::new("tool", &name, problem);
         check_name(&name).map_err(wrong)?;
 
-        let (input_schema, check) = match (self.input_schema, self.needs.arguments) {
+        let (input_schema, input) = match (self.input_schema, self.needs.arguments) {
             (Some(written), _) => {
                 let check = Check::written(&written).map_err(|why| wrong(format!("input schema: {why}")))?;
                 (written, check)
@@ -168,7 +167,8 @@ impl Entry for Tool {
         }
         definition.input_schema = Raw::from(input_schema);
         let target = Binding::target(CallTool::NAME, &definition.name);
-        Ok(ToolEntry { definition, handler: self.handler, check, output: output_check, headers, target })
+        let own = ToolParts { input, output: output_check, headers, target };
+        Ok(Entry { definition, handler: self.handler, own })
     }
 }
 
@@ -185,24 +185,5 @@ fn check_name(name: &str) -> Result<(), String> {
 impl std::fmt::Debug for Tool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tool").field("name", &self.definition.name).finish_non_exhaustive()
-    }
-}
-
-/// A tool that has been checked and is ready to be called.
-pub(crate) struct ToolEntry {
-    pub(crate) definition: wire::Tool,
-    pub(crate) handler: BoxHandler<CallToolResult>,
-    pub(crate) check: Check,
-    pub(crate) output: Option<Check>,
-    pub(crate) headers: HeaderParams,
-    /// Digest that its flows are bound to.
-    pub(crate) target: Digest,
-}
-
-impl Listed for ToolEntry {
-    const MEMBER: &'static str = "tools";
-    type Definition = wire::Tool;
-    fn definition(&self) -> &wire::Tool {
-        &self.definition
     }
 }

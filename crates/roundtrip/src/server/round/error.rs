@@ -29,7 +29,7 @@ pub enum AskError {
         /// The reason.
         reason: String,
     },
-    /// The client did not declare that it can be asked this (M7), or cannot be asked at all. See [`Ask::may`](super::Ask::may).
+    /// The client did not declare that it can be asked this (M7), or cannot be asked at all. See [`Ask::may`](crate::Ask::may).
     #[error("the client cannot be asked `{key}`: {}", .error.message)]
     CannotAsk {
         /// The question's key.

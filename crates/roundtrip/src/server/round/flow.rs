@@ -14,11 +14,8 @@ use tokio::time::Sleep;
 use super::state::{Asked, RoundState, Suspended, Suspension};
 use super::trace::Trace;
 use crate::server::clock::{now, random};
-use crate::server::ledger::LedgerConfig;
 use crate::server::limits::Admission;
-use crate::server::outcome::Outcome;
-use crate::server::outcome::given_up;
-use crate::server::run::runner::Work;
+use crate::server::outcome::{Conclusion, Outcome, given_up};
 
 /// Settings of a server's flows.
 pub(crate) struct FlowConfig {
@@ -31,17 +28,15 @@ pub(crate) struct FlowConfig {
     /// Most rounds of a flow that may ask (M21).
     pub(crate) max_rounds: u32,
     /// Admission control, which knows whether the server drains or sheds load.
-    pub(crate) traffic: Arc<Admission>,
+    pub(crate) admission: Arc<Admission>,
     /// Set by tests that look at how keys are used.
     pub(crate) trace: Option<Arc<Trace>>,
-    /// The ledger, if there is one.
-    pub(crate) keep: Option<LedgerConfig>,
 }
 
 /// One call's place in its flow.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    pub(crate) table: Arc<RoundState>,
+    pub(crate) round: Arc<RoundState>,
     pub(crate) flow: FlowId,
     pub(crate) method: &'static str,
     pub(crate) binding: Binding,
@@ -139,35 +134,35 @@ fn opened(opened: Result<Opened, Rejected>) -> Result<(Claims, Journal), ErrorOb
 impl Flow {
     /// Ends the round if the handler waits for nothing but answers, or has waited too long for a step to end.
     pub(crate) fn suspend(&mut self, cx: &mut Context<'_>) -> Option<Suspended> {
-        match self.table.suspend(cx) {
+        match self.round.suspend(cx) {
             Suspension::Ended(suspended) => Some(suspended),
             Suspension::None => {
                 self.behind_step = None;
                 None
             }
             Suspension::BehindStep => {
-                let bound = self.flows.traffic.limits().question_behind_step;
+                let bound = self.flows.admission.limits().question_behind_step;
                 let waiting = self.behind_step.get_or_insert_with(|| Box::pin(tokio::time::sleep(bound)));
-                waiting.as_mut().poll(cx).is_ready().then(|| self.table.give_up_on_steps(bound))
+                waiting.as_mut().poll(cx).is_ready().then(|| self.round.give_up_on_steps(bound))
             }
         }
     }
 
     /// Ends a round whose handler has returned with its questions.
     pub(crate) fn returned(&self) -> Option<Suspended> {
-        self.table.returned()
+        self.round.returned()
     }
 
     /// Concludes the round with its answer.
-    pub(crate) fn conclude(self: Box<Self>, suspended: Suspended) -> Work {
+    pub(crate) fn conclude(self: Box<Self>, suspended: Suspended) -> Conclusion {
         if !self.flows.sealer.seals_now() {
-            return Work::Other(Box::pin(async move { self.flows.conclude(&self, suspended).await }));
+            return Conclusion::Later(Box::pin(async move { self.flows.conclude(&self, suspended).await }));
         }
         // Nothing here waits for anything, so there is nothing to put into a box.
         let concluding = pin!(self.flows.conclude(&self, suspended));
         match concluding.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(outcome) => outcome.into(),
-            Poll::Pending => ErrorObject::internal("internal error").into(),
+            Poll::Ready(outcome) => Conclusion::Now(outcome),
+            Poll::Pending => Conclusion::Now(Err(ErrorObject::internal("internal error"))),
         }
     }
 }
@@ -179,7 +174,7 @@ fn place(key: &str) -> String {
 
 impl Drop for Flow {
     fn drop(&mut self) {
-        self.table.close();
+        self.round.close();
     }
 }
 

@@ -13,9 +13,9 @@ use roundtrip_core::wire::{ClientCapabilities, ErrorObject};
 use serde_json::value::RawValue;
 
 use super::flow::{Flow, FlowConfig};
-use super::live::Delivery;
 use super::state::RoundState;
 use crate::server::clock::random;
+use crate::server::live::Delivery;
 
 /// Inputs of one round: binding, opened `requestState`, `inputResponses`. Built into round state by the first extractor that
 /// can ask.
@@ -91,10 +91,10 @@ impl RoundInput<'_> {
         opened.or_else(|| self.flow.as_ref().and_then(|flow| flow.claims.as_ref()))
     }
 
-    /// The table of this round.
-    pub(crate) fn table(&mut self) -> Result<Arc<RoundState>, ErrorObject> {
+    /// Returns the state of this round, built on the first call.
+    pub(crate) fn round_state(&mut self) -> Result<Arc<RoundState>, ErrorObject> {
         if let Some(flow) = &self.flow {
-            return Ok(Arc::clone(&flow.table));
+            return Ok(Arc::clone(&flow.round));
         }
         let binding = self.binding()?;
         let (flow, claims, mut journal) = match self.opened.take() {
@@ -105,25 +105,26 @@ impl RoundInput<'_> {
                 (FlowId::new(flow), None, Journal::new(PinKey::new(pins)))
             }
         };
-        journal.take_in(&self.answers);
+        journal.merge(&self.answers);
         let round = claims.map_or(0, |claims| claims.round);
         let span = tracing::Span::current();
         span.record("flow", tracing::field::display(flow)).record("round", round.saturating_add(1));
-        let table = Arc::new(RoundState::new(
+        let state = Arc::new(RoundState::new(
             (flow, round),
             journal,
             (self.capabilities.clone(), self.questions.clone()),
-            (&self.flows.traffic, self.flows.trace.as_ref()),
+            (&self.flows.admission, self.flows.trace.as_ref()),
         ));
-        if let Delivery::Live(line) = self.questions {
-            line.connect(&table);
+        if let Delivery::Live(live) = self.questions {
+            let round = Arc::downgrade(&state);
+            live.connect(round);
         }
         let flows = Arc::clone(self.flows);
         let method = self.method;
         let behind_step = None;
-        let flow = Flow { table: Arc::clone(&table), flow, method, binding, claims, flows, behind_step };
+        let flow = Flow { round: Arc::clone(&state), flow, method, binding, claims, flows, behind_step };
         self.flow = Some(Box::new(flow));
-        Ok(table)
+        Ok(state)
     }
 }
 

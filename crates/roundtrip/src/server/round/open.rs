@@ -1,108 +1,138 @@
 //! Opens `requestState` and reads `inputResponses`, before a handler is looked at.
 
+use std::sync::Arc;
+
 use roundtrip_core::round::{Journal, read_responses};
 use roundtrip_core::seal::{Claims, Digest};
 use roundtrip_core::wire::{
-    CallTool, ClientRequest, ErrorObject, GetPrompt, Method as _, ReadResource, RequestMeta,
+    CallTool, CallToolRequestParams, ClientRequest, ErrorObject, GetPrompt, GetPromptRequestParams,
+    Method as _, ReadResource, ReadResourceRequestParams, RequestMeta,
 };
 use serde_json::value::RawValue;
 
+use super::flow::FlowConfig;
 use super::input::{BoundArguments, RoundInput};
-use crate::server::endpoint::Endpoint;
 use crate::server::peer::{Peer, Principal};
 
 /// Claims and journal of an opened `requestState`.
 pub(crate) type OpenedState = (Claims, Journal);
 
-/// The parts of a request that one of the three methods that may ask came with.
+/// Request of one of the three methods whose handlers may ask: the parts of it that make a round.
 #[derive(Clone, Copy)]
-struct AskingRequest<'a> {
+pub(crate) struct AskingRequest<'a> {
     method: &'static str,
     target: &'a str,
     arguments: BoundArguments<'a>,
+    state: Option<&'a str>,
     responses: Option<&'a RawValue>,
     meta: &'a RequestMeta<'a>,
 }
 
-impl<'a> AskingRequest<'a> {
-    fn of(request: &'a ClientRequest<'a>) -> Option<Self> {
-        Some(match request {
-            ClientRequest::CallTool(params) => Self {
-                method: CallTool::NAME,
-                target: &params.name,
-                arguments: BoundArguments::Json(params.arguments),
-                responses: params.input_responses,
-                meta: &params.meta,
-            },
-            ClientRequest::GetPrompt(params) => Self {
-                method: GetPrompt::NAME,
-                target: &params.name,
-                arguments: BoundArguments::Texts(&params.arguments),
-                responses: params.input_responses,
-                meta: &params.meta,
-            },
-            ClientRequest::ReadResource(params) => Self {
-                method: ReadResource::NAME,
-                target: &params.uri,
-                arguments: BoundArguments::None,
-                responses: params.input_responses,
-                meta: &params.meta,
-            },
-            _ => return None,
-        })
+impl<'a> From<&'a CallToolRequestParams<'a>> for AskingRequest<'a> {
+    #[inline]
+    fn from(params: &'a CallToolRequestParams<'a>) -> Self {
+        Self {
+            method: CallTool::NAME,
+            target: &params.name,
+            arguments: BoundArguments::Json(params.arguments),
+            state: params.request_state.as_deref(),
+            responses: params.input_responses,
+            meta: &params.meta,
+        }
     }
 }
 
-impl Endpoint {
+impl<'a> From<&'a GetPromptRequestParams<'a>> for AskingRequest<'a> {
+    fn from(params: &'a GetPromptRequestParams<'a>) -> Self {
+        Self {
+            method: GetPrompt::NAME,
+            target: &params.name,
+            arguments: BoundArguments::Texts(&params.arguments),
+            state: params.request_state.as_deref(),
+            responses: params.input_responses,
+            meta: &params.meta,
+        }
+    }
+}
+
+impl<'a> From<&'a ReadResourceRequestParams<'a>> for AskingRequest<'a> {
+    fn from(params: &'a ReadResourceRequestParams<'a>) -> Self {
+        Self {
+            method: ReadResource::NAME,
+            target: &params.uri,
+            arguments: BoundArguments::None,
+            state: params.request_state.as_deref(),
+            responses: params.input_responses,
+            meta: &params.meta,
+        }
+    }
+}
+
+impl<'a> AskingRequest<'a> {
+    fn of(request: &'a ClientRequest<'a>) -> Option<Self> {
+        match request {
+            ClientRequest::CallTool(params) => Some(params.into()),
+            ClientRequest::GetPrompt(params) => Some(params.into()),
+            ClientRequest::ReadResource(params) => Some(params.into()),
+            _ => None,
+        }
+    }
+}
+
+impl FlowConfig {
     /// Returns whether a request's `requestState` can be opened without waiting. Only a codec of the author's own may take
     /// its time.
+    #[inline]
     pub(crate) fn opens_now(&self, request: &ClientRequest<'_>) -> bool {
-        self.inner().flows.sealer.seals_now() || request.request_state().is_none()
+        self.sealer.seals_now() || request.request_state().is_none()
     }
 
     /// Opens a request's `requestState`, waiting for the codec.
     pub(crate) async fn open_state(
-        &self,
+        self: &Arc<Self>,
         request: &ClientRequest<'_>,
         peer: &Peer,
     ) -> Result<Option<OpenedState>, ErrorObject> {
-        let (Some(asking), Some(token)) = (AskingRequest::of(request), request.request_state()) else {
-            return Ok(None);
-        };
-        let binding = self.input(asking, peer).binding()?;
-        self.inner().flows.open(token, &binding).await.map(Some)
+        let Some(asking) = AskingRequest::of(request) else { return Ok(None) };
+        let Some(token) = asking.state else { return Ok(None) };
+        let binding = self.input(asking, peer, None).binding()?;
+        self.open(token, &binding).await.map(Some)
     }
 
     /// Gathers the inputs of a round: its `requestState` is opened here unless that has been done, and its
     /// `inputResponses` are read, also for handlers that never ask (M4, M11). `known` is the digest of method and target,
     /// where the target has it ready.
+    #[inline]
     pub(crate) fn round_input<'a>(
-        &'a self,
-        request: &'a ClientRequest<'a>,
+        self: &'a Arc<Self>,
+        asking: AskingRequest<'a>,
         peer: &'a Peer,
         opened: Option<OpenedState>,
         known: Option<Digest>,
     ) -> Result<RoundInput<'a>, ErrorObject> {
-        let asking =
-            AskingRequest::of(request).ok_or_else(|| ErrorObject::internal("this method cannot ask"))?;
-        let mut input = self.input(asking, peer);
-        input.known = known;
+        let mut input = self.input(asking, peer, known);
         if let Some(raw) = input.responses {
             input.answers = read_responses(raw)?;
         }
-        input.opened = match (opened, request.request_state()) {
-            (None, Some(token)) => Some(self.inner().flows.open_now(token, &input.binding()?)?),
+        input.opened = match (opened, asking.state) {
+            (None, Some(token)) => Some(self.open_now(token, &input.binding()?)?),
             (opened, _) => opened,
         };
         Ok(input)
     }
 
-    fn input<'a>(&'a self, asking: AskingRequest<'a>, peer: &'a Peer) -> RoundInput<'a> {
+    #[inline]
+    fn input<'a>(
+        self: &'a Arc<Self>,
+        asking: AskingRequest<'a>,
+        peer: &'a Peer,
+        known: Option<Digest>,
+    ) -> RoundInput<'a> {
         RoundInput {
-            flows: &self.inner().flows,
+            flows: self,
             method: asking.method,
             target: asking.target,
-            known: None,
+            known,
             principal: peer.principal.as_ref().map(Principal::as_str),
             arguments: asking.arguments,
             responses: asking.responses.filter(|raw| raw.get() != "null"),

@@ -1,6 +1,6 @@
 //! [`RoundState`]: journal, open questions and running steps of one round.
 
-mod guards;
+mod park;
 mod steps;
 mod suspend;
 
@@ -12,18 +12,19 @@ use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use roundtrip_core::round::{Found, Journal, Kind, Pin, Question, Settled, Unusable, read_responses};
+use roundtrip_core::round::{Journal, Kind, Pin, Question, Settled, Unusable, read_responses};
 use roundtrip_core::seal::FlowId;
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject, InputRequest};
 use serde_json::value::RawValue;
 
-pub(crate) use self::guards::Parked;
-pub(crate) use self::steps::Begun;
-pub(crate) use self::suspend::{Suspended, Suspension};
+pub(crate) use park::Parked;
+pub(crate) use steps::Begun;
+pub(crate) use suspend::{Suspended, Suspension};
+
 use super::error::AskError;
-use super::live::Delivery;
 use super::trace::Trace;
 use crate::server::limits::Admission;
+use crate::server::live::{Delivery, TakesAnswers};
 
 /// Most questions that are open at once. More than these fit into no state, and a client's list may be longer.
 const MAX_ASKED: usize = 4_096;
@@ -334,48 +335,6 @@ impl RoundState {
         self.is_live() && !self.lock().asked.iter().any(|asked| asked.key == key)
     }
 
-    /// Takes the answer to a live question, or the reason why there is none.
-    pub(crate) fn answer(&self, key: &str, answer: Result<&str, String>) {
-        let mut inner = self.lock();
-        let Some(index) = inner.asked.iter().position(|asked| asked.key == key) else { return };
-        let asked = inner.asked.swap_remove(index);
-        match answer {
-            Ok(json) => inner.journal.give(key, asked.pin, json),
-            Err(reason) => inner.unanswered.push((asked.key, reason)),
-        }
-        wake_all(inner);
-    }
-
-    /// Passes a checkpoint, or parks at it: the round ends there, with nothing to ask, unless the guard is dropped before.
-    pub(crate) fn checkpoint(self: &Arc<Self>, key: &str) -> Result<Option<Parked>, AskError> {
-        let moving = self.is_moving();
-        let mut inner = self.open()?;
-        if inner.uses(key) {
-            return Err(inner.twice(key));
-        }
-        match inner.journal.find(key) {
-            None => drop(inner.passed.insert(key.to_owned())),
-            Some(Found { kind: Kind::Passed, used: false, .. }) => return Ok(None),
-            Some(_) => return Err(inner.twice(key)),
-        }
-        if !moving {
-            return Ok(None);
-        }
-        inner.journal.remember(Kind::Passed, key, None, "");
-        Ok(Some(self.parked(inner, key)))
-    }
-
-    /// Ends the round here, with nothing to ask, unless the guard is dropped before.
-    pub(crate) fn park(self: &Arc<Self>, key: &str) -> Parked {
-        self.parked(self.lock(), key)
-    }
-
-    fn parked(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>, key: &str) -> Parked {
-        inner.parked.push(key.to_owned());
-        Self::stir(inner);
-        Parked { round: Arc::clone(self), key: key.to_owned() }
-    }
-
     /// By hand: ends the round with nothing to ask, once the handler has returned.
     pub(crate) fn hand_off(&self) {
         self.lock().handed_off = true;
@@ -415,10 +374,29 @@ impl RoundState {
     }
 }
 
+fn remove<T: PartialEq>(list: &mut Vec<T>, item: &T) {
+    if let Some(index) = list.iter().position(|other| other == item) {
+        list.swap_remove(index);
+    }
+}
+
 fn wake_all(mut inner: MutexGuard<'_, Inner>) {
     let wakers = std::mem::take(&mut inner.wakers);
     drop(inner);
     wakers.into_iter().for_each(Waker::wake);
+}
+
+impl TakesAnswers for RoundState {
+    fn answer(&self, key: &str, answer: Result<&str, String>) {
+        let mut inner = self.lock();
+        let Some(index) = inner.asked.iter().position(|asked| asked.key == key) else { return };
+        let asked = inner.asked.swap_remove(index);
+        match answer {
+            Ok(json) => inner.journal.give(key, asked.pin, json),
+            Err(reason) => inner.unanswered.push((asked.key, reason)),
+        }
+        wake_all(inner);
+    }
 }
 
 impl fmt::Debug for RoundState {

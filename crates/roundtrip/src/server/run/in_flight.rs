@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 
 use roundtrip_core::wire::RequestId;
 
-use super::outbox::Outbox;
 use super::runner::Runner;
-use super::subscription::Subscription;
 use crate::server::limits::Permit;
+use crate::server::notify::outbox::Outbox;
+use crate::server::notify::subscription::Subscription;
 use crate::server::outcome::Outcome;
 
 /// Next event of a call.

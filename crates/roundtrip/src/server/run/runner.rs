@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 
 use roundtrip_core::wire::{CallToolResult, ErrorObject, GetPromptResult, ReadResourceResult, ServerResult};
 
-use super::subscription::Subscription;
 use crate::server::handler::function::HandlerFuture;
 use crate::server::handler::reply::{HandlerOutcome, Reply};
-use crate::server::outcome::{Outcome, OutcomeFuture, panicked};
+use crate::server::notify::subscription::Subscription;
+use crate::server::outcome::{Conclusion, Outcome, OutcomeFuture, panicked};
 use crate::server::round::{Flow, RoundState, Suspended};
 
 /// A call being run.
@@ -99,7 +99,7 @@ impl Runner {
         let Some(flow) = self.flow.take() else { return false };
         // The handler is dropped before anything is sent: its destructors run once, and nothing of it stays (A10).
         self.work = match self.drop_work() {
-            Ok(()) => flow.conclude(suspended),
+            Ok(()) => flow.conclude(suspended).into(),
             Err(error) => error.into(),
         };
         true
@@ -127,9 +127,9 @@ impl Runner {
         let _ = self.drop_work();
     }
 
-    /// The state of its round, if its handler can ask.
-    pub(crate) fn table(&self) -> Option<&Arc<RoundState>> {
-        self.flow.as_ref().map(|flow| &flow.table)
+    /// Returns the state of its round, if its handler can ask.
+    pub(crate) fn round_state(&self) -> Option<&Arc<RoundState>> {
+        self.flow.as_ref().map(|flow| &flow.round)
     }
 }
 
@@ -151,6 +151,15 @@ impl From<Work> for Runner {
 impl From<Outcome> for Work {
     fn from(outcome: Outcome) -> Self {
         Self::Ready(Some(outcome))
+    }
+}
+
+impl From<Conclusion> for Work {
+    fn from(conclusion: Conclusion) -> Self {
+        match conclusion {
+            Conclusion::Now(outcome) => outcome.into(),
+            Conclusion::Later(concluding) => Self::Other(concluding),
+        }
     }
 }
 

@@ -40,7 +40,7 @@ impl LegacyHttp {
         Self {
             endpoint: endpoint.clone(),
             settings,
-            sessions: Sessions::new(settings, endpoint.inner().flows.traffic.most()),
+            sessions: Sessions::new(settings, endpoint.inner().flows.admission.most()),
         }
     }
 

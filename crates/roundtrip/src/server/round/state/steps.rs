@@ -1,12 +1,58 @@
 //! Steps of `once` and looks of `until`: beginning, recalling and remembering them.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::thread::{self, ThreadId};
 
 use roundtrip_core::round::{Found, Kind};
 use roundtrip_core::seal::Digest;
 
-use super::guards::StepGuard;
-use super::{AskError, Inner, RoundState};
+use super::{AskError, Inner, RoundState, remove};
+
+/// Guard of a running step.
+#[derive(Debug)]
+pub(crate) struct StepGuard {
+    round: Arc<RoundState>,
+    key: String,
+}
+
+impl StepGuard {
+    /// Polls the step; inside it nothing can be asked meanwhile.
+    pub(crate) async fn run<F: Future>(&self, effect: F) -> F::Output {
+        let mut effect = pin!(effect);
+        poll_fn(|cx| {
+            let _stepping = Stepping::begin(&self.round);
+            effect.as_mut().poll(cx)
+        })
+        .await
+    }
+}
+
+impl Drop for StepGuard {
+    fn drop(&mut self) {
+        let mut inner = self.round.lock();
+        remove(&mut inner.running, &self.key);
+        RoundState::stir(inner);
+    }
+}
+
+/// Guard of a step that is being polled on this thread.
+struct Stepping<'a>(&'a RoundState, ThreadId);
+
+impl<'a> Stepping<'a> {
+    fn begin(round: &'a RoundState) -> Self {
+        let thread = thread::current().id();
+        round.lock().stepping.push(thread);
+        Self(round, thread)
+    }
+}
+
+impl Drop for Stepping<'_> {
+    fn drop(&mut self) {
+        remove(&mut self.0.lock().stepping, &self.1);
+    }
+}
 
 /// State of a step when the handler reaches it.
 #[derive(Debug)]

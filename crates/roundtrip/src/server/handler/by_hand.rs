@@ -11,11 +11,10 @@ use serde::de::DeserializeOwned;
 
 use super::ask::{Ask, May};
 use super::asking::{FormOf, Plain, Read as _, Refusals};
-use super::error::AskError;
-use super::state::RoundState;
-use crate::server::handler::call::{Call, Rejection};
-use crate::server::handler::extract::FromCall;
-use crate::server::handler::reply::{self, Reply};
+use super::call::{Call, Rejection};
+use super::extract::FromCall;
+use super::reply::{self, Reply};
+use crate::server::round::{AskError, RoundState};
 
 /// Extractor for one round of a flow, for handlers that take their rounds by hand.
 ///
@@ -39,8 +38,8 @@ pub struct Round(Arc<RoundState>);
 
 impl FromCall for Round {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
-        let round = call.table()?;
-        round.keep_unasked(call.start.responses);
+        let round = call.round_state()?;
+        round.keep_unasked(call.input.responses);
         Ok(Self(round))
     }
 }

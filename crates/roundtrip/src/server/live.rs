@@ -8,8 +8,6 @@ use std::task::{Context, Poll, Waker};
 
 use roundtrip_core::wire::{ErrorObject, InputRequest};
 
-use super::state::RoundState;
-
 /// Delivery of questions that have no answer yet.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -40,6 +38,12 @@ pub enum LiveEvent {
     },
 }
 
+/// Round that takes the answers to its live questions.
+pub(crate) trait TakesAnswers: Send + Sync {
+    /// Takes the answer to a question, or the reason why there is none.
+    fn answer(&self, key: &str, answer: Result<&str, String>);
+}
+
 /// Queue of one call's questions that are sent to the client while the handler waits.
 ///
 /// Poll it after the call itself: then questions that were asked together are sent together.
@@ -51,7 +55,7 @@ struct Talk {
     events: VecDeque<LiveEvent>,
     /// The keys of questions that wait for their answer.
     open: Vec<Cow<'static, str>>,
-    round: Weak<RoundState>,
+    round: Option<Weak<dyn TakesAnswers>>,
     waker: Option<Waker>,
 }
 
@@ -62,8 +66,8 @@ impl LiveQuestions {
     }
 
     /// Connects the round whose questions these are.
-    pub(super) fn connect(&self, round: &Arc<RoundState>) {
-        self.talk().round = Arc::downgrade(round);
+    pub(super) fn connect(&self, round: Weak<dyn TakesAnswers>) {
+        self.talk().round = Some(round);
     }
 
     pub(super) fn ask(&self, key: Cow<'static, str>, request: InputRequest) {
@@ -102,7 +106,7 @@ impl LiveQuestions {
         let mut talk = self.talk();
         let Some(index) = talk.open.iter().position(|open| open == key) else { return };
         talk.open.swap_remove(index);
-        let round = talk.round.upgrade();
+        let round = talk.round.as_ref().and_then(Weak::upgrade);
         drop(talk);
         if let Some(round) = round {
             round.answer(key, answer);

@@ -6,10 +6,8 @@ use roundtrip_core::round::Kind;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::error::AskError;
-use super::state::{Begun, RoundState};
-use super::trace::in_step;
-use crate::server::handler::tool_error::ToolError;
+use super::tool_error::ToolError;
+use crate::server::round::{AskError, Begun, RoundState, in_step};
 
 /// A step of [`Ask::once`](super::Ask::once) that is being run.
 #[derive(Debug)]

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::ask::Ask;
 use super::asking::{Asking, FormOf, Plain, Refusals, ThreeWay};
-use super::error::AskError;
-use crate::server::handler::call::{Arguments, Call, Rejection};
-use crate::server::handler::function::Parameter;
-use crate::server::offer::setup::Needs;
+use super::call::{Arguments, Call, Rejection};
+use super::function::Parameter;
+use super::needs::Needs;
+use crate::server::round::AskError;
 
 /// Extractor for the answer to a question: for handlers that need no logic between their questions.
 ///
@@ -55,7 +55,7 @@ impl<T: AskedForm> Parameter for Asked<T> {
             plain if !plain.contains(['{', '}']) => Cow::Borrowed(plain),
             template => Cow::Owned(fill_message(template, &arguments(call))),
         };
-        let ask = Ask(call.table()?);
+        let ask = Ask(call.round_state()?);
         Ok(Wanted(ask.form(T::Form::KEY, message).answered()))
     }
 

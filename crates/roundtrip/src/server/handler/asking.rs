@@ -15,8 +15,10 @@ use roundtrip_core::wire::{CreateMessageResult, JsonObject, Root};
 
 use serde_json::Value;
 
-use super::error::AskError;
-use super::state::RoundState;
+use crate::server::round::{AskError, RoundState};
+
+/// The field that [`Ask::confirm`](super::Ask::confirm) asks for.
+pub(super) const CONFIRM: &str = "confirm";
 
 /// Reader of an answer that was not refused, into the handler's type.
 pub trait Read: Send + 'static {
@@ -66,7 +68,7 @@ macro_rules! readers {
 
 readers! {
     /// Reader of a yes or a no.
-    YesOrNo -> bool: Answer::Accepted(content) => content.get(super::ask::CONFIRM).and_then(Value::as_bool);
+    YesOrNo -> bool: Answer::Accepted(content) => content.get(CONFIRM).and_then(Value::as_bool);
     /// Reader of a consent.
     Consent -> (): Answer::Accepted(_) => Some(());
     /// Reader of the model's message. Deprecated (SEP-2577).

@@ -13,16 +13,12 @@ use roundtrip_core::wire::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::asking::{Asking, Consent, Content, FormOf, Message, Roots, YesOrNo};
-use super::error::AskError;
+use super::asking::{Asking, CONFIRM, Consent, Content, FormOf, Message, Roots, YesOrNo};
+use super::call::{Call, Rejection};
+use super::extract::FromCall;
 use super::once;
-use super::state::{Parked, RoundState};
-use crate::server::handler::call::{Call, Rejection};
-use crate::server::handler::extract::FromCall;
-use crate::server::handler::tool_error::ToolError;
-
-/// The field that [`Ask::confirm`] asks for.
-pub(crate) const CONFIRM: &str = "confirm";
+use super::tool_error::ToolError;
+use crate::server::round::{AskError, Parked, RoundState};
 
 type Text = Cow<'static, str>;
 
@@ -54,7 +50,7 @@ pub struct Ask(pub(crate) Arc<RoundState>);
 
 impl FromCall for Ask {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
-        call.table().map(Self)
+        call.round_state().map(Self)
     }
 }
 

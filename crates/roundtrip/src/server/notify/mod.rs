@@ -1,0 +1,4 @@
+//! Notifications: those that a call sends before its result, and those of `subscriptions/listen`.
+
+pub(crate) mod outbox;
+pub(crate) mod subscription;

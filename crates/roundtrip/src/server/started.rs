@@ -1,0 +1,29 @@
+//! [`Started`]: a server that has been checked and started.
+
+use std::sync::Arc;
+
+use roundtrip_core::wire::{Implementation, ProtocolVersion, ServerCapabilities, Signature};
+
+use super::handler::call::StateMap;
+use super::ledger::LedgerConfig;
+use super::offer::catalog::Catalog;
+use super::offer::list::Listings;
+use super::round::FlowConfig;
+use super::run::hook::Hook;
+
+/// The revisions a started server speaks.
+pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
+
+/// A started server: its settings and its offers. `methods` and `deferred` prepare calls of it.
+pub(crate) struct Started {
+    pub(crate) info: Arc<Implementation>,
+    pub(crate) signature: Signature,
+    pub(crate) instructions: Option<String>,
+    pub(crate) declared: ServerCapabilities,
+    pub(crate) catalog: Catalog,
+    pub(crate) state: StateMap,
+    pub(crate) hooks: Vec<Hook>,
+    pub(crate) listings: Listings,
+    pub(crate) flows: Arc<FlowConfig>,
+    pub(crate) ledger: Option<LedgerConfig>,
+}
