@@ -12,20 +12,21 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::call::{Event, OpenCall, in_the_name_of, pages};
-use super::link::{Failure, Link};
+use super::link::{SessionFailure, SessionLink};
 use super::listen::listen;
 use super::open_calls::{AGAIN, OpenCalls};
 use super::request::{Request, encoded};
 use super::session::Session;
-use crate::client::{Error, Incoming, Rejection, unfold};
+use super::unfold::unfold;
+use crate::client::{Error, Incoming, Rejection};
 use crate::legacy::handshake::{RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED};
 
 /// Serves a request in a session.
-pub(super) async fn serve<L: Link>(
+pub(super) async fn serve<L: SessionLink>(
     open_calls: &Arc<OpenCalls<L>>,
     session: &Arc<Session<L>>,
     request: &Request,
-) -> Result<Incoming, Failure> {
+) -> Result<Incoming, SessionFailure> {
     match request.method {
         Discover::NAME => Ok(alone(discovered(session, &request.id)?)),
         SubscriptionsListen::NAME => listen(session, request).await,
@@ -34,7 +35,7 @@ pub(super) async fn serve<L: Link>(
 }
 
 /// Sends answers to an open call, and goes on with it.
-pub(super) async fn go_on<L: Link>(
+pub(super) async fn go_on<L: SessionLink>(
     open_calls: &Arc<OpenCalls<L>>,
     state: &str,
     id: RequestId,
@@ -59,7 +60,7 @@ pub(super) fn calls_again(state: &str, answers: &InputResponses) -> Result<bool,
 }
 
 /// Returns the messages of one round of a call: up to its answer, or to its next questions.
-fn leg<L: Link>(open_calls: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
+fn leg<L: SessionLink>(open_calls: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
     unfold((Arc::clone(open_calls), call, id), |(open_calls, mut call, id)| async move {
         let message = match call.event().await {
             Ok(Event::Notification(message)) => {
@@ -77,7 +78,7 @@ fn leg<L: Link>(open_calls: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId
     })
 }
 
-fn answered<L: Link>(
+fn answered<L: SessionLink>(
     call: &OpenCall<L>,
     id: &RequestId,
     answer: Result<&RawValue, &ErrorObject>,
@@ -102,11 +103,11 @@ fn modern(error: &ErrorObject) -> ErrorObject {
 }
 
 /// Returns the pages that an error requires to be visited, if the caller can visit pages.
-fn may_visit<L: Link>(call: &OpenCall<L>, error: &ErrorObject) -> Option<InputRequests> {
+fn may_visit<L: SessionLink>(call: &OpenCall<L>, error: &ErrorObject) -> Option<InputRequests> {
     let elicitation = call.session().askable(call.hello()).elicitation;
     let can = call.may_ask() && elicitation.is_some_and(|modes| modes.allows_url());
     if can && error.code == URL_ELICITATION_REQUIRED {
-        pages(error, call.hello().limits.questions)
+        pages(error, call.hello().caller.limits.questions)
     } else {
         None
     }
@@ -127,12 +128,12 @@ fn asks(
     result_of(id, &asks)
 }
 
-fn named<L: Link>(session: &Session<L>) -> ResultMeta {
+fn named<L: SessionLink>(session: &Session<L>) -> ResultMeta {
     ResultMeta { server_info: Some(Arc::clone(&session.name)), ..ResultMeta::default() }
 }
 
 /// Answers `server/discover` from the result of `initialize`.
-fn discovered<L: Link>(session: &Session<L>, id: &RequestId) -> Result<Bytes, Error> {
+fn discovered<L: SessionLink>(session: &Session<L>, id: &RequestId) -> Result<Bytes, Error> {
     let result = DiscoverResult {
         supported_versions: vec![session.version.to_string()],
         capabilities: session.server.capabilities.clone(),

@@ -1,0 +1,19 @@
+//! Settings of a client that sessions of the handshake eras need beyond its messages.
+
+use std::sync::Weak;
+
+use roundtrip_core::wire::ProtocolVersion;
+
+use super::handlers::Handlers;
+use super::limits::ClientLimits;
+
+/// Client that sends a request.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    /// The one revision the user wants spoken, where there is one.
+    pub(crate) pinned: Option<ProtocolVersion>,
+    pub(crate) limits: ClientLimits,
+    /// Handlers for questions outside of any call. A session does not keep them alive: without their client there is nobody
+    /// to ask.
+    pub(crate) handlers: Weak<Handlers>,
+}
