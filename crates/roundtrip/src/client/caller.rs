@@ -13,7 +13,6 @@ pub(crate) struct Caller {
     /// The one revision the user wants spoken, where there is one.
     pub(crate) pinned: Option<ProtocolVersion>,
     pub(crate) limits: ClientLimits,
-    /// Handlers for questions outside of any call. A session does not keep them alive: without their client there is nobody
-    /// to ask.
+    /// Handlers for questions outside of any call. They end with their clients, whatever a session still waits for.
     pub(crate) handlers: Weak<Handlers>,
 }

@@ -1,6 +1,6 @@
 //! Hand-over to the handshake eras: sessions over HTTP, with GET and DELETE beside POST.
 
-mod position;
+pub(super) mod position;
 mod resume;
 
 use std::time::Duration;
@@ -11,7 +11,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::Response;
 use roundtrip_core::wire::{ProtocolVersion, RequestId, encode_cancelled};
 
-pub(super) use self::position::Position;
 use super::answer;
 use super::link::{BOTH, Http};
 use crate::client::{BoxFuture, Error, Incoming, PeerMisbehaved};

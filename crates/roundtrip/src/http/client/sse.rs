@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 #[cfg(feature = "legacy")]
-use super::legacy::Position;
+use super::legacy::position::Position;
 
 /// Largest data of one event.
 pub(super) const MAX_EVENT: usize = 16 * 1024 * 1024;

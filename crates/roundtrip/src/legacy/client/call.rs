@@ -420,37 +420,3 @@ pub(super) fn plain(answer: &Raw, version: ProtocolVersion) -> Raw {
         _ => answer.clone(),
     }
 }
-
-/// Rewrites the progress token of a notification to the request that waits for it now.
-pub(super) fn in_the_name_of(leg: &RequestId, call: &RequestId, message: Bytes) -> Bytes {
-    if leg == call {
-        return message;
-    }
-    match Message::decode(&message) {
-        Ok(Message::Notification(notification)) if notification.method == ProgressNotification::NAME => {
-            let Ok(mut value) = serde_json::from_slice::<Value>(&message) else { return message };
-            if value["params"]["progressToken"] == json!(call) {
-                value["params"]["progressToken"] = json!(leg);
-            }
-            value.to_string().into()
-        }
-        _ => message,
-    }
-}
-
-/// Returns the URL questions of an error that requires pages to be visited; `None` if there are more than `most`.
-pub(super) fn pages(error: &ErrorObject, most: usize) -> Option<InputRequests> {
-    let pages = error.data.as_ref()?.get("elicitations")?.as_array()?;
-    if pages.is_empty() || pages.len() > most {
-        return None;
-    }
-    let mut questions = BTreeMap::new();
-    for (index, page) in pages.iter().enumerate() {
-        let shape = json!({ "method": "elicitation/create", "params": page });
-        let question: InputRequest = serde_json::from_value(shape).ok()?;
-        // An error may ask for URLs alone.
-        let InputRequest::Elicit(ElicitRequestParams::Url(_)) = question else { return None };
-        questions.insert(format!("elicitation-{}", index + 1), question);
-    }
-    Some(questions)
-}

@@ -11,7 +11,7 @@ use roundtrip_core::wire::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::call::{Event, OpenCall, in_the_name_of, pages};
+use super::call::{Event, OpenCall};
 use super::link::{SessionFailure, SessionLink};
 use super::listen::listen;
 use super::open_calls::{AGAIN, OpenCalls};
@@ -153,6 +153,40 @@ fn result_of<R: Serialize + ?Sized>(id: &RequestId, result: &R) -> Result<Bytes,
 /// Returns a stream of one message.
 fn alone(message: Bytes) -> Incoming {
     unfold(message, |message| async move { Some((Ok(message), None)) })
+}
+
+/// Rewrites the progress token of a notification to the request that waits for it now.
+fn in_the_name_of(leg: &RequestId, call: &RequestId, message: Bytes) -> Bytes {
+    if leg == call {
+        return message;
+    }
+    match Message::decode(&message) {
+        Ok(Message::Notification(notification)) if notification.method == ProgressNotification::NAME => {
+            let Ok(mut value) = serde_json::from_slice::<Value>(&message) else { return message };
+            if value["params"]["progressToken"] == json!(call) {
+                value["params"]["progressToken"] = json!(leg);
+            }
+            value.to_string().into()
+        }
+        _ => message,
+    }
+}
+
+/// Returns the URL questions of an error that requires pages to be visited; `None` if there are more than `most`.
+fn pages(error: &ErrorObject, most: usize) -> Option<InputRequests> {
+    let pages = error.data.as_ref()?.get("elicitations")?.as_array()?;
+    if pages.is_empty() || pages.len() > most {
+        return None;
+    }
+    let mut questions = BTreeMap::new();
+    for (index, page) in pages.iter().enumerate() {
+        let shape = json!({ "method": "elicitation/create", "params": page });
+        let question: InputRequest = serde_json::from_value(shape).ok()?;
+        // An error may ask for URLs alone.
+        let InputRequest::Elicit(ElicitRequestParams::Url(_)) = question else { return None };
+        questions.insert(format!("elicitation-{}", index + 1), question);
+    }
+    Some(questions)
 }
 
 /// Adds the capabilities that were declared before.

@@ -1,5 +1,7 @@
 //! Hand-over to the handshake eras: sessions with a child process, one for each child.
 
+pub(super) mod sessions;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,7 +11,6 @@ use bytes::Bytes;
 use futures_core::Stream;
 use roundtrip_core::wire::{ProtocolVersion, RequestId};
 
-use super::child::Child;
 use super::inbox::{Mailbox, Place};
 use super::link::{ChildLink, Pipes, State, line};
 use crate::client::{BoxFuture, Error, Incoming};
@@ -17,15 +18,6 @@ use crate::legacy::client::{EraClient, SessionFailure, SessionLink};
 
 /// Connection of a client to its server.
 pub(super) type Connection = EraClient<ChildLink>;
-
-/// Sessions with the children of a link.
-#[derive(Default)]
-pub(super) struct Sessions {
-    /// Life of the child that has the latest session.
-    latest: Option<u64>,
-    /// Children whose session is not the latest. They end with it.
-    pub(super) retired: Vec<Child>,
-}
 
 /// A session: the child it is with. It does not keep the child alive.
 #[derive(Clone)]

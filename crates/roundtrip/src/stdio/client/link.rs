@@ -11,7 +11,7 @@ use roundtrip_core::wire::{Method as _, RequestId, SubscriptionsListen, encode_c
 use super::child::{Child, Launcher, Writer};
 use super::inbox::{Inbox, Mailbox, Place};
 #[cfg(feature = "legacy")]
-use super::legacy::Sessions;
+use super::legacy::sessions::Sessions;
 use crate::client::{ApiMisuse, Error, Failure, Incoming, Link, Outgoing, Sent};
 use crate::stdio::lines::end_line;
 

@@ -10,11 +10,11 @@ use futures_core::Stream;
 use reqwest::Response;
 use tokio::time::{Instant, sleep};
 
-use super::super::broken;
-use super::super::link::Http;
-use super::super::sse::{Decoder, Overlong};
 use super::At;
 use crate::client::{Error, Incoming, PeerMisbehaved, Refusal, Sent, Unreachable};
+use crate::http::client::broken;
+use crate::http::client::link::Http;
+use crate::http::client::sse::{Decoder, Overlong};
 use crate::legacy::client::{SessionFailure, unfold};
 
 /// Most failures in a row to resume a stream.
