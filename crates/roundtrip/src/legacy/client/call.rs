@@ -1,6 +1,6 @@
 //! A call under way at a legacy server: its messages, read one by one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
-    ElicitRequestParams, ErrorObject, InputRequest, InputRequests, InputResponses, Message,
-    NotificationMethod as _, ProgressNotification, ProtocolVersion, Raw, Request, RequestId, decode_batch,
+    ErrorObject, InputRequest, InputRequests, InputResponses, Message, ProtocolVersion, Raw, Request,
+    RequestId, decode_batch,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
 

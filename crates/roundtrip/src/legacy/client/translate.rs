@@ -1,15 +1,18 @@
 //! Translates the outcome of a legacy call into modern results.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
-    ClientCapabilities, Discover, DiscoverResult, ErrorObject, INVALID_PARAMS, InputRequests,
-    InputRequiredResult, InputResponses, Method as _, RequestId, ResultMeta, SubscriptionsListen,
-    encode_error, encode_result,
+    ClientCapabilities, Discover, DiscoverResult, ElicitRequestParams, ErrorObject, INVALID_PARAMS,
+    InputRequest, InputRequests, InputRequiredResult, InputResponses, Message, Method as _,
+    NotificationMethod as _, ProgressNotification, RequestId, ResultMeta, SubscriptionsListen, encode_error,
+    encode_result,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::call::{Event, OpenCall};
 use super::link::{SessionFailure, SessionLink};
