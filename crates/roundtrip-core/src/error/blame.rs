@@ -77,6 +77,12 @@ pub enum PeerIncompatible {
     /// The server answers the first request of no era.
     #[error("{0}")]
     UnknownEra(String),
+    /// The server speaks revisions with a handshake alone, and this client is built without those.
+    #[error(
+        "it does not answer `server/discover` as a modern server does: \
+         for servers of earlier revisions, turn on the cargo feature `legacy`"
+    )]
+    HandshakeRequired,
     /// The server has no stream of changes.
     #[error("it offers no stream of changes: ask for the lists again instead")]
     NoChanges,

@@ -8,18 +8,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_core::error::{ApiMisuse, Error};
 use roundtrip_core::wire::{
-    CallTool, ClientCapabilities, Implementation, Method as _, ProtocolVersion, Raw, RequestId, RequestMeta,
-    encode_request, one_line,
+    CallTool, ClientCapabilities, Era, Implementation, Method as _, ProtocolVersion, Raw, RequestId,
+    RequestMeta, encode_request, one_line,
 };
 
 use super::cache::{Cache, Capacity};
+#[cfg(feature = "legacy")]
+use super::caller::Caller;
 use super::handlers::Handlers;
 use super::limits::ClientLimits;
 use super::options::Options;
 use super::request::{Request, raw};
 use super::tools::Tools;
 use super::transport::{Outgoing, Transport};
-use super::weak_client::WeakClient;
 
 /// Default time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -49,7 +50,7 @@ const CACHE: usize = 256;
 pub struct Client(Arc<Inner>);
 
 #[derive(Clone)]
-pub(super) struct Inner {
+struct Inner {
     transport: Arc<dyn Transport>,
     /// Shared by all clients of one transport: no two requests on it may have the same id.
     ids: Arc<AtomicI64>,
@@ -60,13 +61,12 @@ pub(super) struct Inner {
 #[derive(Clone)]
 pub(super) struct Settings {
     info: Option<Raw>,
-    /// Capabilities declared beyond those of the handlers.
-    capabilities: ClientCapabilities,
-    pub(super) handlers: Handlers,
+    handlers: Arc<Handlers>,
     timeout: Duration,
     cache: usize,
     limits: ClientLimits,
     /// The one revision to speak.
+    #[cfg(feature = "legacy")]
     pinned: Option<ProtocolVersion>,
     /// First mistake in the settings: every call reports it.
     pub(super) problem: Option<String>,
@@ -84,11 +84,11 @@ impl Client {
     pub fn new(transport: impl Transport) -> Self {
         let settings = Settings {
             info: raw(&Implementation::new("roundtrip", env!("CARGO_PKG_VERSION")), "").ok(),
-            capabilities: ClientCapabilities::default(),
-            handlers: Handlers::default(),
+            handlers: Arc::default(),
             timeout: TIMEOUT,
             cache: CACHE,
             limits: ClientLimits::default(),
+            #[cfg(feature = "legacy")]
             pinned: None,
             problem: None,
         };
@@ -105,7 +105,7 @@ impl Client {
     /// Declares capabilities beyond those of the handlers: a client with [`on_form`](Self::on_form) declares forms
     /// without being told to.
     pub fn capabilities(self, capabilities: ClientCapabilities) -> Self {
-        self.set(|settings| settings.capabilities = capabilities)
+        self.set_handlers(|handlers| handlers.capabilities = capabilities)
     }
 
     /// Sets the time limit of a request, with everything that is done for it, for calls that have none of their own. The
@@ -135,14 +135,11 @@ impl Client {
         self.0.transport.close().await;
     }
 
-    pub(super) fn of(inner: Arc<Inner>) -> Self {
-        Self(inner)
-    }
-
     /// Speaks one revision and no other, instead of detecting which one the server speaks. A server that does not speak
     /// it is [`Error::PeerIncompatible`].
     ///
-    /// Revisions that have a handshake are for clients made by [`http`](Self::http) and [`stdio`](Self::stdio).
+    /// Revisions that have a handshake are for clients made by [`http`](Self::http) and [`stdio`](Self::stdio), with the cargo
+    /// feature `legacy`.
     ///
     /// ```
     /// use roundtrip::Client;
@@ -157,9 +154,18 @@ impl Client {
     pub fn protocol(self, version: ProtocolVersion) -> Self {
         let speaks = self.transport().speaks(version);
         self.set(|settings| {
-            settings.pinned = Some(version);
+            #[cfg(feature = "legacy")]
+            {
+                settings.pinned = Some(version);
+            }
             if !speaks {
-                let problem = format!("`protocol`: this client's transport does not speak {version}");
+                let problem = match version.era() {
+                    Era::Modern => format!("`protocol`: this client's transport does not speak {version}"),
+                    Era::Handshake => format!(
+                        "`protocol`: this client's transport does not speak {version}: \
+                         that takes HTTP or stdio, and the cargo feature `legacy`"
+                    ),
+                };
                 settings.problem.get_or_insert(problem);
             }
         })
@@ -171,6 +177,10 @@ impl Client {
         // Results and tools seen with other credentials are not to be used.
         inner.memory = Arc::default();
         self
+    }
+
+    pub(super) fn set_handlers(self, change: impl FnOnce(&mut Handlers)) -> Self {
+        self.set(|settings| change(Arc::make_mut(&mut settings.handlers)))
     }
 
     /// Changes the transport, where it is of the type the setting is for.
@@ -223,7 +233,7 @@ impl Client {
             progress_token: options.on_progress.is_some().then(|| id.clone()),
             protocol_version: version.as_str().into(),
             client_info: settings.info.as_ref().map(AsRef::as_ref),
-            client_capabilities: self.declared(options.by_hand),
+            client_capabilities: settings.handlers.declared(options.by_hand),
             log_level: options.log_level(),
             extra: options.extra().map(|(key, value)| (key.into(), value.as_ref())).collect(),
         };
@@ -244,16 +254,13 @@ impl Client {
             target,
             version,
             mirrored,
-            pinned: settings.pinned,
-            limits: settings.limits,
-            asker: WeakClient::new(&self.0),
+            #[cfg(feature = "legacy")]
+            caller: Caller {
+                pinned: settings.pinned,
+                limits: settings.limits,
+                handlers: Arc::downgrade(&settings.handlers),
+            },
         })
-    }
-
-    /// Returns the declared capabilities; a caller who takes questions by hand can put them to the user.
-    pub(crate) fn declared(&self, by_hand: bool) -> ClientCapabilities {
-        let Settings { capabilities, handlers, .. } = &self.0.settings;
-        handlers.declare(capabilities.clone(), by_hand)
     }
 
     pub(crate) fn handlers(&self) -> &Handlers {

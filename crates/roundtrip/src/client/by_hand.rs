@@ -8,8 +8,7 @@ use roundtrip_core::wire::{CallTool, MayAsk, Method};
 use tokio::time::sleep;
 
 use super::builder::Client;
-use super::call::rounds_options;
-use super::options::{Options, options};
+use super::options::{Options, options, rounds_options};
 use super::request::Request;
 use super::rounds::{Rounds, leg};
 use super::send::within;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::listen::Change;
+use super::change::Change;
 use super::request::Request;
 
 /// Key of a kept result: the method, and the one parameter that matters.

@@ -1,141 +1,40 @@
 //! Handlers for the server's questions, and the capabilities that a client declares for them.
 
-use std::future::ready;
+use std::future::poll_fn;
+use std::mem::take;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
-use roundtrip_core::exchange::{Answer, Kind, Question};
+use roundtrip_core::exchange::{Answer, Kind, Pending, Question};
 use roundtrip_core::wire::{
-    ClientCapabilities, CreateMessageResult, ElicitRequestParams, ElicitationCapability, InputRequest,
-    JsonObject, Root, clip,
+    ClientCapabilities, ElicitRequestParams, ElicitationCapability, InputRequest, JsonObject, Method, clip,
 };
 
-use super::builder::Client;
-use super::questions::{
-    FormAnswer, FormRequest, IntoAnswer, IntoRoot, Origin, RootsRequest, SampleRequest, UrlAnswer, UrlRequest,
-};
-use super::transport::BoxFuture;
+use super::questions::{FormRequest, Origin, RootsRequest, SampleRequest, UrlRequest};
 
 /// An answer under way.
-pub(crate) type Answering = BoxFuture<Result<Answer, Error>>;
-type Handler<Q> = Arc<dyn Fn(Q) -> Answering + Send + Sync>;
+type Answering = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send>>;
+pub(super) type Handler<Q> = Arc<dyn Fn(Q) -> Answering + Send + Sync>;
 
 /// Handlers by the kind of question they are for.
 #[derive(Clone, Default)]
 pub(crate) struct Handlers {
-    form: Option<Handler<FormRequest>>,
-    url: Option<Handler<UrlRequest>>,
-    sample: Option<Handler<SampleRequest>>,
-    roots: Option<Handler<RootsRequest>>,
-    sampling_tools: bool,
-}
-
-/// A client with a handler says so to servers, and is asked such questions; one without is not.
-impl Client {
-    /// Sets the handler for forms: it puts them to the user, and returns the user's answer.
-    ///
-    /// ```no_run
-    /// # fn read(label: &str) -> String { label.to_owned() }
-    /// # fn example() -> Result<(), roundtrip::Error> {
-    /// use roundtrip::{Client, FormRequest};
-    /// use serde_json::json;
-    ///
-    /// let client = Client::http("https://tools.example/mcp")?.on_form(async |form: FormRequest| {
-    ///     println!("{:?} asks: {}", form.origin.server, form.message);
-    ///     form.accept(json!({ "people": 2 }))      // checked against the form; or `form.decline()`, `form.cancel()`
-    /// });
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// A handler that fails ends the call with its error. The questions of one round are asked side by side, so a
-    /// handler may run several times at once.
-    pub fn on_form<F, Fut>(self, handler: F) -> Self
-    where
-        F: Fn(FormRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<FormAnswer>> + Send + 'static,
-    {
-        let handler = boxed(handler, |FormAnswer(answer)| Ok(answer));
-        self.set(|settings| settings.handlers.form = Some(handler))
-    }
-
-    /// Sets the handler for web pages: it sends the user there, with the user's consent.
-    pub fn on_url<F, Fut>(self, handler: F) -> Self
-    where
-        F: Fn(UrlRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<UrlAnswer>> + Send + 'static,
-    {
-        let handler = boxed(handler, |UrlAnswer(answer)| Ok(answer));
-        self.set(|settings| settings.handlers.url = Some(handler))
-    }
-
-    /// Sets the handler that asks a language model. Servers may let the model use tools only where
-    /// [`sampling_tools`](Self::sampling_tools) says that the handler can do that.
-    ///
-    /// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
-    pub fn on_sample<F, Fut>(self, handler: F) -> Self
-    where
-        F: Fn(SampleRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<CreateMessageResult>> + Send + 'static,
-    {
-        let handler = boxed(handler, |message| Ok(Answer::CreateMessage(Box::new(message))));
-        self.set(|settings| settings.handlers.sample = Some(handler))
-    }
-
-    /// Declares that the handler given to [`on_sample`](Self::on_sample) passes tools on to the model. Deprecated (SEP-2577).
-    pub fn sampling_tools(self) -> Self {
-        self.set(|settings| settings.handlers.sampling_tools = true)
-    }
-
-    /// Sets the folders and files a server may work in, as `file://` URIs.
-    ///
-    /// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
-    pub fn roots<R: IntoRoot>(self, roots: impl IntoIterator<Item = R>) -> Self {
-        let roots: Vec<Root> = roots.into_iter().map(IntoRoot::into_root).collect();
-        match Answer::roots(roots) {
-            Ok(answer) => {
-                let handler: Handler<RootsRequest> = Arc::new(move |_| Box::pin(ready(Ok(answer.clone()))));
-                self.set(|settings| settings.handlers.roots = Some(handler))
-            }
-            Err(misfit) => {
-                let problem = format!("`roots`: {misfit}");
-                self.set(|settings| settings.problem = settings.problem.take().or(Some(problem)))
-            }
-        }
-    }
-
-    /// Sets the handler that lists the folders and files a server may work in, whenever a server asks.
-    ///
-    /// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
-    pub fn on_roots<F, Fut>(self, handler: F) -> Self
-    where
-        F: Fn(RootsRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Vec<Root>>> + Send + 'static,
-    {
-        let handler = boxed(handler, |roots| {
-            Answer::roots(roots).map_err(|misfit| ApiMisuse::UnfitAnswer(misfit.to_string()).into())
-        });
-        self.set(|settings| settings.handlers.roots = Some(handler))
-    }
-}
-
-/// Boxes a handler of any kind.
-fn boxed<Q, A, F, Fut>(handler: F, make: fn(A) -> Result<Answer, Error>) -> Handler<Q>
-where
-    A: 'static,
-    F: Fn(Q) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output: IntoAnswer<A>> + Send + 'static,
-{
-    Arc::new(move |question| {
-        let answering = handler(question);
-        Box::pin(async move { make(answering.await.into_answer().map_err(Error::handler)?) })
-    })
+    pub(super) form: Option<Handler<FormRequest>>,
+    pub(super) url: Option<Handler<UrlRequest>>,
+    pub(super) sample: Option<Handler<SampleRequest>>,
+    pub(super) roots: Option<Handler<RootsRequest>>,
+    pub(super) sampling_tools: bool,
+    /// Capabilities declared beyond those of the handlers.
+    pub(super) capabilities: ClientCapabilities,
 }
 
 impl Handlers {
-    /// Adds the capabilities of these handlers to those declared. A caller who takes questions by hand can put forms and
-    /// pages to the user.
-    pub(crate) fn declare(&self, mut declared: ClientCapabilities, by_hand: bool) -> ClientCapabilities {
+    /// Returns the declared capabilities, those of the handlers included. A caller who takes questions by hand can put forms
+    /// and pages to the user.
+    pub(crate) fn declared(&self, by_hand: bool) -> ClientCapabilities {
+        let mut declared = self.capabilities.clone();
         let (form, url) = (self.form.is_some() || by_hand, self.url.is_some() || by_hand);
         if form || url {
             let elicitation = declared.elicitation.get_or_insert_with(|| ElicitationCapability {
@@ -163,7 +62,7 @@ impl Handlers {
     }
 
     /// Checks that there is a handler for a question, before any handler is asked.
-    pub(crate) fn check(
+    fn check(
         &self,
         method: &str,
         question: Question<'_>,
@@ -205,7 +104,7 @@ impl Handlers {
     }
 
     /// Calls the handler for a question; none where there is no such handler.
-    pub(crate) fn ask(&self, question: Question<'_>, origin: Origin) -> Option<Answering> {
+    fn ask(&self, question: Question<'_>, origin: Origin) -> Option<Answering> {
         Some(match question.request() {
             InputRequest::Elicit(ElicitRequestParams::Form(form)) => self.form.as_ref()?(FormRequest {
                 origin,
@@ -223,4 +122,52 @@ impl Handlers {
             InputRequest::ListRoots(_) => self.roots.as_ref()?(RootsRequest { origin }),
         })
     }
+}
+
+/// Puts every question of a round to its handler, side by side (C1).
+pub(crate) async fn ask<M: Method>(
+    handlers: &Handlers,
+    mut pending: Pending<M>,
+    method: &'static str,
+) -> Result<Pending<M>, Error> {
+    let declared = handlers.declared(false);
+    for question in pending.questions() {
+        handlers.check(method, question, &declared)?;
+    }
+    let target = pending.target();
+    let origin = |key: &str| Origin {
+        server: pending.server().cloned(),
+        method,
+        target: target.clone(),
+        key: key.to_owned(),
+        round: pending.round(),
+    };
+    let asked = pending.questions().filter_map(|question| {
+        let answering = handlers.ask(question, origin(question.key()))?;
+        Some((question.key().to_owned(), answering))
+    });
+    for (key, answer) in all(asked.collect()).await? {
+        pending = pending.give(&key, answer)?;
+    }
+    Ok(pending)
+}
+
+/// Waits for all answers at once. The first failure ends the others.
+async fn all(mut waiting: Vec<(String, Answering)>) -> Result<Vec<(String, Answer)>, Error> {
+    let mut answers = Vec::with_capacity(waiting.len());
+    poll_fn(move |context| {
+        let mut index = 0;
+        while let Some((key, answering)) = waiting.get_mut(index) {
+            match answering.as_mut().poll(context) {
+                Poll::Ready(Ok(answer)) => {
+                    answers.push((take(key), answer));
+                    drop(waiting.swap_remove(index));
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => index += 1,
+            }
+        }
+        if waiting.is_empty() { Poll::Ready(Ok(take(&mut answers))) } else { Poll::Pending }
+    })
+    .await
 }

@@ -10,9 +10,8 @@ use roundtrip_core::wire::{
 };
 
 use super::builder::Client;
-use super::call::text;
 use super::options::{Options, options};
-use super::request::Request;
+use super::request::{Request, text};
 use super::send::{self, within};
 use super::transport::BoxFuture;
 

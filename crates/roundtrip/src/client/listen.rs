@@ -16,28 +16,12 @@ use roundtrip_core::wire::{
 };
 
 use super::builder::Client;
+use super::change::Change;
 use super::in_flight::{Event, InFlight};
 use super::options::{Options, decode};
 use super::request::{Request, raw};
 use super::send::{Attempts, within};
 use super::transport::BoxFuture;
-
-/// Change on the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Change {
-    /// The list of tools.
-    Tools,
-    /// The list of prompts.
-    Prompts,
-    /// The list of resources.
-    Resources,
-    /// The content of a resource.
-    Resource {
-        /// URI of the resource; it may lie below the URI that was listened for.
-        uri: String,
-    },
-}
 
 /// Builder of a subscription; awaiting it opens the stream of [`Changes`].
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use roundtrip_core::wire::{
 use serde::Serialize;
 
 use super::builder::Client;
-use super::call::{Call, text};
+use super::call::Call;
 use super::list::List;
 use super::listen::Listen;
-use super::request::{Request, object, raw};
+use super::request::{Request, object, raw, text};
 
 impl Client {
     /// Asks for the server's name, versions and capabilities (`server/discover`).

@@ -7,14 +7,23 @@ mod builder;
 mod by_hand;
 mod cache;
 mod call;
+#[cfg(feature = "legacy")]
+mod caller;
+mod change;
+mod closing;
 mod handlers;
 mod in_flight;
 mod limits;
+mod link;
 mod list;
 mod listen;
 mod methods;
+#[cfg(not(feature = "legacy"))]
+mod modern_client;
+mod on_question;
 mod options;
 mod page;
+mod probe;
 mod questions;
 mod request;
 mod resend;
@@ -22,15 +31,14 @@ mod rounds;
 mod send;
 mod tools;
 mod transport;
-mod unfold;
-mod weak_client;
 
 pub use builder::Client;
 pub use by_hand::{OneRound, Turn};
 pub use call::Call;
+pub use change::Change;
 pub use limits::ClientLimits;
 pub use list::{List, Listing, Pages};
-pub use listen::{Change, Changes, Listen};
+pub use listen::{Changes, Listen};
 pub use questions::{
     FormAnswer, FormRequest, IntoAnswer, IntoRoot, Origin, RootsRequest, SampleRequest, UrlAnswer, UrlRequest,
 };
@@ -42,6 +50,15 @@ pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, Question, Requ
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 
 pub(crate) use in_flight::nameless_error;
-pub(crate) use page::check_url;
-pub(crate) use unfold::unfold;
-pub(crate) use weak_client::{Responder, WeakClient};
+pub(crate) use link::{Failure, Link, Refusal};
+#[cfg(not(feature = "legacy"))]
+pub(crate) use modern_client::ModernClient;
+/// For sessions of the handshake eras, which wrap a [`Link`].
+#[cfg(feature = "legacy")]
+pub(crate) use {
+    caller::Caller,
+    closing::{Closed, Closing, until_closed},
+    handlers::{Handlers, ask},
+    page::check_url,
+    probe::{Probed, answer, discover, probe, unsent},
+};

@@ -203,4 +203,36 @@ macro_rules! options {
     };
 }
 
-pub(crate) use options;
+/// Settings of calls and turns that may be asked something.
+macro_rules! rounds_options {
+    () => {
+        /// Limits the whole call in time: every request, every pause, and the time people think. When it is over, the
+        /// request under way is cancelled. There is no such bound unless it is set; [`timeout`](Self::timeout) bounds
+        /// each request alone.
+        pub fn deadline(mut self, deadline: std::time::Duration) -> Self {
+            self.rounds.deadline = Some(deadline);
+            self
+        }
+
+        /// Calls a hook with every `input_required` result, before a handler is asked anything: for logs, for audit, and
+        /// for policy. An error refuses the round, and the call ends with it.
+        pub fn on_round<F, E>(mut self, mut hook: F) -> Self
+        where
+            F: FnMut(&roundtrip_core::exchange::Pending<M>) -> Result<(), E> + Send + 'static,
+            E: Into<Box<dyn std::error::Error + Send + Sync>>,
+        {
+            self.rounds.on_round =
+                Some(Box::new(move |round| hook(round).map_err(roundtrip_core::error::Error::handler)));
+            self
+        }
+
+        /// Sets when a request is sent again after the connection broke. The default is
+        /// [`Resend::Unsent`](crate::client::Resend::Unsent).
+        pub fn resend(mut self, policy: crate::client::Resend) -> Self {
+            self.options.resend = Some(policy);
+            self
+        }
+    };
+}
+
+pub(crate) use {options, rounds_options};

@@ -101,6 +101,11 @@ pub(crate) fn raw(value: &(impl Serialize + ?Sized), what: &str) -> Result<Raw, 
     Raw::of(value).map_err(|error| misuse(what, &error))
 }
 
+/// Serialises a string among the parameters.
+pub(crate) fn text(value: &str) -> Result<Option<Raw>, Error> {
+    raw(value, "a string").map(Some)
+}
+
 fn misuse(what: &str, error: &serde_json::Error) -> Error {
     ApiMisuse::Unserializable(format!("{what} must serialise: {error}")).into()
 }

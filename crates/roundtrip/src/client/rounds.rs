@@ -1,23 +1,19 @@
 //! The client's loop over the rounds of a call: the core decides each step, and this carries it out.
 
 use std::fmt;
-use std::future::poll_fn;
-use std::mem::take;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use roundtrip_core::error::Error;
-use roundtrip_core::exchange::{Answer, Exchange, Limits, Params, Pending, Step};
-use roundtrip_core::wire::{CallTool, ClientCapabilities, Method, Raw};
+use roundtrip_core::exchange::{Exchange, Limits, Params, Pending, Step};
+use roundtrip_core::wire::{CallTool, Method, Raw};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
 use super::builder::Client;
-use super::handlers::{Answering, Handlers};
+use super::handlers::ask;
 use super::options::Options;
 use super::page::check_pages;
-use super::questions::Origin;
 use super::request::{Request, raw};
 use super::send::{fetch, within};
 
@@ -86,7 +82,7 @@ pub(crate) async fn call<M: Method>(
                 Step::Ask(pending) => {
                     rounds.see(&pending)?;
                     // No timeout here: how long people think is not the request's time (C8).
-                    ask(client.handlers(), &client.declared(false), pending, M::NAME).await?
+                    ask(client.handlers(), pending, M::NAME).await?
                 }
                 Step::Pause(pause, pending) => {
                     rounds.see(&pending)?;
@@ -155,52 +151,4 @@ pub(crate) async fn leg<'a, M: Method>(
         Step::Pause(..) => {}
     }
     Ok((step, round))
-}
-
-/// Puts every question of a round to its handler, side by side (C1).
-pub(crate) async fn ask<M: Method>(
-    handlers: &Handlers,
-    declared: &ClientCapabilities,
-    mut pending: Pending<M>,
-    method: &'static str,
-) -> Result<Pending<M>, Error> {
-    for question in pending.questions() {
-        handlers.check(method, question, declared)?;
-    }
-    let target = pending.target();
-    let origin = |key: &str| Origin {
-        server: pending.server().cloned(),
-        method,
-        target: target.clone(),
-        key: key.to_owned(),
-        round: pending.round(),
-    };
-    let asked = pending.questions().filter_map(|question| {
-        let answering = handlers.ask(question, origin(question.key()))?;
-        Some((question.key().to_owned(), answering))
-    });
-    for (key, answer) in all(asked.collect()).await? {
-        pending = pending.give(&key, answer)?;
-    }
-    Ok(pending)
-}
-
-/// Waits for all answers at once. The first failure ends the others.
-async fn all(mut waiting: Vec<(String, Answering)>) -> Result<Vec<(String, Answer)>, Error> {
-    let mut answers = Vec::with_capacity(waiting.len());
-    poll_fn(move |context| {
-        let mut index = 0;
-        while let Some((key, answering)) = waiting.get_mut(index) {
-            match answering.as_mut().poll(context) {
-                Poll::Ready(Ok(answer)) => {
-                    answers.push((take(key), answer));
-                    drop(waiting.swap_remove(index));
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => index += 1,
-            }
-        }
-        if waiting.is_empty() { Poll::Ready(Ok(take(&mut answers))) } else { Poll::Pending }
-    })
-    .await
 }

@@ -10,8 +10,8 @@ use futures_core::Stream;
 use roundtrip_core::error::Error;
 use roundtrip_core::wire::{Era, ProtocolVersion, RequestId};
 
-use super::limits::ClientLimits;
-use super::weak_client::WeakClient;
+#[cfg(feature = "legacy")]
+use super::caller::Caller;
 
 /// Boxed future.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -38,12 +38,9 @@ pub struct Outgoing {
     /// Arguments to be mirrored in headers, values encoded; none unless the transport [has
     /// headers](Transport::has_headers).
     pub mirrored: Vec<(String, String)>,
-    /// The one revision the user wants spoken, where there is one.
-    pub(crate) pinned: Option<ProtocolVersion>,
-    /// Limits of the client that sends it.
-    pub(crate) limits: ClientLimits,
-    /// Handlers for questions outside of any call.
-    pub(crate) asker: WeakClient,
+    /// Settings of its client, for a session with a legacy server.
+    #[cfg(feature = "legacy")]
+    pub(crate) caller: Caller,
 }
 
 /// Shows neither the message nor the values of headers: they hold arguments, answers and state.

@@ -1,9 +1,10 @@
-//! Client side: every request is a POST of its own, and closing its response cancels it. Servers of the handshake
-//! eras also have sessions and resumable streams.
+//! Client side: every request is a POST of its own, and closing its response cancels it. Sessions and resumable streams of
+//! the handshake eras are in `legacy.rs`.
 
 mod answer;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod link;
-mod resume;
 mod sse;
 
 use std::fmt;
@@ -15,11 +16,15 @@ use reqwest::Url;
 use reqwest::redirect::Policy;
 use roundtrip_core::wire::ProtocolVersion;
 
+#[cfg(feature = "legacy")]
+use self::legacy::Connection;
 use self::link::Http;
 use super::{EVENT_STREAM, JSON};
 use crate::client::{ApiMisuse, BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport, Unreachable};
-use crate::legacy::client::EraClient;
-pub(super) use crate::legacy::client::{Failure, Link, Refusal};
+
+/// Connection of a client to its server.
+#[cfg(not(feature = "legacy"))]
+type Connection = crate::client::ModernClient<Http>;
 
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,7 +70,7 @@ impl Client {
 /// Streamable HTTP transport of a client.
 #[derive(Clone)]
 pub struct HttpTransport {
-    era_client: EraClient<Http>,
+    connection: Connection,
 }
 
 impl HttpTransport {
@@ -82,38 +87,39 @@ impl HttpTransport {
             .build()
             .map_err(|error| misuse(&error))?;
         let http = Http { client, url: parsed, headers: HeaderMap::new() };
-        Ok(Self { era_client: EraClient::new(http) })
+        Ok(Self { connection: Connection::new(http) })
     }
 
     /// Changes the settings and forgets the server's era: other credentials may see another server.
     fn change(&mut self, change: impl FnOnce(&mut Http)) {
-        let mut http = self.era_client.link().clone();
+        let mut http = self.connection.link().clone();
         change(&mut http);
-        self.era_client = EraClient::new(http);
+        self.connection = Connection::new(http);
     }
 }
 
 impl Transport for HttpTransport {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
-        self.era_client.send(outgoing)
+        self.connection.send(outgoing)
     }
 
     fn has_headers(&self) -> bool {
         true
     }
 
-    fn speaks(&self, _: ProtocolVersion) -> bool {
-        true
+    fn speaks(&self, version: ProtocolVersion) -> bool {
+        Connection::speaks(version)
     }
 
+    #[cfg(feature = "legacy")]
     fn abandon(&self, state: &str) {
-        self.era_client.abandon(state);
+        self.connection.abandon(state);
     }
 
     /// Ends the session, if there is one.
     fn close(&self) -> BoxFuture<()> {
-        let era_client = self.era_client.clone();
-        Box::pin(async move { era_client.close().await })
+        let connection = self.connection.clone();
+        Box::pin(async move { connection.close().await })
     }
 }
 
@@ -147,7 +153,7 @@ fn media_type(headers: &HeaderMap) -> Option<&'static str> {
 impl fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpTransport")
-            .field("url", &shown(&self.era_client.link().url))
+            .field("url", &shown(&self.connection.link().url))
             .finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 //! A legacy request becomes a modern call, and the outcome of that call is translated back. The rest of the library
 //! is written for one revision.
 
-#[cfg(feature = "client")]
+#[cfg(all(feature = "client", feature = "legacy"))]
 pub(crate) mod client;
 mod handshake;
 pub(crate) mod server;

@@ -2,6 +2,8 @@
 
 mod child;
 mod inbox;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod link;
 mod stderr;
 
@@ -11,10 +13,14 @@ use roundtrip_core::wire::ProtocolVersion;
 use tokio::process::Command;
 
 use self::child::Launcher;
+#[cfg(feature = "legacy")]
+use self::legacy::Connection;
 use self::link::ChildLink;
 use crate::client::{BoxFuture, Client, Error, Incoming, Outgoing, Transport};
-use crate::legacy::client::EraClient;
-pub(super) use crate::legacy::client::{Failure, Link};
+
+/// Connection of a client to its server.
+#[cfg(not(feature = "legacy"))]
+type Connection = crate::client::ModernClient<ChildLink>;
 
 impl Client {
     /// Creates a client of a server that runs as a child process and speaks on its standard streams.
@@ -38,30 +44,31 @@ impl Client {
     /// # }
     /// ```
     pub fn stdio(command: impl Into<Command>) -> Self {
-        Self::new(Stdio(EraClient::new(ChildLink::new(Launcher::new(command.into())))))
+        Self::new(Stdio(Connection::new(ChildLink::new(Launcher::new(command.into())))))
     }
 }
 
-struct Stdio(EraClient<ChildLink>);
+struct Stdio(Connection);
 
 impl Transport for Stdio {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
         self.0.send(outgoing)
     }
 
-    fn speaks(&self, _: ProtocolVersion) -> bool {
-        true
+    fn speaks(&self, version: ProtocolVersion) -> bool {
+        Connection::speaks(version)
     }
 
+    #[cfg(feature = "legacy")]
     fn abandon(&self, state: &str) {
         self.0.abandon(state);
     }
 
     fn close(&self) -> BoxFuture<()> {
-        let era_client = self.0.clone();
+        let connection = self.0.clone();
         Box::pin(async move {
-            era_client.close().await;
-            era_client.link().close().await;
+            connection.close().await;
+            connection.link().close().await;
         })
     }
 }

@@ -3,18 +3,19 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip::{Client, Error, FormAnswer, FormRequest};
+use roundtrip::{Client, Error};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio::process::Command;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
-use crate::old::server::{Old, json_reply, slow_json};
+use crate::peer::{modern, read};
 
 /// Bounds what must not hang, generously.
-async fn in_time<T>(work: impl IntoFuture<Output = T>) -> T {
+pub(crate) async fn in_time<T>(work: impl IntoFuture<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(10), work.into_future()).await.expect("in time")
 }
 
@@ -124,74 +125,27 @@ async fn closing_fails_the_calls_of_a_child() {
     assert!(matches!(client.call_tool("x", ()).await, Err(Error::ApiMisuse(_))), "closed is closed");
 }
 
-/// L6: closing does not wait for an old server that hangs, be it over the question about its era, over the handshake, or
-/// over a call.
-#[tokio::test]
-async fn closing_does_not_wait_for_a_server_that_hangs() {
-    for mute in ["server/discover", "initialize", "notifications/initialized", "tools/call"] {
-        let hangs = move |seen: &crate::old::server::Seen| seen.method() == mute;
-        let (client, old) =
-            Old::start(move |_, seen| hangs(seen).then(|| slow_json(std::future::pending()))).await;
-        let (first, second) = (client.clone(), client.clone());
-        let calls = [first, second].map(|client| tokio::spawn(client.call_tool("x", ()).into_future()));
-        old.wait(hangs).await;
-        in_time(client.close()).await;
-        for call in calls {
-            let error = in_time(call).await.expect("no panic").expect_err("closed");
-            assert!(matches!(error, Error::Closed), "{mute}: {error:?}");
-        }
-        if mute == "tools/call" {
-            old.wait(|seen| seen.http == http::Method::DELETE).await;
-            old.wait(|seen| seen.method() == "notifications/cancelled").await;
-        }
-    }
-}
-
-/// C12: closing ends calls at modern servers, too; they are cancelled by hanging up.
+/// C12: closing ends calls at modern servers over HTTP, too; they are cancelled by hanging up.
 #[tokio::test]
 async fn closing_ends_the_calls_at_a_modern_server() {
-    let (client, old) = Old::start(|_, seen| match seen.method() {
-        "server/discover" => {
-            let found = json!({ "supportedVersions": ["2026-07-28"], "capabilities": {} });
-            Some(json_reply(200, &seen.result(&found)))
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    let (hang, mut hanging) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let request = read(&mut stream).await;
+            if request.body["method"] == "server/discover" {
+                stream.write_all(&modern(&request)).await.expect("a client that listens");
+            } else {
+                hang.send(stream).expect("a test that waits");
+            }
         }
-        "tools/call" => Some(slow_json(std::future::pending())),
-        _ => None,
-    })
-    .await;
+    });
+    let client = Client::http(url).expect("a client");
     let call = tokio::spawn(client.call_tool("x", ()).into_future());
-    old.wait(|seen| seen.method() == "tools/call").await;
+    let mut called = in_time(hanging.recv()).await.expect("a call");
     in_time(client.close()).await;
     let error = in_time(call).await.expect("no panic").expect_err("closed");
     assert!(matches!(error, Error::Closed), "{error:?}");
-}
-
-/// L7: a question outside of any call that nobody answers does not keep a dropped client's session, nor its handlers.
-#[tokio::test]
-async fn dropping_ends_the_handlers_of_questions_outside_of_any_call() {
-    struct Gone(mpsc::UnboundedSender<()>);
-    impl Drop for Gone {
-        fn drop(&mut self) {
-            let _ = self.0.send(());
-        }
-    }
-    let (client, old) = Old::start(|_, _| None).await;
-    let (thinking, (gone, mut ended)) = (Arc::new(Notify::new()), mpsc::unbounded_channel());
-    let begun = Arc::clone(&thinking);
-    let client = client.on_form(move |_: FormRequest| {
-        begun.notify_one();
-        let gone = Gone(gone.clone());
-        async move {
-            let _gone = gone;
-            std::future::pending::<FormAnswer>().await
-        }
-    });
-    client.list_tools().await.expect("tools");
-    let general = old.general.lock().expect("general").clone().expect("a stream");
-    general.message(&crate::old::server::form(1, "Who?"));
-    in_time(thinking.notified()).await;
-    drop(client);
-    in_time(ended.recv()).await.expect("the handler is dropped");
-    old.wait(|seen| seen.http == http::Method::DELETE).await;
-    in_time(general.0.closed()).await;
+    assert_eq!(in_time(called.read(&mut [0])).await.expect("no error"), 0, "it hangs up");
 }

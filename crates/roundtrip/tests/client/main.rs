@@ -22,6 +22,10 @@ mod hostile;
 #[cfg(test)]
 mod listen;
 #[cfg(test)]
+#[cfg(not(feature = "legacy"))]
+mod modern_only;
+#[cfg(test)]
+#[cfg(feature = "legacy")]
 mod old;
 #[cfg(test)]
 mod peer;

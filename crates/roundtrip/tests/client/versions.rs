@@ -1,6 +1,7 @@
 //! Finding a revision that both sides speak.
 
-use roundtrip::{Client, Error};
+use roundtrip::wire::ProtocolVersion;
+use roundtrip::{Client, Error, Server};
 use serde_json::{Value, json};
 
 use crate::peer::{next, peer};
@@ -55,4 +56,14 @@ async fn a_server_that_refuses_what_it_says_it_supports_is_not_asked_for_ever() 
     next(&mut seen).await;
     next(&mut seen).await;
     assert!(seen.try_recv().is_err(), "twice is enough");
+}
+
+/// L6: a revision with a handshake needs a transport that has one, and the error says which do.
+#[tokio::test]
+async fn a_transport_without_a_handshake_cannot_be_pinned_to_one() {
+    let client = Client::in_process(Server::new("server", "1.0.0")).expect("a sound server");
+    let error = refused(&client.protocol(ProtocolVersion::V2025_06_18)).await;
+    assert!(matches!(error, Error::ApiMisuse(_)), "{error:?}");
+    let why = error.to_string();
+    assert!(why.contains("2025-06-18") && why.contains("HTTP or stdio"), "{why}");
 }

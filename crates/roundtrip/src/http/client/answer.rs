@@ -11,8 +11,8 @@ use roundtrip_core::wire::ErrorObject;
 use serde::Deserialize;
 
 use super::sse::{Decoder, Overlong};
-use super::{Failure, Refusal, broken, media_type};
-use crate::client::{Error, HttpRefusal, Incoming, PeerMisbehaved, Sent};
+use super::{broken, media_type};
+use crate::client::{Error, Failure, HttpRefusal, Incoming, PeerMisbehaved, Refusal, Sent};
 use crate::http::EVENT_STREAM;
 
 /// Largest JSON response.
@@ -73,6 +73,7 @@ pub(super) async fn refused(mut response: Response) -> Result<Refusal, Error> {
 }
 
 /// Returns whether a response is a stream of events.
+#[cfg(feature = "legacy")]
 pub(super) fn is_stream(response: &Response) -> bool {
     media_type(response.headers()) == Some(EVENT_STREAM)
 }

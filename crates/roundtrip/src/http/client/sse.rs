@@ -1,15 +1,13 @@
-//! Decoder of server-sent events: bytes in, the data of each event out. Ids and retry times are kept for resumable
-//! streams; event names mean nothing to this protocol and are skipped.
-
-use std::time::Duration;
+//! Decoder of server-sent events: bytes in, the data of each event out. Event names mean nothing to this protocol and are
+//! skipped.
 
 use bytes::Bytes;
 
+#[cfg(feature = "legacy")]
+use super::legacy::position::Position;
+
 /// Largest data of one event.
 pub(super) const MAX_EVENT: usize = 16 * 1024 * 1024;
-
-/// Longest id that is remembered.
-const MAX_ID: usize = 4 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -29,27 +27,23 @@ pub(super) struct Decoder {
     after_cr: bool,
     /// True after the first line, and with it the place for a byte order mark.
     begun: bool,
-    /// Id of the event so far.
-    id: Option<Vec<u8>>,
-    last_id: Option<Vec<u8>>,
-    retry: Option<Duration>,
+    /// Place to resume at; only streams of a session are resumed.
+    #[cfg(feature = "legacy")]
+    position: Position,
 }
 
 impl Decoder {
-    /// Returns the id of the last event that had one.
-    pub(super) fn last_id(&self) -> Option<&[u8]> {
-        self.last_id.as_deref()
-    }
-
-    /// Returns the time the server wants to pass before the stream is resumed.
-    pub(super) fn retry(&self) -> Option<Duration> {
-        self.retry
+    #[cfg(feature = "legacy")]
+    pub(super) fn position(&self) -> &Position {
+        &self.position
     }
 
     /// Begins a new connection: an event that was not complete on the last one never will be.
+    #[cfg(feature = "legacy")]
     pub(super) fn begin_anew(&mut self) {
-        let (last_id, retry) = (self.last_id.take(), self.retry);
-        *self = Self { last_id, retry, ..Self::default() };
+        let mut position = std::mem::take(&mut self.position);
+        position.begin_anew();
+        *self = Self { position, ..Self::default() };
     }
 
     /// Takes the next bytes and hands out the data of each event they complete. Data that is not UTF-8 is handed out
@@ -89,39 +83,39 @@ impl Decoder {
         }
         if line.is_empty() {
             // End of an event. Without data it is not handed out, but its id counts.
-            if let Some(id) = self.id.take() {
-                self.last_id = Some(id).filter(|id| !id.is_empty());
-            }
+            #[cfg(feature = "legacy")]
+            self.position.end_event();
             if self.data.pop().is_some() {
                 event(std::mem::take(&mut self.data).into());
             }
-        } else if let Some(value) = field(line, b"data") {
-            if self.data.len() + value.len() >= MAX_EVENT {
-                return Err(Overlong);
+        } else {
+            match field(line) {
+                (b"data", value) => {
+                    if self.data.len() + value.len() >= MAX_EVENT {
+                        return Err(Overlong);
+                    }
+                    self.data.extend_from_slice(value);
+                    self.data.push(b'\n');
+                }
+                #[cfg(feature = "legacy")]
+                (name, value) => self.position.field(name, value),
+                #[cfg(not(feature = "legacy"))]
+                _ => {}
             }
-            self.data.extend_from_slice(value);
-            self.data.push(b'\n');
-        } else if let Some(value) = field(line, b"id") {
-            if value.len() <= MAX_ID && !value.contains(&0) {
-                self.id = Some(value.to_vec());
-            }
-        } else if let Some(value) = field(line, b"retry") {
-            let digits =
-                std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-            self.retry = digits.and_then(|text| text.parse().ok()).map(Duration::from_millis).or(self.retry);
         }
         self.line.clear();
         Ok(())
     }
 }
 
-/// Returns the value of a field, if the line has that name.
-fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let rest = line.strip_prefix(name)?;
-    match rest.split_first() {
-        None => Some(rest),
-        Some((b':', value)) => Some(value.strip_prefix(b" ").unwrap_or(value)),
-        Some(_) => None,
+/// Splits a line into the name and the value of its field.
+fn field(line: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b':', line) {
+        None => (line, b""),
+        Some(colon) => {
+            let value = &line[colon + 1..];
+            (&line[..colon], value.strip_prefix(b" ").unwrap_or(value))
+        }
     }
 }
 
@@ -175,12 +169,15 @@ mod tests {
     }
 
     /// L6: what a stream can be taken up by is remembered, and only what a whole event said.
+    #[cfg(feature = "legacy")]
     #[test]
     fn ids_and_retry_times_are_kept() {
+        use std::time::Duration;
+
         let mut decoder = Decoder::default();
         let mut feed = |text: &str| {
             decoder.feed(text.as_bytes(), drop).expect("within bounds");
-            (decoder.last_id().map(<[u8]>::to_vec), decoder.retry())
+            (decoder.position().last_id().map(<[u8]>::to_vec), decoder.position().retry())
         };
         assert_eq!(
             feed("id: 1\nretry: 250\ndata:\n\n"),

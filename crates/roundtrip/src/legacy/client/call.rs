@@ -1,6 +1,6 @@
 //! A call under way at a legacy server: its messages, read one by one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
 use std::sync::Arc;
@@ -8,19 +8,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
-    ElicitRequestParams, ErrorObject, InputRequest, InputRequests, InputResponses, Message,
-    NotificationMethod as _, ProgressNotification, ProtocolVersion, Raw, Request, RequestId, decode_batch,
+    ErrorObject, InputRequest, InputRequests, InputResponses, Message, ProtocolVersion, Raw, Request,
+    RequestId, decode_batch,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
 
-use super::link::{Failure, Link};
+use super::link::{SessionFailure, SessionLink};
 use super::questions::Delivery;
 use super::request::Hello;
 use super::server_request::{ServerRequest, admit, answer_outside_call, small_enough};
 use super::session::{Session, ended, in_background};
-use crate::client::{BoxFuture, Error, Incoming, PeerMisbehaved, Sent, nameless_error, unfold};
+use super::unfold::unfold;
+use crate::client::{BoxFuture, Error, Incoming, PeerMisbehaved, Sent, nameless_error};
 use crate::legacy::handshake::PING;
 
 /// Most messages in one batch.
@@ -35,7 +36,7 @@ const GATHER: Duration = Duration::from_millis(20);
 const GIVEN_UP: i64 = -1;
 
 /// A call that has been sent and not yet answered. Dropping it cancels it, and refuses its open questions.
-pub(super) struct OpenCall<L: Link> {
+pub(super) struct OpenCall<L: SessionLink> {
     session: Arc<Session<L>>,
     /// Id of the request at the server.
     id: RequestId,
@@ -81,7 +82,7 @@ enum Read {
     Nothing,
 }
 
-impl<L: Link> OpenCall<L> {
+impl<L: SessionLink> OpenCall<L> {
     pub(super) fn new(
         session: &Arc<Session<L>>,
         id: RequestId,
@@ -108,8 +109,8 @@ impl<L: Link> OpenCall<L> {
     /// while the question is answered.
     pub(super) async fn send(
         &mut self,
-        mut sending: BoxFuture<Result<Incoming, Failure>>,
-    ) -> Result<(), Failure> {
+        mut sending: BoxFuture<Result<Incoming, SessionFailure>>,
+    ) -> Result<(), SessionFailure> {
         let sent = match &mut self.questions {
             None => (&mut sending).await,
             Some(questions) => tokio::select! {
@@ -181,7 +182,7 @@ impl<L: Link> OpenCall<L> {
                     return Ok(Event::Answer(answer));
                 }
                 // Further questions are for the next round.
-                Read::Nothing if self.open.len() >= self.hello.limits.questions.max(1) => {
+                Read::Nothing if self.open.len() >= self.hello.caller.limits.questions.max(1) => {
                     return Ok(self.ask());
                 }
                 Read::Nothing => {}
@@ -238,15 +239,15 @@ impl<L: Link> OpenCall<L> {
             return Ok(());
         }
         let admitted = match small_enough(bytes) {
-            Ok(()) => admit(request, &self.session.askable(&self.hello), &self.hello.limits),
+            Ok(()) => admit(request, &self.session.askable(&self.hello), &self.hello.caller.limits),
             Err(large) => ServerRequest::Refused(large),
         };
         let question = match admitted {
             ServerRequest::Question(question) if self.may_ask() => question,
             other => {
-                let (responder, most) =
-                    (self.hello.asker.responder(), self.hello.limits.questions_outside_calls);
-                return answer_outside_call(&self.session, responder, most, &request.id, other)
+                let (handlers, most) =
+                    (self.hello.caller.handlers.upgrade(), self.hello.caller.limits.questions_outside_calls);
+                return answer_outside_call(&self.session, handlers, most, &request.id, other)
                     .await
                     .or_else(lost);
             }
@@ -302,19 +303,19 @@ impl<L: Link> OpenCall<L> {
             let answer = answer.as_ref().ok_or(&refused);
             match self.session.respond(&open.id, answer).await {
                 Ok(()) => {}
-                Err(Failure::Gone) => {
+                Err(SessionFailure::Gone) => {
                     self.over = true;
                     return Err(ended());
                 }
-                Err(Failure::Error(error)) => return Err(error),
-                Err(Failure::Refused(refusal)) => return Err(refusal.into_error()),
+                Err(SessionFailure::Error(error)) => return Err(error),
+                Err(SessionFailure::Refused(refusal)) => return Err(refusal.into_error()),
             }
         }
         Ok(())
     }
 }
 
-impl<L: Link> Drop for OpenCall<L> {
+impl<L: SessionLink> Drop for OpenCall<L> {
     fn drop(&mut self) {
         if self.over && self.open.is_empty() {
             return;
@@ -341,9 +342,9 @@ pub(super) fn given_up() -> ErrorObject {
 }
 
 /// Returns the messages of a request that is still being sent.
-fn later(sending: BoxFuture<Result<Incoming, Failure>>) -> Incoming {
+fn later(sending: BoxFuture<Result<Incoming, SessionFailure>>) -> Incoming {
     enum Later {
-        Sending(BoxFuture<Result<Incoming, Failure>>),
+        Sending(BoxFuture<Result<Incoming, SessionFailure>>),
         Sent(Incoming),
     }
     unfold(Later::Sending(sending), |later| async move {
@@ -351,9 +352,9 @@ fn later(sending: BoxFuture<Result<Incoming, Failure>>) -> Incoming {
             Later::Sent(incoming) => incoming,
             Later::Sending(sending) => match sending.await {
                 Ok(incoming) => incoming,
-                Err(Failure::Error(error)) => return Some((Err(error), None)),
-                Err(Failure::Gone) => return Some((Err(ended()), None)),
-                Err(Failure::Refused(refusal)) => return Some((Err(refusal.into_error()), None)),
+                Err(SessionFailure::Error(error)) => return Some((Err(error), None)),
+                Err(SessionFailure::Gone) => return Some((Err(ended()), None)),
+                Err(SessionFailure::Refused(refusal)) => return Some((Err(refusal.into_error()), None)),
             },
         };
         match poll_fn(|cx| incoming.as_mut().poll_next(cx)).await? {
@@ -368,14 +369,14 @@ fn nothing() -> Incoming {
 }
 
 /// Handles a reply that could not be sent: it ends the call only if the session is gone.
-fn lost(failure: Failure) -> Result<(), Error> {
+fn lost(failure: SessionFailure) -> Result<(), Error> {
     match failure {
-        Failure::Gone => Err(ended()),
-        Failure::Error(error) => {
+        SessionFailure::Gone => Err(ended()),
+        SessionFailure::Error(error) => {
             tracing::debug!(%error, "a request of the server could not be answered");
             Ok(())
         }
-        Failure::Refused(refusal) => {
+        SessionFailure::Refused(refusal) => {
             tracing::debug!(status = refusal.status, "the server refused an answer");
             Ok(())
         }
@@ -418,38 +419,4 @@ pub(super) fn plain(answer: &Raw, version: ProtocolVersion) -> Raw {
         }
         _ => answer.clone(),
     }
-}
-
-/// Rewrites the progress token of a notification to the request that waits for it now.
-pub(super) fn in_the_name_of(leg: &RequestId, call: &RequestId, message: Bytes) -> Bytes {
-    if leg == call {
-        return message;
-    }
-    match Message::decode(&message) {
-        Ok(Message::Notification(notification)) if notification.method == ProgressNotification::NAME => {
-            let Ok(mut value) = serde_json::from_slice::<Value>(&message) else { return message };
-            if value["params"]["progressToken"] == json!(call) {
-                value["params"]["progressToken"] = json!(leg);
-            }
-            value.to_string().into()
-        }
-        _ => message,
-    }
-}
-
-/// Returns the URL questions of an error that requires pages to be visited; `None` if there are more than `most`.
-pub(super) fn pages(error: &ErrorObject, most: usize) -> Option<InputRequests> {
-    let pages = error.data.as_ref()?.get("elicitations")?.as_array()?;
-    if pages.is_empty() || pages.len() > most {
-        return None;
-    }
-    let mut questions = BTreeMap::new();
-    for (index, page) in pages.iter().enumerate() {
-        let shape = json!({ "method": "elicitation/create", "params": page });
-        let question: InputRequest = serde_json::from_value(shape).ok()?;
-        // An error may ask for URLs alone.
-        let InputRequest::Elicit(ElicitRequestParams::Url(_)) = question else { return None };
-        questions.insert(format!("elicitation-{}", index + 1), question);
-    }
-    Some(questions)
 }

@@ -1,23 +1,20 @@
 //! Detects the era of a server, and begins a session with a legacy one.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use roundtrip_core::wire::{
-    Discover, Era, ErrorObject, Message, Method as _, ProtocolVersion, Raw, RequestId, RequestMeta,
-    UNSUPPORTED_PROTOCOL_VERSION, encode_notification, encode_request,
+    Era, ErrorObject, ProtocolVersion, Raw, RequestId, UNSUPPORTED_PROTOCOL_VERSION, encode_notification,
+    encode_request,
 };
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::link::{Failure, Link, is_modern};
+use super::link::{SessionFailure, SessionLink};
 use super::request::{Hello, encoded};
 use super::session::{Life, Session};
 use crate::client::{
-    Error, Incoming, Outgoing, PeerIncompatible, PeerMisbehaved, Sent, Unreachable, nameless_error,
+    Error, Outgoing, PeerIncompatible, PeerMisbehaved, Probed, Sent, Unreachable, answer, probe,
 };
 use crate::legacy::handshake::{
     INITIALIZE, INITIALIZED, InitializeRequestParams, InitializeResult, NEWEST, revision, within_revision,
@@ -25,31 +22,32 @@ use crate::legacy::handshake::{
 
 /// Longest time for the handshake.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// Most messages before an answer.
-const MESSAGES: usize = 1000;
 /// Id that no request of a client has.
 const FIRST: RequestId = RequestId::Number(0);
 
 /// Detected era of a server.
-pub(super) enum Found<L: Link> {
+pub(super) enum Found<L: SessionLink> {
     Modern,
     Legacy(Arc<Session<L>>),
     /// The server answers neither era; this is its error to `initialize`.
     Neither(Error),
 }
 
-/// Outcome of `server/discover`.
-enum Probed {
-    Modern,
-    Legacy,
-}
-
 /// Sends `server/discover`, and if its outcome is not clearly modern, `initialize`.
-pub(super) async fn detect<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
-    let mut probed = Box::pin(ask(link, discover(hello)?));
+pub(super) async fn detect<L: SessionLink>(
+    link: &L,
+    discover: &Outgoing,
+    hello: &Hello,
+    life: &Life,
+) -> Result<Found<L>, Error> {
+    let mut probed = Box::pin(probe(link, discover));
     match timeout(L::SILENCE, &mut probed).await {
         Ok(Ok(Probed::Modern)) => Ok(Found::Modern),
         Ok(Ok(Probed::Legacy)) => begin(link, hello, life).await,
+        Ok(Ok(Probed::Lost(error))) => {
+            tracing::debug!(%error, "no answer to `server/discover`");
+            begin(link, hello, life).await
+        }
         Ok(Err(error)) => Err(error),
         // It may be a legacy server that ignores unknown methods, or any server that is slow.
         Err(_) => {
@@ -58,13 +56,13 @@ pub(super) async fn detect<L: Link>(link: &L, hello: &Hello, life: &Life) -> Res
                 biased;
                 probed = &mut probed => match probed {
                     Ok(Probed::Modern) => Ok(Found::Modern),
-                    Ok(Probed::Legacy) | Err(_) => legacy.await,
+                    Ok(Probed::Legacy | Probed::Lost(_)) | Err(_) => legacy.await,
                 },
                 legacy = &mut legacy => match legacy {
                     // It does not know `initialize`, and may still be working on `server/discover`.
                     Ok(Found::Neither(error)) => match timeout(PATIENCE, probed).await {
                         Ok(Ok(Probed::Modern)) => Ok(Found::Modern),
-                        Ok(Ok(Probed::Legacy) | Err(_)) | Err(_) => Ok(Found::Neither(error)),
+                        Ok(Ok(Probed::Legacy | Probed::Lost(_)) | Err(_)) | Err(_) => Ok(Found::Neither(error)),
                     },
                     legacy => legacy,
                 },
@@ -73,68 +71,7 @@ pub(super) async fn detect<L: Link>(link: &L, hello: &Hello, life: &Life) -> Res
     }
 }
 
-/// Sends `server/discover`.
-async fn ask<L: Link>(link: &L, discover: Outgoing) -> Result<Probed, Error> {
-    match link.modern(&discover).await {
-        Ok(incoming) => Ok(probe(incoming).await),
-        Err(Failure::Refused(refusal)) if refusal.is_doubt() => Ok(Probed::Legacy),
-        Err(Failure::Refused(refusal)) if refusal.error.as_ref().is_some_and(is_modern) => Ok(Probed::Modern),
-        Err(Failure::Refused(refusal)) => Err(refusal.into_error()),
-        Err(Failure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No)),
-        Err(Failure::Error(error)) => Err(error),
-    }
-}
-
-fn discover(hello: &Hello) -> Result<Outgoing, Error> {
-    let id = RequestId::from("discover");
-    let meta = RequestMeta {
-        progress_token: None,
-        protocol_version: ProtocolVersion::LATEST.as_str().into(),
-        client_info: Some(hello.info.as_ref()),
-        client_capabilities: hello.capabilities.clone(),
-        log_level: None,
-        extra: Vec::new(),
-    };
-    let message = encoded(encode_request(
-        &id,
-        Discover::NAME,
-        &json!({ "_meta": encoded(Raw::of(&meta))?.to_value() }),
-    ))?;
-    Ok(Outgoing {
-        message: message.into(),
-        id,
-        method: Discover::NAME,
-        target: None,
-        version: ProtocolVersion::LATEST,
-        mirrored: Vec::new(),
-        pinned: hello.pinned,
-        limits: hello.limits,
-        asker: hello.asker.clone(),
-    })
-}
-
-/// Reads the answer to `server/discover`. A server that does not survive the request is a legacy one, too.
-async fn probe(incoming: Incoming) -> Probed {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Discovered {
-        supported_versions: Vec<String>,
-    }
-    let id = RequestId::from("discover");
-    let is_legacy = |version: &String| revision(version).is_some();
-    match answer(incoming, &id, Discover::NAME).await {
-        // A server that names old revisions alone has only learnt the question.
-        Ok(Ok(result)) => match result.to::<Discovered>() {
-            Ok(found) if found.supported_versions.iter().all(is_legacy) => Probed::Legacy,
-            Ok(_) => Probed::Modern,
-            Err(_) => Probed::Legacy,
-        },
-        Ok(Err(error)) if is_modern(&error) => Probed::Modern,
-        Ok(Err(_)) | Err(_) => Probed::Legacy,
-    }
-}
-
-async fn begin<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
+async fn begin<L: SessionLink>(link: &L, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
     match initialize(link, hello, life).await {
         Ok(session) => Ok(Found::Legacy(session)),
         Err(NoSession::Refused(error)) => Ok(Found::Neither(error)),
@@ -157,7 +94,7 @@ impl From<Error> for NoSession {
 }
 
 /// Begins a session.
-pub(super) async fn initialize<L: Link>(
+pub(super) async fn initialize<L: SessionLink>(
     link: &L,
     hello: &Hello,
     life: &Life,
@@ -165,8 +102,12 @@ pub(super) async fn initialize<L: Link>(
     timeout(PATIENCE, handshake(link, hello, life)).await.unwrap_or(Err(Error::Timeout(PATIENCE).into()))
 }
 
-async fn handshake<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Arc<Session<L>>, NoSession> {
-    let pinned = hello.pinned.filter(|version| version.era() == Era::Handshake);
+async fn handshake<L: SessionLink>(
+    link: &L,
+    hello: &Hello,
+    life: &Life,
+) -> Result<Arc<Session<L>>, NoSession> {
+    let pinned = hello.caller.pinned.filter(|version| version.era() == Era::Handshake);
     let mut offer = pinned.unwrap_or(NEWEST);
     let (at, result) = match greet(link, hello, offer).await? {
         (at, Ok(result)) => (at, result),
@@ -199,18 +140,22 @@ async fn handshake<L: Link>(link: &L, hello: &Hello, life: &Life) -> Result<Arc<
     };
     match told {
         Ok(()) => Ok(session),
-        Err(Failure::Refused(refusal)) => Err(refusal.into_error().into()),
-        Err(Failure::Gone) => {
+        Err(SessionFailure::Refused(refusal)) => Err(refusal.into_error().into()),
+        Err(SessionFailure::Gone) => {
             let why = Unreachable::SessionEnded("the session ended as it began".to_owned());
             Err(Error::unreachable(why, Sent::No).into())
         }
-        Err(Failure::Error(error)) => Err(error.into()),
+        Err(SessionFailure::Error(error)) => Err(error.into()),
     }
 }
 
-type Greeted<L> = (<L as Link>::At, Result<Raw, ErrorObject>);
+type Greeted<L> = (<L as SessionLink>::At, Result<Raw, ErrorObject>);
 
-async fn greet<L: Link>(link: &L, hello: &Hello, version: ProtocolVersion) -> Result<Greeted<L>, NoSession> {
+async fn greet<L: SessionLink>(
+    link: &L,
+    hello: &Hello,
+    version: ProtocolVersion,
+) -> Result<Greeted<L>, NoSession> {
     let params = InitializeRequestParams {
         protocol_version: version.as_str().into(),
         capabilities: within_revision(hello.capabilities.clone(), version),
@@ -219,14 +164,12 @@ async fn greet<L: Link>(link: &L, hello: &Hello, version: ProtocolVersion) -> Re
     let message = encoded(encode_request(&FIRST, INITIALIZE, &params))?;
     match link.begin(FIRST, message.into()).await {
         Ok((at, incoming)) => Ok((at, answer(incoming, &FIRST, INITIALIZE).await?)),
-        Err(Failure::Refused(refusal))
-            if refusal.is_doubt() || refusal.error.as_ref().is_some_and(is_modern) =>
-        {
+        Err(SessionFailure::Refused(refusal)) if refusal.is_doubt() || refusal.is_modern() => {
             Err(NoSession::Refused(refusal.into_error()))
         }
-        Err(Failure::Refused(refusal)) => Err(refusal.into_error().into()),
-        Err(Failure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No).into()),
-        Err(Failure::Error(error)) => Err(error.into()),
+        Err(SessionFailure::Refused(refusal)) => Err(refusal.into_error().into()),
+        Err(SessionFailure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No).into()),
+        Err(SessionFailure::Error(error)) => Err(error.into()),
     }
 }
 
@@ -274,30 +217,4 @@ fn apart(theirs: &str, pinned: Option<ProtocolVersion>) -> Error {
         }
     };
     incompatible.into()
-}
-
-/// Reads up to the answer of a request.
-async fn answer(
-    mut incoming: Incoming,
-    id: &RequestId,
-    method: &'static str,
-) -> Result<Result<Raw, ErrorObject>, Error> {
-    for _ in 0..MESSAGES {
-        let next = poll_fn(|cx| incoming.as_mut().poll_next(cx)).await;
-        let bytes: Bytes = next.ok_or_else(|| {
-            Error::closed_by_server("the server ended the exchange without an answer", Sent::Maybe)
-        })??;
-        match Message::decode(&bytes) {
-            Ok(Message::Response(response)) if response.id.as_ref().is_none_or(|found| found == id) => {
-                return Ok(response.outcome.map(Raw::from));
-            }
-            Ok(_) => {}
-            Err(malformed) => {
-                return nameless_error(&bytes).map(Err).ok_or_else(|| {
-                    PeerMisbehaved::MalformedMessage(malformed.error.message.into_owned()).into()
-                });
-            }
-        }
-    }
-    Err(PeerMisbehaved::NoAnswer { method, messages: MESSAGES }.into())
 }

@@ -6,25 +6,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use roundtrip_core::wire::{Era, ProtocolVersion};
 use tokio::time::timeout;
 
-use super::closing::{Closing, until_closed};
 use super::detect::{Found, NoSession, PATIENCE, detect, incompatible, initialize};
-use super::link::{Failure, Link, Refusal};
+use super::link::{SessionFailure, SessionLink};
 use super::open_calls::OpenCalls;
 use super::request::{Hello, Request};
 use super::server_request::Answering;
 use super::session::{Life, Session, in_background};
 use super::translate;
-use crate::client::{BoxFuture, Error, Incoming, Outgoing, PeerIncompatible, Sent, Unreachable};
+use crate::client::{
+    BoxFuture, Closing, Error, Failure, Incoming, Outgoing, PeerIncompatible, Refusal, Sent, Unreachable,
+    discover, unsent, until_closed,
+};
 
 /// Link to a server of either era. Clones share the detected era; when the last one is dropped, everything under way
 /// ends.
 #[derive(Clone)]
-pub(crate) struct EraClient<L: Link>(Arc<Open<L>>);
+pub(crate) struct EraClient<L: SessionLink>(Arc<Open<L>>);
 
 /// Closes the client when dropped. Tasks of the client never hold it.
-struct Open<L: Link>(Arc<Inner<L>>);
+struct Open<L: SessionLink>(Arc<Inner<L>>);
 
-pub(super) struct Inner<L: Link> {
+pub(super) struct Inner<L: SessionLink> {
     pub(super) link: L,
     /// Era of the server, and the life of the server in which it was detected.
     known: AtomicU64,
@@ -40,7 +42,7 @@ pub(super) struct Inner<L: Link> {
 const MODERN: u64 = 1;
 const LEGACY: u64 = 2;
 
-impl<L: Link> EraClient<L> {
+impl<L: SessionLink> EraClient<L> {
     pub(crate) fn new(link: L) -> Self {
         Self(Arc::new(Open(Arc::new(Inner {
             link,
@@ -55,6 +57,11 @@ impl<L: Link> EraClient<L> {
 
     pub(crate) fn link(&self) -> &L {
         &self.0.0.link
+    }
+
+    /// Returns whether a client can be told to speak this revision alone.
+    pub(crate) fn speaks(_: ProtocolVersion) -> bool {
+        true
     }
 
     /// Sends a request, translated if the server is a legacy one.
@@ -80,7 +87,7 @@ impl<L: Link> EraClient<L> {
     }
 }
 
-impl<L: Link> Drop for Open<L> {
+impl<L: SessionLink> Drop for Open<L> {
     fn drop(&mut self) {
         let session = self.0.close();
         self.0.link.shut();
@@ -90,7 +97,7 @@ impl<L: Link> Drop for Open<L> {
     }
 }
 
-impl<L: Link> Inner<L> {
+impl<L: SessionLink> Inner<L> {
     fn era(&self) -> Option<Era> {
         let known = self.known.load(Ordering::Relaxed);
         let same_life = self.link.life().is_some_and(|life| life == known >> 2);
@@ -132,28 +139,30 @@ impl<L: Link> Inner<L> {
     }
 
     async fn send(self: Arc<Self>, outgoing: Outgoing, life: &Life) -> Result<Incoming, Error> {
-        let era = match outgoing.pinned.map(ProtocolVersion::era) {
+        let era = match outgoing.caller.pinned.map(ProtocolVersion::era) {
             Some(Era::Handshake) => Some(Era::Handshake),
             _ => self.era(),
         };
         match era {
             Some(Era::Handshake) => Box::pin(self.legacy(outgoing, life)).await,
-            None if L::PROBES || outgoing.pinned.is_none() => Box::pin(self.first(outgoing, life)).await,
-            known => match self.link.modern(&outgoing).await {
+            None if L::PROBES || outgoing.caller.pinned.is_none() => {
+                Box::pin(self.first(outgoing, life)).await
+            }
+            known => match self.link.send(&outgoing).await {
                 Err(Failure::Refused(refusal))
                     if refusal.is_doubt() && (known.is_none() || refusal.error.is_none()) =>
                 {
                     Box::pin(self.doubt(outgoing, refusal, life)).await
                 }
-                sent => plainly(sent),
+                sent => sent.or_else(Failure::otherwise),
             },
         }
     }
 
     /// Sends the first request, once the era is known: some legacy servers would take a modern request for their own.
     async fn first(self: Arc<Self>, outgoing: Outgoing, life: &Life) -> Result<Incoming, Error> {
-        match self.find(&Request::read(&outgoing)?.hello, life).await.map_err(unsent)? {
-            Found::Modern => plainly(self.link.modern(&outgoing).await),
+        match self.find(&outgoing, life).await.map_err(unsent)? {
+            Found::Modern => self.link.send(&outgoing).await.or_else(Failure::otherwise),
             Found::Legacy(_) => self.legacy(outgoing, life).await,
             Found::Neither(Error::Rejected(error)) => Err(PeerIncompatible::UnknownEra(format!(
                 "it answers neither `server/discover` nor `initialize`; to the latter it says: {error}"
@@ -171,7 +180,7 @@ impl<L: Link> Inner<L> {
         life: &Life,
     ) -> Result<Incoming, Error> {
         self.learn(None);
-        match self.find(&Request::read(&outgoing)?.hello, life).await {
+        match self.find(&outgoing, life).await {
             Ok(Found::Legacy(_)) => self.legacy(outgoing, life).await,
             Err(error @ Error::PeerIncompatible(_)) => Err(error),
             // The refusal has nothing to do with eras, or the era cannot be detected now.
@@ -191,30 +200,33 @@ impl<L: Link> Inner<L> {
             let session = match self.session(&request.hello, life).await {
                 Ok(session) => session,
                 // The server had sessions, and no longer has any.
-                Err(NoSession::Refused(_)) if request.hello.pinned.is_none() && self.era().is_some() => {
+                Err(NoSession::Refused(_))
+                    if request.hello.caller.pinned.is_none() && self.era().is_some() =>
+                {
                     self.learn(None);
-                    return plainly(self.link.modern(&outgoing).await);
+                    return self.link.send(&outgoing).await.or_else(Failure::otherwise);
                 }
                 Err(NoSession::Refused(error) | NoSession::Error(error)) => {
-                    return Err(incompatible(error, request.hello.pinned));
+                    return Err(incompatible(error, request.hello.caller.pinned));
                 }
             };
-            if let Some(pinned) = request.hello.pinned.filter(|pinned| pinned.era() == Era::Modern) {
+            if let Some(pinned) = request.hello.caller.pinned.filter(|pinned| pinned.era() == Era::Modern) {
                 let theirs = session.version.to_string();
                 return Err(
                     PeerIncompatible::NotThePinnedVersion { theirs, pinned: pinned.to_string() }.into()
                 );
             }
             match translate::serve(&self.open_calls, &session, &request).await {
-                Err(Failure::Gone) => {
+                Err(SessionFailure::Gone) => {
                     self.forget(&session);
                     if last {
                         break;
                     }
                 }
                 // Some servers give such errors an id of their own.
-                Err(Failure::Refused(refusal)) => return Err(refusal.into_error()),
-                served => return plainly(served),
+                Err(SessionFailure::Refused(refusal)) => return Err(refusal.into_error()),
+                Err(SessionFailure::Error(error)) => return Err(error),
+                Ok(incoming) => return Ok(incoming),
             }
         }
         let why = "the server says of every session that there is none";
@@ -222,19 +234,20 @@ impl<L: Link> Inner<L> {
     }
 
     /// Detects the era, once for all callers that wait for it. A caller that times out does not stop the others.
-    async fn find(self: &Arc<Self>, hello: &Hello, life: &Life) -> Result<Found<L>, Error> {
+    async fn find(self: &Arc<Self>, outgoing: &Outgoing, life: &Life) -> Result<Found<L>, Error> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         match (self.era(), &*self.session_place()) {
             (Some(Era::Modern), _) => return Ok(Found::Modern),
             (Some(Era::Handshake), Some(session)) => return Ok(Found::Legacy(Arc::clone(session))),
             _ => {}
         }
-        let (this, hello, life) = (Arc::clone(self), hello.clone(), life.clone());
+        let (this, life) = (Arc::clone(self), life.clone());
+        let (discover, hello) = (discover(outgoing)?, Request::read(outgoing)?.hello);
         let finding = tokio::spawn(async move {
             let _turn = turn;
             // Other callers wait for this too.
             let all = 2 * PATIENCE;
-            let detecting = life.closed.unless(detect(&this.link, &hello, &life));
+            let detecting = life.closed.unless(detect(&this.link, &discover, &hello, &life));
             let found = timeout(all, detecting).await.unwrap_or(Err(Error::Timeout(all)))?;
             match &found {
                 Found::Modern => this.learn(Some(Era::Modern)),
@@ -255,7 +268,7 @@ impl<L: Link> Inner<L> {
         let mut hello = hello.clone();
         if let Some(session) = &*self.session_place() {
             // The caller reports a pin on a revision that the server does not speak.
-            let other_era = hello.pinned.is_some_and(|pinned| pinned.era() == Era::Modern);
+            let other_era = hello.caller.pinned.is_some_and(|pinned| pinned.era() == Era::Modern);
             if other_era || session.suits(&hello) {
                 return Ok(Arc::clone(session));
             }
@@ -267,7 +280,7 @@ impl<L: Link> Inner<L> {
             let session = life.closed.unless(initialize(&this.link, &hello, &life)).await?;
             this.keep(&session)?;
             // A client that is pinned to a legacy revision learns nothing of the modern one.
-            if hello.pinned.is_none() {
+            if hello.caller.pinned.is_none() {
                 this.learn(Some(Era::Handshake));
             }
             Ok(session)
@@ -282,27 +295,5 @@ impl<L: Link> Inner<L> {
         if place.as_ref().is_some_and(|session| Arc::ptr_eq(session, gone)) {
             *place = None;
         }
-    }
-}
-
-/// Marks an error of the era detection: the request itself has not been sent.
-fn unsent(error: Error) -> Error {
-    match error {
-        Error::Unreachable { why, cause, .. } => Error::Unreachable { why, sent: Sent::No, cause },
-        Error::Refused(mut refusal) => {
-            refusal.sent = Sent::No;
-            Error::Refused(refusal)
-        }
-        other => other,
-    }
-}
-
-/// Maps a failure to the error of a client that knows one era alone.
-fn plainly(sent: Result<Incoming, Failure>) -> Result<Incoming, Error> {
-    match sent {
-        Ok(incoming) => Ok(incoming),
-        Err(Failure::Refused(refusal)) => refusal.otherwise,
-        Err(Failure::Gone) => Err(Error::closed_by_server("the server is gone", Sent::No)),
-        Err(Failure::Error(error)) => Err(error),
     }
 }

@@ -18,12 +18,13 @@ use tokio::task::{AbortHandle, coop};
 use tokio::time::timeout;
 
 use super::detect::PATIENCE;
-use super::link::{Failure, Link};
-use super::questions::{belongs_to_a_call, responder_outside_calls};
+use super::link::{SessionFailure, SessionLink};
+use super::questions::{belongs_to_a_call, handlers_outside_calls};
 use super::request::{Request, encoded};
 use super::server_request::{admit, answer_outside_call, is_question, small_enough};
 use super::session::{Session, in_background, named};
-use crate::client::{Error, Incoming, PeerIncompatible, Sent, Unreachable, unfold};
+use super::unfold::unfold;
+use crate::client::{Error, Incoming, PeerIncompatible, Sent, Unreachable};
 use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
 
 /// Most changes that may wait for a listener. A listener that falls so far behind ends: a change must not be lost
@@ -58,10 +59,10 @@ pub(super) struct SharedStreamSlot {
     kept: Option<Arc<SharedStream>>,
 }
 
-impl<L: Link> Session<L> {
+impl<L: SessionLink> Session<L> {
     /// Keeps the shared stream open as long as the session lasts: on stdio because it has to be read, over HTTP if
     /// the client can be asked. Many servers ask outside of the call that needs the answer.
-    pub(super) async fn keep_listening(self: &Arc<Self>) -> Result<(), Failure> {
+    pub(super) async fn keep_listening(self: &Arc<Self>) -> Result<(), SessionFailure> {
         if L::SHARED {
             return self.keep_shared_stream().await;
         }
@@ -91,7 +92,7 @@ impl<L: Link> Session<L> {
         }
     }
 
-    async fn keep_shared_stream(self: &Arc<Self>) -> Result<(), Failure> {
+    async fn keep_shared_stream(self: &Arc<Self>) -> Result<(), SessionFailure> {
         let (stream, _) = self.open_shared_stream().await?;
         self.shared_stream.lock().await.kept = Some(stream);
         Ok(())
@@ -99,7 +100,7 @@ impl<L: Link> Session<L> {
 
     async fn open_shared_stream(
         self: &Arc<Self>,
-    ) -> Result<(Arc<SharedStream>, broadcast::Receiver<Bytes>), Failure> {
+    ) -> Result<(Arc<SharedStream>, broadcast::Receiver<Bytes>), SessionFailure> {
         let mut slot = self.shared_stream.lock().await;
         if let Some(stream) = slot.current.upgrade()
             && let Some(sender) = stream.sender.upgrade()
@@ -126,7 +127,11 @@ impl<L: Link> Session<L> {
 }
 
 /// Routes messages until the stream ends.
-async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender: broadcast::Sender<Bytes>) {
+async fn pump<L: SessionLink>(
+    session: Weak<Session<L>>,
+    mut incoming: Incoming,
+    sender: broadcast::Sender<Bytes>,
+) {
     loop {
         coop::consume_budget().await;
         let message = match poll_fn(|cx| incoming.as_mut().poll_next(cx)).await {
@@ -147,10 +152,10 @@ async fn pump<L: Link>(session: Weak<Session<L>>, mut incoming: Incoming, sender
                 if is_question(&request.method) && belongs_to_a_call(&session, &message) {
                     continue;
                 }
-                let (hello, responder) = responder_outside_calls(&session);
-                let asked = admit(&request, &session.askable(&hello), &hello.limits);
-                let most = hello.limits.questions_outside_calls;
-                drop(answer_outside_call(&session, responder, most, &request.id, asked).await);
+                let (hello, handlers) = handlers_outside_calls(&session);
+                let asked = admit(&request, &session.askable(&hello), &hello.caller.limits);
+                let most = hello.caller.limits.questions_outside_calls;
+                drop(answer_outside_call(&session, handlers, most, &request.id, asked).await);
             }
             // There may be no listener.
             Ok(Message::Notification(notification)) if is_change(&notification.method) => {
@@ -177,14 +182,14 @@ fn is_change(method: &str) -> bool {
 }
 
 /// Resources that a listener watches. When the last listener of a resource is dropped, the server is told.
-struct Watch<L: Link> {
+struct Watch<L: SessionLink> {
     session: Arc<Session<L>>,
     uris: Vec<String>,
 }
 
-impl<L: Link> Watch<L> {
+impl<L: SessionLink> Watch<L> {
     /// Adds a resource; returns whether the server agreed.
-    async fn add(&mut self, uri: String) -> Result<bool, Failure> {
+    async fn add(&mut self, uri: String) -> Result<bool, SessionFailure> {
         let first = {
             let mut watched = self.session.watched.lock().unwrap_or_else(PoisonError::into_inner);
             let count = watched.entry(uri.clone()).or_default();
@@ -197,7 +202,7 @@ impl<L: Link> Watch<L> {
         }
         match self.session.aside(SUBSCRIBE, named(&uri)).await {
             Ok(_) => Ok(true),
-            Err(Failure::Error(Error::Rejected(error))) => {
+            Err(SessionFailure::Error(Error::Rejected(error))) => {
                 tracing::warn!(uri, %error, "the server refused to report changes of a resource");
                 self.uris.pop();
                 self.forget(&uri);
@@ -221,7 +226,7 @@ impl<L: Link> Watch<L> {
     }
 }
 
-impl<L: Link> Drop for Watch<L> {
+impl<L: SessionLink> Drop for Watch<L> {
     fn drop(&mut self) {
         let last: Vec<String> =
             std::mem::take(&mut self.uris).into_iter().filter(|uri| self.forget(uri)).collect();
@@ -238,7 +243,7 @@ impl<L: Link> Drop for Watch<L> {
 
 /// A listener. The field that holds the stream open comes after the one that tells the server, so that it is dropped
 /// later.
-struct Listener<L: Link> {
+struct Listener<L: SessionLink> {
     watch: Watch<L>,
     receiver: broadcast::Receiver<Bytes>,
     _stream: Arc<SharedStream>,
@@ -249,15 +254,15 @@ struct Listener<L: Link> {
 }
 
 /// Serves `subscriptions/listen` with the subscriptions of the handshake eras.
-pub(super) async fn listen<L: Link>(
+pub(super) async fn listen<L: SessionLink>(
     session: &Arc<Session<L>>,
     request: &Request,
-) -> Result<Incoming, Failure> {
+) -> Result<Incoming, SessionFailure> {
     session.called_by(&request.hello);
     let wanted: SubscriptionFilter =
         request.params.get("notifications").and_then(|filter| filter.to().ok()).unwrap_or_default();
     let (stream, receiver) = match session.open_shared_stream().await {
-        Err(Failure::Refused(refusal)) if refusal.status == 405 => {
+        Err(SessionFailure::Refused(refusal)) if refusal.status == 405 => {
             return Err(Error::from(PeerIncompatible::NoChanges).into());
         }
         opened => opened?,
@@ -285,7 +290,7 @@ pub(super) async fn listen<L: Link>(
 }
 
 /// Returns the wanted list changes that the server offers, and whether it offers resource subscriptions.
-fn grant<L: Link>(wanted: &SubscriptionFilter, session: &Session<L>) -> (SubscriptionFilter, bool) {
+fn grant<L: SessionLink>(wanted: &SubscriptionFilter, session: &Session<L>) -> (SubscriptionFilter, bool) {
     let offers = &session.server.capabilities;
     let resources = offers.resources.clone().unwrap_or_default();
     let both = |wanted: Option<bool>, offered: Option<bool>| {
@@ -302,7 +307,7 @@ fn grant<L: Link>(wanted: &SubscriptionFilter, session: &Session<L>) -> (Subscri
     (granted, resources.subscribe == Some(true))
 }
 
-impl<L: Link> Listener<L> {
+impl<L: SessionLink> Listener<L> {
     async fn next(&mut self) -> Result<Bytes, Error> {
         if let Some(first) = self.acknowledgment.take() {
             return Ok(first);

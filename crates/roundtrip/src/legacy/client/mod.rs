@@ -7,7 +7,6 @@
 //! client never learns which era it talks to.
 
 mod call;
-mod closing;
 mod detect;
 mod era_client;
 mod link;
@@ -18,6 +17,8 @@ mod request;
 mod server_request;
 mod session;
 mod translate;
+mod unfold;
 
 pub(crate) use era_client::EraClient;
-pub(crate) use link::{Failure, Link, Refusal};
+pub(crate) use link::{SessionFailure, SessionLink};
+pub(crate) use unfold::unfold;

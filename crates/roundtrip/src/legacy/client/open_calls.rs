@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Sleep, sleep};
 
 use super::call::OpenCall;
-use super::link::Link;
+use super::link::SessionLink;
 use crate::client::{ApiMisuse, Error, GaveUp};
 
 /// Longest time that a call waits for answers.
@@ -23,21 +23,21 @@ const PREFIX: &str = "dev.roundtrip/open-call:";
 pub(super) const AGAIN: &str = "dev.roundtrip/call-again";
 
 /// Calls that wait for answers, by their handles.
-pub(super) struct OpenCalls<L: Link>(Mutex<IndexMap<String, Place<L>>>);
+pub(super) struct OpenCalls<L: SessionLink>(Mutex<IndexMap<String, Place<L>>>);
 
 /// A waiting call and the task that watches it. Dropping this gives the call up.
-struct Place<L: Link> {
+struct Place<L: SessionLink> {
     wanted: oneshot::Sender<()>,
     watcher: JoinHandle<Option<OpenCall<L>>>,
 }
 
-impl<L: Link> Default for OpenCalls<L> {
+impl<L: SessionLink> Default for OpenCalls<L> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<L: Link> OpenCalls<L> {
+impl<L: SessionLink> OpenCalls<L> {
     fn places(&self) -> MutexGuard<'_, IndexMap<String, Place<L>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,7 +98,7 @@ impl<L: Link> OpenCalls<L> {
 }
 
 /// Watches a call until it is wanted; `None` if it was given up before.
-async fn watch_until_wanted<L: Link>(
+async fn watch_until_wanted<L: SessionLink>(
     mut call: OpenCall<L>,
     wanted: oneshot::Receiver<()>,
     expiry: Sleep,

@@ -8,10 +8,10 @@ use roundtrip_core::wire::{Message, RequestId};
 use tokio::sync::mpsc;
 
 use super::call::given_up;
-use super::link::Link;
+use super::link::SessionLink;
 use super::request::Hello;
 use super::session::{Session, in_background};
-use crate::client::Responder;
+use crate::client::Handlers;
 
 /// Most questions that may wait for a call to take them.
 const CAPACITY: usize = 64;
@@ -28,18 +28,18 @@ pub(super) struct Call {
     waits: bool,
 }
 
-fn asked<L: Link>(session: &Session<L>) -> MutexGuard<'_, AskableCalls> {
+fn asked<L: SessionLink>(session: &Session<L>) -> MutexGuard<'_, AskableCalls> {
     session.asked.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Receiver for the questions of one call that arrive outside of its stream.
-pub(super) struct Delivery<L: Link> {
+pub(super) struct Delivery<L: SessionLink> {
     session: Arc<Session<L>>,
     id: RequestId,
     receiver: mpsc::Receiver<Bytes>,
 }
 
-impl<L: Link> Delivery<L> {
+impl<L: SessionLink> Delivery<L> {
     pub(super) fn of(session: &Arc<Session<L>>, id: &RequestId, hello: &Hello) -> Self {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         asked(session).insert(id.clone(), Call { sender, hello: hello.clone(), waits: false });
@@ -59,7 +59,7 @@ impl<L: Link> Delivery<L> {
     }
 }
 
-impl<L: Link> Drop for Delivery<L> {
+impl<L: SessionLink> Drop for Delivery<L> {
     fn drop(&mut self) {
         asked(&self.session).remove(&self.id);
         // Questions that the call did not take must not keep the server waiting.
@@ -71,21 +71,21 @@ impl<L: Link> Drop for Delivery<L> {
     }
 }
 
-/// Returns the responder for a question outside of calls: that of a call under way, which is likely the one meant;
+/// Returns the handlers for a question outside of calls: that of a call under way, which is likely the one meant;
 /// otherwise of the last caller.
-pub(super) fn responder_outside_calls<L: Link>(session: &Session<L>) -> (Hello, Option<Responder>) {
-    let calling = |call: &Call| Some((call.hello.clone(), Some(call.hello.asker.responder()?)));
+pub(super) fn handlers_outside_calls<L: SessionLink>(session: &Session<L>) -> (Hello, Option<Arc<Handlers>>) {
+    let calling = |call: &Call| Some((call.hello.clone(), Some(call.hello.caller.handlers.upgrade()?)));
     let found = asked(session).values().find_map(calling);
     found.unwrap_or_else(|| {
         let hello = session.caller();
-        let responder = hello.asker.responder();
-        (hello, responder)
+        let handlers = hello.caller.handlers.upgrade();
+        (hello, handlers)
     })
 }
 
 /// Gives a question to the one call it can belong to: the only one that waits for the server, or the only one there
 /// is. Returns false if there is none, or that call has too many already.
-pub(super) fn belongs_to_a_call<L: Link>(session: &Session<L>, request: &Bytes) -> bool {
+pub(super) fn belongs_to_a_call<L: SessionLink>(session: &Session<L>, request: &Bytes) -> bool {
     let asked = asked(session);
     let mut active = asked.values().filter(|call| !call.waits);
     let only = match (active.next(), active.next()) {

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, GetPrompt, InputResponses, LoggingLevel, Message, Method as _,
-    ProgressToken, ProtocolVersion, Raw, ReadResource, RequestId, RequestMeta, encode_request, meta,
+    ProgressToken, Raw, ReadResource, RequestId, RequestMeta, encode_request, meta,
 };
 use serde_json::json;
 
-use crate::client::{ApiMisuse, ClientLimits, Error, Outgoing, WeakClient};
+use crate::client::{ApiMisuse, Caller, Error, Outgoing};
 
 /// A modern request, with its protocol fields apart from the other parameters.
 pub(super) struct Request {
@@ -30,9 +30,7 @@ pub(super) struct Request {
 pub(super) struct Hello {
     pub(super) info: Raw,
     pub(super) capabilities: ClientCapabilities,
-    pub(super) pinned: Option<ProtocolVersion>,
-    pub(super) limits: ClientLimits,
-    pub(super) asker: WeakClient,
+    pub(super) caller: Caller,
 }
 
 impl Request {
@@ -54,9 +52,7 @@ impl Request {
         let hello = Hello {
             info: fields.client_info.map_or_else(|| json!({ "name": "", "version": "" }).into(), Raw::from),
             capabilities: without_extensions(fields.client_capabilities),
-            pinned: outgoing.pinned,
-            limits: outgoing.limits,
-            asker: outgoing.asker.clone(),
+            caller: outgoing.caller.clone(),
         };
         let state = params.get("requestState").and_then(|state| state.to().ok());
         let answers = params.get("inputResponses").and_then(|answers| answers.to().ok()).unwrap_or_default();

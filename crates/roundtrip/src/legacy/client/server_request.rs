@@ -1,26 +1,32 @@
 //! Requests that a server of the handshake eras sends to the client: which are questions, which are allowed, and how
 //! they are answered outside of a call.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
+use roundtrip_core::exchange::{Exchange, Params, Step};
 use roundtrip_core::wire::{
-    ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, InputRequest, Raw, Request,
-    RequestId, clip_error,
+    CallTool, ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, Implementation,
+    InputRequest, InputRequiredResult, InputResponses, Raw, Request, RequestId, ResultMeta, clip_error,
 };
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::link::{Failure, Link};
+use super::link::{SessionFailure, SessionLink};
+use super::request::encoded;
 use super::session::Session;
-use crate::client::{ClientLimits, Error, Responder, check_url};
+use crate::client::{ApiMisuse, ClientLimits, Error, Handlers, PeerMisbehaved, ask, check_url};
 use crate::legacy::handshake::PING;
 
+/// Key of a question that has none of its own.
+const KEY: &str = "question";
 /// Largest request of a server.
 const LARGEST: usize = 1024 * 1024;
 
@@ -137,20 +143,20 @@ impl Drop for Place {
 
 /// Answers a request of the server. A question is answered in a task of its own: people may take longer than a call
 /// has time.
-pub(super) async fn answer_outside_call<L: Link>(
+pub(super) async fn answer_outside_call<L: SessionLink>(
     session: &Arc<Session<L>>,
-    responder: Option<Responder>,
+    handlers: Option<Arc<Handlers>>,
     most: usize,
     id: &RequestId,
     asked: ServerRequest,
-) -> Result<(), Failure> {
-    let answer = match (asked, responder) {
+) -> Result<(), SessionFailure> {
+    let answer = match (asked, handlers) {
         (ServerRequest::Ping, _) => Ok(Raw::from(json!({}))),
         (ServerRequest::Refused(error), _) => Err(error),
         (ServerRequest::Question(_), None) => Err(ErrorObject::internal("the client is gone")),
-        (ServerRequest::Question(question), Some(responder)) => match session.answering.begin(most) {
+        (ServerRequest::Question(question), Some(handlers)) => match session.answering.begin(most) {
             Some(place) => {
-                tokio::spawn(ask_handlers(Arc::clone(session), responder, id.clone(), question, place));
+                tokio::spawn(ask_handlers(Arc::clone(session), handlers, id.clone(), question, place));
                 return Ok(());
             }
             // The caller waits until this is sent, so that a server that floods the client slows itself down.
@@ -161,15 +167,15 @@ pub(super) async fn answer_outside_call<L: Link>(
 }
 
 /// Asks the handlers, unless the client is closed first.
-async fn ask_handlers<L: Link>(
+async fn ask_handlers<L: SessionLink>(
     session: Arc<Session<L>>,
-    responder: Responder,
+    handlers: Arc<Handlers>,
     id: RequestId,
     question: InputRequest,
     place: Place,
 ) {
     let answering = async {
-        let answering = caught(responder.answer(question, Some(Arc::clone(&session.name))));
+        let answering = caught(answer_of(&handlers, question, Arc::clone(&session.name)));
         let answer = answering.await.map_err(|error| {
             // The details are not for the server.
             tracing::warn!(%error, "a question of the server was left without an answer");
@@ -180,6 +186,31 @@ async fn ask_handlers<L: Link>(
     // If it cannot be sent, the session is gone.
     let _ = session.closed.unless(answering).await;
     drop(place);
+}
+
+/// Puts one question to the handlers, and checks their answer against it.
+async fn answer_of(
+    handlers: &Handlers,
+    request: InputRequest,
+    server: Arc<Implementation>,
+) -> Result<Raw, Error> {
+    let method = request.method();
+    let asks = InputRequiredResult {
+        input_requests: BTreeMap::from([(KEY.to_owned(), request)]),
+        meta: ResultMeta { server_info: Some(server), ..ResultMeta::default() },
+        ..InputRequiredResult::default()
+    };
+    // The same machine as for a call, so that answers are checked and filled in the same way.
+    let exchange = Exchange::<CallTool>::new(Params::default());
+    let step = exchange.reply(encoded(Raw::of(&asks))?.as_ref(), Duration::ZERO)?;
+    let Step::Ask(pending) = step else {
+        return Err(PeerMisbehaved::MalformedMessage(format!("`{method}` asks nothing")).into());
+    };
+    let answered = ask(handlers, pending, method).await?.resume()?;
+    let answers = answered.params().get("inputResponses").and_then(|answers| answers.to().ok());
+    answers
+        .and_then(|mut answers: InputResponses| answers.remove(KEY))
+        .ok_or_else(|| ApiMisuse::Unanswered { keys: vec![method.to_owned()] }.into())
 }
 
 /// Turns a panic of a handler into an error: there is no caller to see it, and the server waits for an answer.

@@ -16,13 +16,12 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::call::{Event, OpenCall, plain};
-use super::closing::Closed;
-use super::link::{Failure, Link};
+use super::link::{SessionFailure, SessionLink};
 use super::listen::SharedStreamSlot;
 use super::questions::{AskableCalls, Delivery};
 use super::request::{Hello, Request, encoded};
 use super::server_request::Answering;
-use crate::client::{Error, Sent, Unreachable};
+use crate::client::{Closed, Error, Sent, Unreachable};
 use crate::legacy::handshake::{InitializeResult, NEWEST, SET_LEVEL, within_revision};
 
 /// Longest time for a request of the session's own.
@@ -40,7 +39,7 @@ pub(super) struct Life {
 }
 
 /// A session: begun by `initialize`, and shared by all its calls.
-pub(super) struct Session<L: Link> {
+pub(super) struct Session<L: SessionLink> {
     pub(super) link: L,
     pub(super) at: L::At,
     pub(super) version: ProtocolVersion,
@@ -71,7 +70,7 @@ pub(super) struct Session<L: Link> {
     ended: AtomicBool,
 }
 
-impl<L: Link> Session<L> {
+impl<L: SessionLink> Session<L> {
     pub(super) fn new(
         link: L,
         at: L::At,
@@ -85,7 +84,7 @@ impl<L: Link> Session<L> {
             at,
             version,
             offered,
-            pinned: hello.pinned.is_some(),
+            pinned: hello.caller.pinned.is_some(),
             declared: within_revision(hello.capabilities.clone(), offered),
             name: Arc::new(server.server_info.clone()),
             server,
@@ -103,7 +102,7 @@ impl<L: Link> Session<L> {
 
     /// Returns whether a request can be made in this session: at its revision, and with all that it declares.
     pub(super) fn suits(&self, hello: &Hello) -> bool {
-        let at_its_revision = match hello.pinned {
+        let at_its_revision = match hello.caller.pinned {
             Some(pinned) => pinned == self.version && pinned == self.offered,
             // A pin of another caller does not bind a caller without one.
             None => !self.pinned || self.version == NEWEST,
@@ -131,7 +130,7 @@ impl<L: Link> Session<L> {
     }
 
     /// Sends a request; returns the open call.
-    pub(super) async fn call(self: &Arc<Self>, request: &Request) -> Result<OpenCall<L>, Failure> {
+    pub(super) async fn call(self: &Arc<Self>, request: &Request) -> Result<OpenCall<L>, SessionFailure> {
         self.called_by(&request.hello);
         self.set_level(request.log_level).await?;
         // A question may arrive before anything else.
@@ -144,13 +143,13 @@ impl<L: Link> Session<L> {
     }
 
     /// Sets the log level: chosen per call in the modern era, and per session in the handshake eras.
-    async fn set_level(self: &Arc<Self>, level: Option<LoggingLevel>) -> Result<(), Failure> {
+    async fn set_level(self: &Arc<Self>, level: Option<LoggingLevel>) -> Result<(), SessionFailure> {
         let Some(level) = level.filter(|_| self.server.capabilities.logging.is_some()) else { return Ok(()) };
         let mut told = self.level.lock().await;
         if *told != Some(level) {
             match self.aside(SET_LEVEL, json!({ "level": level })).await {
                 Ok(_) => *told = Some(level),
-                Err(Failure::Gone) => return Err(Failure::Gone),
+                Err(SessionFailure::Gone) => return Err(SessionFailure::Gone),
                 Err(_) => tracing::debug!(?level, "the server refused the log level"),
             }
         }
@@ -162,7 +161,7 @@ impl<L: Link> Session<L> {
         self: &Arc<Self>,
         method: &str,
         params: impl Serialize,
-    ) -> Result<Raw, Failure> {
+    ) -> Result<Raw, SessionFailure> {
         let number = self.asides.fetch_add(1, Ordering::Relaxed);
         let id = RequestId::from(format!("aside-{number}").as_str());
         let message = encoded(encode_request(&id, method, &params))?.into();
@@ -180,7 +179,7 @@ impl<L: Link> Session<L> {
         timeout(ASIDE, work).await.unwrap_or(Err(Error::Timeout(ASIDE).into()))
     }
 
-    pub(super) async fn tell(&self, message: Bytes) -> Result<(), Failure> {
+    pub(super) async fn tell(&self, message: Bytes) -> Result<(), SessionFailure> {
         self.link.tell(&self.at, message).await
     }
 
@@ -189,7 +188,7 @@ impl<L: Link> Session<L> {
         &self,
         id: &RequestId,
         answer: Result<&Raw, &ErrorObject>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), SessionFailure> {
         let plain = answer.map(|answer| plain(answer, self.version));
         self.tell(response(id, plain.as_ref().map_err(|error| *error))).await
     }
@@ -208,7 +207,7 @@ impl<L: Link> Session<L> {
     }
 }
 
-impl<L: Link> Drop for Session<L> {
+impl<L: SessionLink> Drop for Session<L> {
     fn drop(&mut self) {
         if !self.ended.swap(true, Ordering::Relaxed) {
             let (link, at) = (self.link.clone(), self.at.clone());

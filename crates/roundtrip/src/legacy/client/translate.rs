@@ -1,31 +1,35 @@
 //! Translates the outcome of a legacy call into modern results.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
-    ClientCapabilities, Discover, DiscoverResult, ErrorObject, INVALID_PARAMS, InputRequests,
-    InputRequiredResult, InputResponses, Method as _, RequestId, ResultMeta, SubscriptionsListen,
-    encode_error, encode_result,
+    ClientCapabilities, Discover, DiscoverResult, ElicitRequestParams, ErrorObject, INVALID_PARAMS,
+    InputRequest, InputRequests, InputRequiredResult, InputResponses, Message, Method as _,
+    NotificationMethod as _, ProgressNotification, RequestId, ResultMeta, SubscriptionsListen, encode_error,
+    encode_result,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::call::{Event, OpenCall, in_the_name_of, pages};
-use super::link::{Failure, Link};
+use super::call::{Event, OpenCall};
+use super::link::{SessionFailure, SessionLink};
 use super::listen::listen;
 use super::open_calls::{AGAIN, OpenCalls};
 use super::request::{Request, encoded};
 use super::session::Session;
-use crate::client::{Error, Incoming, Rejection, unfold};
+use super::unfold::unfold;
+use crate::client::{Error, Incoming, Rejection};
 use crate::legacy::handshake::{RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED};
 
 /// Serves a request in a session.
-pub(super) async fn serve<L: Link>(
+pub(super) async fn serve<L: SessionLink>(
     open_calls: &Arc<OpenCalls<L>>,
     session: &Arc<Session<L>>,
     request: &Request,
-) -> Result<Incoming, Failure> {
+) -> Result<Incoming, SessionFailure> {
     match request.method {
         Discover::NAME => Ok(alone(discovered(session, &request.id)?)),
         SubscriptionsListen::NAME => listen(session, request).await,
@@ -34,7 +38,7 @@ pub(super) async fn serve<L: Link>(
 }
 
 /// Sends answers to an open call, and goes on with it.
-pub(super) async fn go_on<L: Link>(
+pub(super) async fn go_on<L: SessionLink>(
     open_calls: &Arc<OpenCalls<L>>,
     state: &str,
     id: RequestId,
@@ -59,7 +63,7 @@ pub(super) fn calls_again(state: &str, answers: &InputResponses) -> Result<bool,
 }
 
 /// Returns the messages of one round of a call: up to its answer, or to its next questions.
-fn leg<L: Link>(open_calls: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
+fn leg<L: SessionLink>(open_calls: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId) -> Incoming {
     unfold((Arc::clone(open_calls), call, id), |(open_calls, mut call, id)| async move {
         let message = match call.event().await {
             Ok(Event::Notification(message)) => {
@@ -77,7 +81,7 @@ fn leg<L: Link>(open_calls: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: RequestId
     })
 }
 
-fn answered<L: Link>(
+fn answered<L: SessionLink>(
     call: &OpenCall<L>,
     id: &RequestId,
     answer: Result<&RawValue, &ErrorObject>,
@@ -102,11 +106,11 @@ fn modern(error: &ErrorObject) -> ErrorObject {
 }
 
 /// Returns the pages that an error requires to be visited, if the caller can visit pages.
-fn may_visit<L: Link>(call: &OpenCall<L>, error: &ErrorObject) -> Option<InputRequests> {
+fn may_visit<L: SessionLink>(call: &OpenCall<L>, error: &ErrorObject) -> Option<InputRequests> {
     let elicitation = call.session().askable(call.hello()).elicitation;
     let can = call.may_ask() && elicitation.is_some_and(|modes| modes.allows_url());
     if can && error.code == URL_ELICITATION_REQUIRED {
-        pages(error, call.hello().limits.questions)
+        pages(error, call.hello().caller.limits.questions)
     } else {
         None
     }
@@ -127,12 +131,12 @@ fn asks(
     result_of(id, &asks)
 }
 
-fn named<L: Link>(session: &Session<L>) -> ResultMeta {
+fn named<L: SessionLink>(session: &Session<L>) -> ResultMeta {
     ResultMeta { server_info: Some(Arc::clone(&session.name)), ..ResultMeta::default() }
 }
 
 /// Answers `server/discover` from the result of `initialize`.
-fn discovered<L: Link>(session: &Session<L>, id: &RequestId) -> Result<Bytes, Error> {
+fn discovered<L: SessionLink>(session: &Session<L>, id: &RequestId) -> Result<Bytes, Error> {
     let result = DiscoverResult {
         supported_versions: vec![session.version.to_string()],
         capabilities: session.server.capabilities.clone(),
@@ -152,6 +156,40 @@ fn result_of<R: Serialize + ?Sized>(id: &RequestId, result: &R) -> Result<Bytes,
 /// Returns a stream of one message.
 fn alone(message: Bytes) -> Incoming {
     unfold(message, |message| async move { Some((Ok(message), None)) })
+}
+
+/// Rewrites the progress token of a notification to the request that waits for it now.
+fn in_the_name_of(leg: &RequestId, call: &RequestId, message: Bytes) -> Bytes {
+    if leg == call {
+        return message;
+    }
+    match Message::decode(&message) {
+        Ok(Message::Notification(notification)) if notification.method == ProgressNotification::NAME => {
+            let Ok(mut value) = serde_json::from_slice::<Value>(&message) else { return message };
+            if value["params"]["progressToken"] == json!(call) {
+                value["params"]["progressToken"] = json!(leg);
+            }
+            value.to_string().into()
+        }
+        _ => message,
+    }
+}
+
+/// Returns the URL questions of an error that requires pages to be visited; `None` if there are more than `most`.
+fn pages(error: &ErrorObject, most: usize) -> Option<InputRequests> {
+    let pages = error.data.as_ref()?.get("elicitations")?.as_array()?;
+    if pages.is_empty() || pages.len() > most {
+        return None;
+    }
+    let mut questions = BTreeMap::new();
+    for (index, page) in pages.iter().enumerate() {
+        let shape = json!({ "method": "elicitation/create", "params": page });
+        let question: InputRequest = serde_json::from_value(shape).ok()?;
+        // An error may ask for URLs alone.
+        let InputRequest::Elicit(ElicitRequestParams::Url(_)) = question else { return None };
+        questions.insert(format!("elicitation-{}", index + 1), question);
+    }
+    Some(questions)
 }
 
 /// Adds the capabilities that were declared before.

@@ -77,7 +77,7 @@ impl Launcher {
         };
         let places = Arc::new(Semaphore::new(QUEUE));
         let supervisor = tokio::spawn(supervisor.run(stopped));
-        Ok(Child { life, has_session: false, inbox, queue, places, _stop: stop, supervisor })
+        Ok(Child { life, inbox, queue, places, _stop: stop, supervisor })
     }
 }
 
@@ -85,8 +85,6 @@ impl Launcher {
 pub(super) struct Child {
     /// Number of this child.
     pub(super) life: u64,
-    /// True once a session has begun with it.
-    pub(super) has_session: bool,
     pub(super) inbox: Arc<Inbox>,
     /// The only strong sender: when it is dropped, the child's standard input is closed.
     queue: mpsc::UnboundedSender<Queued>,

@@ -26,7 +26,8 @@ pub(super) struct Inbox(Mutex<Places>);
 #[derive(Debug, Default)]
 struct Places {
     open: HashMap<RequestId, Arc<Mailbox>>,
-    /// Mailbox for messages that belong to no request. While there is one, the child may send requests of its own.
+    /// Mailbox for messages that belong to no request, in a session of the handshake eras. While there is one, the child may
+    /// send requests of its own.
     general: Option<Arc<Mailbox>>,
     /// True once the child is gone: there will be no more answers.
     ended: bool,
@@ -39,8 +40,6 @@ pub(super) enum Place {
     Call,
     /// Changes, until one side ends the stream.
     Stream,
-    /// An answer to a request that is never cancelled.
-    Aside,
 }
 
 impl Inbox {
@@ -60,6 +59,7 @@ impl Inbox {
     }
 
     /// Opens the mailbox for messages that belong to no request; `None` if the child is gone.
+    #[cfg(feature = "legacy")]
     pub(super) fn listen(&self) -> Option<Arc<Mailbox>> {
         let mut places = self.places();
         if places.ended {

@@ -2,6 +2,8 @@
 
 mod asking;
 mod by_hand;
+#[cfg(unix)]
+mod closing;
 mod declaring;
 mod eras;
 mod flooding;

@@ -5,43 +5,45 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
+use roundtrip_core::error::Error;
 use tokio::sync::watch;
 
-use crate::client::{BoxFuture, Error, Incoming};
+use super::transport::{BoxFuture, Incoming};
 
 /// Signal that the client is closed. Dropping it is such a signal too.
 #[derive(Default)]
-pub(super) struct Closing(watch::Sender<()>);
+pub(crate) struct Closing(watch::Sender<()>);
 
 impl Closing {
     /// Ends everything under way. Work that begins later is not affected.
-    pub(super) fn signal(&self) {
+    pub(crate) fn signal(&self) {
         self.0.send_replace(());
     }
 
     /// Returns a receiver for work that begins now.
-    pub(super) fn watch(&self) -> Closed {
+    pub(crate) fn watch(&self) -> Closed {
         Closed(self.0.subscribe())
     }
 }
 
 /// Receiver of that signal.
 #[derive(Clone)]
-pub(super) struct Closed(watch::Receiver<()>);
+pub(crate) struct Closed(watch::Receiver<()>);
 
 impl Closed {
     /// Returns whether the client has been closed since.
-    pub(super) fn is_closed(&self) -> bool {
+    #[cfg(feature = "legacy")]
+    pub(crate) fn is_closed(&self) -> bool {
         self.0.has_changed().unwrap_or(true)
     }
 
     /// Waits for the client to be closed.
-    pub(super) async fn wait(mut self) {
+    pub(crate) async fn wait(mut self) {
         let _ = self.0.changed().await;
     }
 
     /// Runs a future, unless the client is closed first: then it is dropped.
-    pub(super) async fn unless<T, E: From<Error>>(
+    pub(crate) async fn unless<T, E: From<Error>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
@@ -54,7 +56,7 @@ impl Closed {
 }
 
 /// Passes messages on until the client is closed.
-pub(super) fn until_closed(incoming: Incoming, closed: Closed) -> Incoming {
+pub(crate) fn until_closed(incoming: Incoming, closed: Closed) -> Incoming {
     Box::pin(UntilClosed { incoming: Some(incoming), closed: Box::pin(closed.wait()) })
 }
 

@@ -6,9 +6,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use roundtrip_core::error::Error;
 
-use super::transport::Incoming;
+use crate::client::{Error, Incoming};
 
 /// Outcome of a step: a message, and the state of the next step; none after the last one.
 pub(crate) type Stepped<S> = (Result<Bytes, Error>, Option<S>);

@@ -10,10 +10,12 @@ use futures_core::Stream;
 use reqwest::Response;
 use tokio::time::{Instant, sleep};
 
-use super::link::{At, Http};
-use super::sse::{Decoder, Overlong};
-use super::{Failure, Refusal, broken};
-use crate::client::{Error, Incoming, PeerMisbehaved, Sent, Unreachable, unfold};
+use super::At;
+use crate::client::{Error, Incoming, PeerMisbehaved, Refusal, Sent, Unreachable};
+use crate::http::client::broken;
+use crate::http::client::link::Http;
+use crate::http::client::sse::{Decoder, Overlong};
+use crate::legacy::client::{SessionFailure, unfold};
 
 /// Most failures in a row to resume a stream.
 const ATTEMPTS: u32 = 5;
@@ -110,16 +112,16 @@ impl Resumed {
 
     /// Connects again; false if that is not possible and the stream has simply ended.
     async fn take_up(&mut self, mut ended: Option<Error>) -> Result<bool, Error> {
-        if self.decoder.last_id().is_none() && !self.endless {
+        if self.decoder.position().last_id().is_none() && !self.endless {
             return ended.map_or(Ok(false), Err);
         }
         if self.since.elapsed() >= SHORT {
             self.failed = 0;
         }
         while self.failed < ATTEMPTS {
-            sleep(self.decoder.retry().unwrap_or(PAUSE).clamp(PAUSES.0, PAUSES.1)).await;
+            sleep(self.decoder.position().retry().unwrap_or(PAUSE).clamp(PAUSES.0, PAUSES.1)).await;
             self.decoder.begin_anew();
-            let last_id = self.decoder.last_id().map(<[u8]>::to_vec);
+            let last_id = self.decoder.position().last_id().map(<[u8]>::to_vec);
             match self.http.get(&self.at, last_id.as_deref()).await {
                 Ok(response) => {
                     self.body = Some(Box::pin(response.bytes_stream()));
@@ -128,21 +130,21 @@ impl Resumed {
                     self.failed += 1;
                     return Ok(true);
                 }
-                Err(Failure::Error(error @ Error::Unreachable { .. })) => {
+                Err(SessionFailure::Error(error @ Error::Unreachable { .. })) => {
                     self.failed += 1;
                     tracing::debug!(%error, "a stream could not be resumed");
                     ended = Some(error);
                 }
-                Err(Failure::Error(error)) => return Err(error),
-                Err(Failure::Gone) => {
+                Err(SessionFailure::Error(error)) => return Err(error),
+                Err(SessionFailure::Gone) => {
                     let why = "the stream broke off, and the session is gone";
                     return Err(Error::unreachable(Unreachable::SessionEnded(why.to_owned()), Sent::Maybe));
                 }
-                Err(Failure::Refused(refusal)) if refusal.status >= 500 => {
+                Err(SessionFailure::Refused(refusal)) if refusal.status >= 500 => {
                     self.failed += 1;
                     tracing::debug!(status = refusal.status, "a stream could not be resumed");
                 }
-                Err(Failure::Refused(refusal)) => return Err(not_taken_up(refusal, ended)),
+                Err(SessionFailure::Refused(refusal)) => return Err(not_taken_up(refusal, ended)),
             }
         }
         Err(ended.unwrap_or_else(|| Error::closed_by_server("the stream broke off", Sent::Maybe)))

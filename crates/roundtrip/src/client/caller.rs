@@ -1,0 +1,18 @@
+//! Settings of a client that sessions of the handshake eras need beyond its messages.
+
+use std::sync::Weak;
+
+use roundtrip_core::wire::ProtocolVersion;
+
+use super::handlers::Handlers;
+use super::limits::ClientLimits;
+
+/// Client that sends a request.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    /// The one revision the user wants spoken, where there is one.
+    pub(crate) pinned: Option<ProtocolVersion>,
+    pub(crate) limits: ClientLimits,
+    /// Handlers for questions outside of any call. They end with their clients, whatever a session still waits for.
+    pub(crate) handlers: Weak<Handlers>,
+}

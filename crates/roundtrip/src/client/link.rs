@@ -1,0 +1,97 @@
+//! Trait that an edge implements to reach one server, and the ways in which a message fails there.
+
+use roundtrip_core::error::{Error, PeerMisbehaved};
+use roundtrip_core::wire::{
+    ErrorObject, HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION,
+};
+
+use super::transport::{Incoming, Outgoing};
+
+/// Link to one server.
+pub(crate) trait Link: Send + Sync + 'static {
+    /// True if the era of the server has to be known before the first request (stdio, "Backward Compatibility"). Otherwise
+    /// requests can be sent unchanged, and refusals examined.
+    const PROBES: bool;
+
+    /// Returns the current life of the server: an era detected in another life no longer counts. `None` if there is
+    /// no server yet.
+    fn life(&self) -> Option<u64>;
+
+    /// Sends a request unchanged.
+    fn send(&self, outgoing: &Outgoing) -> impl Future<Output = Result<Incoming, Failure>> + Send;
+
+    /// Begins to end whatever would outlive the client, without waiting for it.
+    fn shut(&self);
+}
+
+/// Reasons for which a request failed.
+pub(crate) enum Failure {
+    /// The server refused it.
+    Refused(Refusal),
+    /// Anything else.
+    Error(Error),
+}
+
+impl Failure {
+    /// Returns the outcome for a client that knows one era alone.
+    pub(crate) fn otherwise(self) -> Result<Incoming, Error> {
+        match self {
+            Self::Refused(refusal) => refusal.otherwise,
+            Self::Error(error) => Err(error),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// A response that is no answer, or one whose HTTP status is an error.
+pub(crate) struct Refusal {
+    /// HTTP status.
+    pub(crate) status: u16,
+    /// JSON-RPC error in the body.
+    pub(crate) error: Option<ErrorObject>,
+    /// Outcome for a client that knows one era alone.
+    pub(crate) otherwise: Result<Incoming, Error>,
+}
+
+impl Refusal {
+    /// Returns whether this may be how a legacy server refuses a modern request. Refusals for other reasons do not
+    /// depend on the era.
+    pub(crate) fn is_doubt(&self) -> bool {
+        if self.is_modern() {
+            return false;
+        }
+        match self.status {
+            // Credentials, payment, proxies, timeouts, size and rate.
+            401 | 402 | 403 | 407 | 408 | 413 | 425 | 429 | 431 | 451 => false,
+            // Handled as a notification.
+            202 | 204 => true,
+            status => (400..500).contains(&status),
+        }
+    }
+
+    /// Returns whether only a modern server refuses like this.
+    pub(crate) fn is_modern(&self) -> bool {
+        self.error.as_ref().is_some_and(is_modern)
+    }
+
+    pub(crate) fn into_error(self) -> Error {
+        match (self.otherwise, self.error) {
+            (Err(error), _) => error,
+            (Ok(_), Some(error)) => error.into(),
+            (Ok(_), None) => {
+                let why = format!("HTTP {} where no answer was due", self.status);
+                PeerMisbehaved::UnexpectedResponse(why).into()
+            }
+        }
+    }
+}
+
+/// Returns whether an error is one that only modern servers send (versioning, "Backward Compatibility").
+pub(super) fn is_modern(error: &ErrorObject) -> bool {
+    matches!(error.code, HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION)
+}
