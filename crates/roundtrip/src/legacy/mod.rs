@@ -8,4 +8,5 @@ pub(crate) mod client;
 mod handshake;
 pub(crate) mod server;
 
-pub use server::{Handshake, ResumableStream};
+pub use crate::server::Handshake;
+pub use server::ResumableStream;

@@ -9,6 +9,8 @@ use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities,
 
 use super::endpoint::{Endpoint, Inner};
 use super::handler::call::StateMap;
+#[cfg(feature = "legacy")]
+use super::handshake::Handshake;
 use super::keyring::Keyring;
 use super::ledger::{Ledger, LedgerConfig, LedgerHandle};
 use super::limits::Admission;
@@ -60,6 +62,8 @@ pub struct Server {
     max_rounds: u32,
     trace: Option<Arc<Trace>>,
     ledger: Option<LedgerHandle>,
+    #[cfg(feature = "legacy")]
+    pub(super) handshake: Handshake,
     problem: Option<SetupError>,
 }
 
@@ -98,6 +102,8 @@ impl Server {
             max_rounds: 32,
             trace: None,
             ledger: None,
+            #[cfg(feature = "legacy")]
+            handshake: Handshake::default(),
             problem: None,
         }
     }
@@ -306,6 +312,8 @@ impl Server {
             state,
             hooks: self.hooks,
             listings,
+            #[cfg(feature = "legacy")]
+            handshake: self.handshake,
         }))
     }
 }

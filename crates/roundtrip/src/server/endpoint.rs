@@ -6,11 +6,14 @@ use std::sync::Arc;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
     ClientRequest, Era, ErrorObject, HeaderParams, Implementation, ProtocolVersion, Request, RequestId,
-    ServerCapabilities, ServerResult, Signature, clip, encode_error, meta, peek_version,
+    ServerCapabilities, ServerResult, Signature, clip, decode_params, encode_error, meta, peek_version,
 };
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::handler::call::StateMap;
+#[cfg(feature = "legacy")]
+use super::handshake::Handshake;
 use super::methods::refused;
 use super::offer::catalog::Catalog;
 use super::offer::list::Listings;
@@ -22,6 +25,9 @@ use super::run::in_flight::InFlight;
 
 /// The revisions a started server speaks.
 pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
+
+/// Request that begins a session of the handshake eras.
+pub(crate) const INITIALIZE: &str = "initialize";
 
 /// Bytes that a question takes, more often than not.
 const USUAL_QUESTION: usize = 768;
@@ -40,6 +46,9 @@ pub(crate) struct Inner {
     pub(crate) hooks: Vec<Hook>,
     pub(crate) listings: Listings,
     pub(crate) flows: Arc<FlowConfig>,
+    /// Settings for clients of the handshake eras.
+    #[cfg(feature = "legacy")]
+    pub(crate) handshake: Handshake,
 }
 
 impl Endpoint {
@@ -66,7 +75,7 @@ impl Endpoint {
             Ok(decoded) => supported(&decoded.meta().protocol_version).map(|()| decoded),
             Err(error) => match peek_version(request.params) {
                 Some(version) => supported(&version).and(Err(error)),
-                None => Err(error),
+                None => Err(refuse_handshake(request).unwrap_or(error)),
             },
         }
     }
@@ -154,6 +163,20 @@ fn supported(version: &str) -> Result<(), ErrorObject> {
         Ok(known) if SUPPORTED.contains(&known) => Ok(()),
         _ => Err(ErrorObject::unsupported_version(version, SUPPORTED)),
     }
+}
+
+/// Returns the error for `initialize`, with which clients of the handshake eras begin. It names the supported revision,
+/// which may be all that the user sees (versioning, "Backward Compatibility").
+pub(crate) fn refuse_handshake(request: &Request<'_>) -> Option<ErrorObject> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Wanted {
+        protocol_version: String,
+    }
+    (request.method == INITIALIZE).then(|| {
+        let wanted = decode_params::<Wanted>(request.params).map(|wanted| wanted.protocol_version);
+        ErrorObject::unsupported_version(wanted.as_deref().unwrap_or("none"), SUPPORTED)
+    })
 }
 
 /// Every request runs in a span (N7). The caller's trace context is recorded, for whoever exports spans; so is the flow,

@@ -9,6 +9,8 @@ mod clock;
 mod deferred;
 mod endpoint;
 mod handler;
+#[cfg(feature = "legacy")]
+mod handshake;
 mod keyring;
 pub mod ledger;
 mod limits;
@@ -25,6 +27,8 @@ pub use handler::{
     Answer, Args, Call, Caller, Extension, FromCall, Function, IntoFailure, IntoReply, Json, Log, Parameter,
     Parameters, Progress, ProgressStep, ReadAt, Rejection, Reply, State, ToolError, Uri,
 };
+#[cfg(feature = "legacy")]
+pub use handshake::Handshake;
 pub use keyring::{Keyring, KeysError};
 pub use ledger::{Ledger, MemoryLedger};
 pub use limits::Limits;
@@ -34,14 +38,18 @@ pub use offer::{
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
 pub use round::{
-    Answered, Ask, AskError, Asked, Asking, Consent, Content, Delivery, FormOf, LiveEvent, LiveQuestions,
+    Answered, Ask, AskError, Asked, Asking, Consent, Content, Delivery, FormOf, LiveQuestion, LiveQuestions,
     May, Message, Optional, Plain, Read, Refusals, Roots, Round, Step, ThreeWay, YesOrNo,
 };
 pub use run::{CallInfo, Event, InFlight, Next};
 
 pub(crate) use budget::{Budget, Owner, Reservation};
 pub(crate) use clock::random;
-pub(crate) use endpoint::SUPPORTED;
+#[cfg(feature = "legacy")]
+pub(crate) use endpoint::INITIALIZE;
+pub(crate) use endpoint::{SUPPORTED, refuse_handshake};
+#[cfg(feature = "legacy")]
+pub(crate) use handshake::Served;
 pub(crate) use outcome::{given_up, panicked};
 pub(crate) use round::{Disagreement, Trace, is_in_step};
 pub(crate) use run::Subscription;

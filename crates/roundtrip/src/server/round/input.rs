@@ -12,8 +12,8 @@ use roundtrip_core::seal::{
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject};
 use serde_json::value::RawValue;
 
+use super::delivery::Delivery;
 use super::flow::{Flow, FlowConfig};
-use super::live::Delivery;
 use super::state::RoundState;
 use crate::server::clock::random;
 
@@ -115,9 +115,6 @@ impl RoundInput<'_> {
             (self.capabilities.clone(), self.questions.clone()),
             (&self.flows.traffic, self.flows.trace.as_ref()),
         ));
-        if let Delivery::Live(line) = self.questions {
-            line.connect(&table);
-        }
         let flows = Arc::clone(self.flows);
         let method = self.method;
         let behind_step = None;

@@ -4,17 +4,17 @@
 //! [`RoundState`] and the future stays pending. The call's runner sees a handler that waits for nothing but answers,
 //! drops it, and replies `input_required`, with every recorded question in `inputRequests` and the sealed journal in
 //! `requestState`. So nothing in user code can catch, swallow or retry a suspension: there is nothing to catch. A client
-//! of the handshake eras is asked while the call runs: the question is sent through [`LiveQuestions`] instead, and the
-//! future is ready once its answer has arrived.
+//! of the handshake eras is asked while the call runs: its transport sends the question ([`LiveQuestions`]), and the future
+//! is ready once the answer has arrived.
 
 mod ask;
 mod asked;
 mod asking;
 mod by_hand;
+mod delivery;
 mod error;
 mod flow;
 mod input;
-mod live;
 mod once;
 mod open;
 mod state;
@@ -26,8 +26,8 @@ pub use asking::{
     Asking, Consent, Content, FormOf, Message, Optional, Plain, Read, Refusals, Roots, ThreeWay, YesOrNo,
 };
 pub use by_hand::Round;
+pub use delivery::{Delivery, LiveQuestion, LiveQuestions};
 pub use error::AskError;
-pub use live::{Delivery, LiveEvent, LiveQuestions};
 pub use once::Step;
 pub use roundtrip_core::round::Answered;
 

@@ -20,8 +20,8 @@ use serde_json::value::RawValue;
 pub(crate) use self::guards::Parked;
 pub(crate) use self::steps::Begun;
 pub(crate) use self::suspend::{Suspended, Suspension};
+use super::delivery::{Delivery, LiveQuestion};
 use super::error::AskError;
-use super::live::Delivery;
 use super::trace::Trace;
 use crate::server::limits::Admission;
 
@@ -185,7 +185,7 @@ impl RoundState {
 
     /// Inline: returns the answer to a question as `read` reads it, or records the question. A key is used once a run.
     pub(crate) fn ask<T>(
-        &self,
+        self: &Arc<Self>,
         question: &Question,
         valid_for: Option<Duration>,
         read: impl FnOnce(&Settled<'_>) -> Result<T, Unusable>,
@@ -227,7 +227,7 @@ impl RoundState {
         let sent = self.is_live().then(|| request.clone());
         inner.take_up(Asked { key: key.clone(), pin, request, valid_for, waits: true })?;
         if let (Delivery::Live(live), Some(request)) = (&self.questions, sent) {
-            live.ask(key.clone(), request);
+            live.ask(LiveQuestion { key: key.clone(), round: Arc::downgrade(self) }, request);
         }
         Self::stir(inner);
         Ok(None)
@@ -318,7 +318,11 @@ impl RoundState {
 
     /// Removes a question that no future waits for any more.
     pub(crate) fn withdraw(&self, key: &str) {
-        self.lock().asked.retain(|asked| asked.key != key);
+        let mut inner = self.lock();
+        let Some(index) = inner.asked.iter().position(|asked| asked.key == key) else { return };
+        // In order: `inputRequests` lists questions as they were asked.
+        inner.asked.remove(index);
+        drop(inner);
         if let Delivery::Live(live) = &self.questions {
             live.withdraw(key);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::server::{Endpoint, Server};
+use super::builder::Server;
 
 /// Longest duration that is accepted: adding more to a clock might overflow.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -25,16 +25,16 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "give it to `Server::handshake`"]
 pub struct Handshake {
-    pub(super) served: Served,
-    pub(super) max_sessions: usize,
-    pub(super) session_bytes: usize,
-    pub(super) idle_for: Duration,
-    pub(super) answer_within: Duration,
+    pub(crate) served: Served,
+    pub(crate) max_sessions: usize,
+    pub(crate) session_bytes: usize,
+    pub(crate) idle_for: Duration,
+    pub(crate) answer_within: Duration,
 }
 
 /// Extent to which the handshake eras are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Served {
+pub(crate) enum Served {
     Sessions,
     Stateless,
     Refused,
@@ -100,16 +100,12 @@ impl Handshake {
         self.answer_within = duration.min(YEAR);
         self
     }
-
-    /// Returns the settings of a server.
-    pub(super) fn of(endpoint: &Endpoint) -> Self {
-        endpoint.inner().state.get().copied().unwrap_or_default()
-    }
 }
 
 impl Server {
     /// Sets how clients of the handshake eras are served.
-    pub fn handshake(self, handshake: Handshake) -> Self {
-        self.state(handshake)
+    pub fn handshake(mut self, handshake: Handshake) -> Self {
+        self.handshake = handshake;
+        self
     }
 }
