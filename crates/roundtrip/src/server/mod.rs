@@ -44,12 +44,11 @@ pub use round::{
 pub use run::{CallInfo, Event, InFlight, Next};
 
 pub(crate) use budget::{Budget, Owner, Reservation};
-pub(crate) use clock::random;
-#[cfg(feature = "legacy")]
-pub(crate) use endpoint::INITIALIZE;
 pub(crate) use endpoint::{SUPPORTED, refuse_handshake};
-#[cfg(feature = "legacy")]
-pub(crate) use handshake::Served;
-pub(crate) use outcome::{given_up, panicked};
+pub(crate) use outcome::panicked;
 pub(crate) use round::{Disagreement, Trace, is_in_step};
-pub(crate) use run::Subscription;
+#[cfg(feature = "legacy")]
+pub(crate) use {
+    clock::random, endpoint::INITIALIZE, handshake::Served, outcome::given_up,
+    run::subscription::Subscription,
+};

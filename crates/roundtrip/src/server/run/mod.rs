@@ -8,5 +8,3 @@ pub(crate) mod subscription;
 
 pub use hook::{CallInfo, Next};
 pub use in_flight::{Event, InFlight};
-
-pub(crate) use subscription::Subscription;
