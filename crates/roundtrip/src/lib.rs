@@ -120,7 +120,7 @@ pub use server::{
 };
 
 /// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.
-#[cfg(all(doctest, feature = "client"))]
+#[cfg(all(doctest, feature = "client", feature = "legacy"))]
 mod copied {
     #[doc = include_str!("../../../README.md")]
     struct Readme;

@@ -69,7 +69,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// The JSON-RPC error to answer. An unsupported version wins over parameters that do not fit, because
-    /// another revision may well have other parameters.
+    /// another revision may well have other parameters. `initialize` belongs to an unsupported version.
     pub fn decode<'a>(&self, request: &Request<'a>) -> Result<ClientRequest<'a>, ErrorObject> {
         match ClientRequest::decode(&request.method, request.params) {
             Ok(decoded) => supported(&decoded.meta().protocol_version).map(|()| decoded),
