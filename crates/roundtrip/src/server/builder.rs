@@ -63,7 +63,7 @@ pub struct Server {
     trace: Option<Arc<Trace>>,
     ledger: Option<LedgerHandle>,
     #[cfg(feature = "legacy")]
-    pub(super) handshake: Handshake,
+    handshake: Handshake,
     problem: Option<SetupError>,
 }
 
@@ -257,6 +257,13 @@ impl Server {
     /// ```
     pub fn ledger(mut self, ledger: impl Ledger + 'static) -> Self {
         self.ledger = Some(LedgerHandle::new(ledger));
+        self
+    }
+
+    /// Sets how clients of the handshake eras are served.
+    #[cfg(feature = "legacy")]
+    pub fn handshake(mut self, handshake: Handshake) -> Self {
+        self.handshake = handshake;
         self
     }
 

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use super::builder::Server;
-
 /// Longest duration that is accepted: adding more to a clock might overflow.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -95,17 +93,9 @@ impl Handshake {
     }
 
     /// Sets how long a question waits for its answer. The default is ten minutes. Handlers that take their rounds by
-    /// hand have their state sealed meanwhile: for them [`Server::answer_within`] counts as well.
+    /// hand have their state sealed meanwhile: for them [`Server::answer_within`](super::Server::answer_within) counts as well.
     pub fn answer_within(mut self, duration: Duration) -> Self {
         self.answer_within = duration.min(YEAR);
-        self
-    }
-}
-
-impl Server {
-    /// Sets how clients of the handshake eras are served.
-    pub fn handshake(mut self, handshake: Handshake) -> Self {
-        self.handshake = handshake;
         self
     }
 }

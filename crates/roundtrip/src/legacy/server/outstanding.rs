@@ -37,7 +37,7 @@ pub(super) struct Questions {
 #[derive(Default)]
 struct Register {
     open: Vec<Open>,
-    /// How often each key was asked in this round of the handler.
+    /// Number of times that each key was asked in this round of the handler.
     asked: HashMap<String, u32>,
     /// Times that the handler has asked with no other question open.
     times: u32,
@@ -208,7 +208,8 @@ impl Questions {
     fn take(&self, which: impl Fn(&Open) -> bool) -> Option<Open> {
         let mut register = self.register();
         let index = register.open.iter().position(which)?;
-        Some(register.open.swap_remove(index))
+        // In order: those that were not sent yet are sent as they were asked.
+        Some(register.open.remove(index))
     }
 
     /// Cancels a question, if it was sent.
