@@ -16,7 +16,7 @@ const TESTS: &[&str] = &["--lib", "--test", "spec", "--test", "client", "--test"
 /// Builds and tests every set; false when one of them warns or fails.
 pub(crate) fn check(workspace: &Workspace) -> Result<bool> {
     let mut tally = Tally::default();
-    for set in SETS {
+    for &set in SETS {
         println!("features: {}", if set.is_empty() { "none" } else { set });
         // Tests are run even if there are warnings: one run tells everything.
         let quiet = builds_quietly(workspace, set)?;
@@ -27,7 +27,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<bool> {
 
 fn cargo_test<'a>(set: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let features = ["test", "--quiet", "--package", "roundtrip", "--no-default-features", "--features", set];
-    [&features, TESTS, more].concat()
+    [&features[..], TESTS, more].concat()
 }
 
 /// Builds the tests of a set, and shows the compiler's messages; false when there are any. They are read from the build that
