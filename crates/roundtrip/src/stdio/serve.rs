@@ -155,7 +155,7 @@ impl Session<'_> {
             other if self.legacy.has_begun() => self.session_line(line, other, answers),
             Ok(Message::Notification(_)) => {}
             Ok(Message::Response(_)) => {
-                tracing::debug!("a response is ignored: the server has sent no request")
+                tracing::debug!("a response is ignored: the server has sent no request");
             }
             Err(malformed) => refuse(answers, malformed.id.as_ref(), &malformed.error),
         }
