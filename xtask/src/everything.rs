@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use crate::conformance::{self, Leg};
 use crate::tally::Tally;
 use crate::workspace::Workspace;
-use crate::{interop, process, spec};
+use crate::{features, interop, process, spec};
 
 /// A step's name, whether `--quick` runs it too, and what it does.
 type Step = (&'static str, bool, fn(&Workspace) -> Result<bool>);
@@ -13,6 +13,7 @@ type Step = (&'static str, bool, fn(&Workspace) -> Result<bool>);
 const STEPS: &[Step] = &[
     ("tests", true, tests),
     ("doc tests", true, doc_tests),
+    ("features", false, features::check),
     ("SPEC.md is fresh", true, spec::check),
     ("conformance server", false, |workspace| Ok(Tally::conclude(conformance::leg(workspace, Leg::Server)))),
     ("conformance client", false, |workspace| Ok(Tally::conclude(conformance::leg(workspace, Leg::Client)))),

@@ -4,6 +4,7 @@
 
 mod conformance;
 mod everything;
+mod features;
 mod fixture;
 mod install;
 mod interop;
@@ -23,7 +24,7 @@ usage: cargo xtask <command>
   conformance [server|client] [--spec V] [scenario..]   the official conformance suite, strictly
   interop [python|typescript][-1x] [http|stdio]         published SDKs of other languages, both ways
   spec [--check]                                        write SPEC.md from the tests' doc comments
-  test [--quick]                                        everything; --quick leaves out what needs the network";
+  test [--quick]                                        everything; --quick leaves out sets of features and the network";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

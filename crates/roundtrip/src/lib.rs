@@ -93,6 +93,7 @@ pub mod client;
 pub mod http;
 #[cfg(feature = "client")]
 mod in_process;
+#[cfg(feature = "legacy")]
 pub mod legacy;
 mod schema;
 pub mod server;
@@ -106,6 +107,7 @@ pub use client::{
 };
 #[cfg(feature = "client")]
 pub use in_process::InProcess;
+#[cfg(feature = "legacy")]
 pub use legacy::Handshake;
 pub use roundtrip_core::form::{self, Choice, Form};
 pub use roundtrip_core::round::Question;
@@ -118,7 +120,7 @@ pub use server::{
 };
 
 /// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.
-#[cfg(all(doctest, feature = "client"))]
+#[cfg(all(doctest, feature = "client", feature = "legacy"))]
 mod copied {
     #[doc = include_str!("../../../README.md")]
     struct Readme;

@@ -13,7 +13,7 @@ use graph::{Edges, Modules, cycles, storeys};
 /// Floors of the server, the lowest first. A module uses those on its own floor and below. CONTRIBUTING.md and
 /// docs/ARCHITECTURE.md show the same picture.
 const SERVER_FLOORS: &[&[&str]] = &[
-    &["budget", "cache", "clock", "keyring", "limits", "live", "outcome", "peer"],
+    &["budget", "cache", "clock", "delivery", "handshake", "keyring", "limits", "outcome", "peer"],
     &["notify"],
     &["round"],
     &["handler"],

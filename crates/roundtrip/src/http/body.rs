@@ -35,6 +35,7 @@ enum Kind {
     Whole(Option<Bytes>),
     Events(Box<Events>),
     /// A body of the handshake eras.
+    #[cfg(feature = "legacy")]
     Other(Pin<Box<dyn http_body::Body<Data = Bytes, Error = Infallible> + Send>>),
 }
 
@@ -59,6 +60,7 @@ impl Body {
         Kind::Whole(None).into()
     }
 
+    #[cfg(feature = "legacy")]
     pub(crate) fn other(
         body: impl http_body::Body<Data = Bytes, Error = Infallible> + Send + 'static,
     ) -> Self {
@@ -132,6 +134,7 @@ impl http_body::Body for Body {
         let next = match &mut self.kind {
             Kind::Whole(bytes) => Poll::Ready(bytes.take()),
             Kind::Events(events) => events.poll_frame(cx),
+            #[cfg(feature = "legacy")]
             Kind::Other(body) => return body.as_mut().poll_frame(cx),
         };
         next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
@@ -141,6 +144,7 @@ impl http_body::Body for Body {
         match &self.kind {
             Kind::Whole(bytes) => bytes.is_none(),
             Kind::Events(events) => events.call.is_none() && events.buffer.is_empty(),
+            #[cfg(feature = "legacy")]
             Kind::Other(_) => false,
         }
     }
@@ -148,7 +152,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Kind::Events(_) | Kind::Other(_) => SizeHint::default(),
+            _ => SizeHint::default(),
         }
     }
 }
@@ -157,7 +161,7 @@ impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
             Kind::Whole(_) => "Body(whole)",
-            Kind::Events(_) | Kind::Other(_) => "Body(events)",
+            _ => "Body(events)",
         })
     }
 }

@@ -2,16 +2,14 @@
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
-    self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, Message, Method,
-    ProtocolVersion, Request, RequestId, clip, decode_batch, decode_header_value, peek_version,
+    self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, Method, ProtocolVersion,
+    Request, RequestId, clip, decode_header_value, peek_version,
 };
 use serde_json::Value;
 
-use super::legacy::LONGEST_BATCH;
 use super::{EVENT_STREAM, JSON, name};
-use crate::server::{Endpoint, SUPPORTED};
+use crate::server::{Endpoint, SUPPORTED, refuse_handshake};
 
 /// Decodes a request and checks its headers: they are required, and must say what the body says (H2).
 pub(crate) fn decode<'a>(
@@ -19,7 +17,9 @@ pub(crate) fn decode<'a>(
     headers: &HeaderMap,
     request: &Request<'a>,
 ) -> Result<ClientRequest<'a>, ErrorObject> {
-    let version = required(headers, &name::PROTOCOL_VERSION, "MCP-Protocol-Version")?;
+    let version = single(headers, &name::PROTOCOL_VERSION, "MCP-Protocol-Version")?;
+    let version = version
+        .ok_or_else(|| refuse_handshake(request).unwrap_or_else(|| missing("MCP-Protocol-Version")))?;
     if !is_supported(version) {
         // Of an unknown revision no more can be expected than that its two version fields agree.
         return Err(match peek_version(request.params) {
@@ -95,43 +95,21 @@ fn is_name_of(raw: &str, target: &str) -> Result<(), ErrorObject> {
     if sent == target { Ok(()) } else { Err(differs("Mcp-Name", &sent, target)) }
 }
 
-/// Checks `Mcp-Method` and `Mcp-Name`, if present, against a message or each message of a batch. For the handshake
-/// eras, which do not require them. Malformed messages pass: decoding reports them later.
-pub(crate) fn agree_where_present(
+/// Checks `Mcp-Method` and `Mcp-Name`, where they are present, against the method and the target they mirror.
+#[cfg(feature = "legacy")]
+pub(crate) fn agree_with(
     headers: &HeaderMap,
-    bytes: &[u8],
-) -> Result<(), (Option<RequestId>, ErrorObject)> {
-    if !headers.contains_key(&name::METHOD) && !headers.contains_key(&name::NAME) {
-        return Ok(());
+    method: &str,
+    target: impl FnOnce() -> Option<String>,
+) -> Result<(), ErrorObject> {
+    match single(headers, &name::METHOD, "Mcp-Method")? {
+        Some(sent) if sent != method => return Err(differs("Mcp-Method", sent, method)),
+        _ => {}
     }
-    if bytes.trim_ascii_start().starts_with(b"[") {
-        // A longer one is refused where batches are read.
-        let messages = decode_batch(bytes, LONGEST_BATCH).unwrap_or_default();
-        return messages.iter().try_for_each(|message| agrees(headers, message.get().as_bytes()));
+    match single(headers, &name::NAME, "Mcp-Name")? {
+        Some(raw) => target().map_or(Ok(()), |target| is_name_of(raw, &target)),
+        None => Ok(()),
     }
-    agrees(headers, bytes)
-}
-
-fn agrees(headers: &HeaderMap, bytes: &[u8]) -> Result<(), (Option<RequestId>, ErrorObject)> {
-    let (id, method, params) = match Message::decode(bytes) {
-        Ok(Message::Request(request)) => (Some(request.id), request.method, request.params),
-        Ok(Message::Notification(notification)) => (None, notification.method, notification.params),
-        Ok(Message::Response(_)) | Err(_) => return Ok(()),
-    };
-    let check = || {
-        match single(headers, &name::METHOD, "Mcp-Method")? {
-            Some(sent) if sent != method => return Err(differs("Mcp-Method", sent, &method)),
-            _ => {}
-        }
-        let target = params
-            .and_then(|params| serde_json::from_str::<Params>(params.get()).ok())
-            .and_then(|params| params.target(&method));
-        match (single(headers, &name::NAME, "Mcp-Name")?, target) {
-            (Some(raw), Some(target)) => is_name_of(raw, &target),
-            _ => Ok(()),
-        }
-    };
-    check().map_err(|error| (id, error))
 }
 
 /// Checks `Mcp-Param-*` headers against the arguments they mirror (H3).

@@ -1,71 +1,110 @@
-//! Hand-over to the handshake eras: requests that are not modern, and their responses.
+//! Hand-over to the handshake eras: messages that are not modern, and their responses.
 
-use bytes::Bytes;
-use http::header::HeaderValue;
+use http::header::{HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
-use roundtrip_core::wire::ErrorObject;
+use roundtrip_core::exchange::Params;
+use roundtrip_core::wire::{ErrorObject, Malformed, Message, decode_batch};
 
 use super::body::Body;
 use super::headers::{self, Accepts};
-use super::service::{Admitted, Http, failed, json, refuse_with, respond, stream};
-use crate::legacy::server::{Arrival, Reply, SESSION};
-pub(super) use crate::legacy::server::{LONGEST_BATCH, LegacyHttp};
+use super::name;
+use super::service::{Admitted, Http, Instead, failed, json, refuse, refuse_with, respond, stream};
+use crate::legacy::server::{self, Arrival, LONGEST_BATCH, Reply, SESSION};
+pub(super) use crate::legacy::server::{LegacyHttp, Taken};
 
 impl Http {
-    /// Returns whether a message that is not a request names a session. Without one it belongs to no era.
-    pub(super) fn knows_session(&self, parts: &Parts) -> bool {
-        self.settings.legacy.knows(&parts.headers)
-    }
-
-    /// Answers a message of the handshake eras.
-    pub(super) async fn legacy_message(
+    /// Handles a message of the handshake eras.
+    pub(super) fn legacy_message(
         &self,
-        mut parts: Parts,
-        admitted: Admitted,
-        bytes: Bytes,
-    ) -> Response<Body> {
-        if let Err((id, error)) = headers::agree_where_present(&parts.headers, &bytes) {
-            return refuse_with(StatusCode::BAD_REQUEST, id.as_ref(), &error);
+        parts: &mut Parts,
+        admitted: &Admitted,
+        message: Message<'_>,
+    ) -> Instead<'static> {
+        if let Err(refused) = agree_where_present(&parts.headers, &message) {
+            return (*refused).into();
         }
-        let arrival = self.arrival(&mut parts, admitted);
-        // Boxed: modern requests wait in the same future and need not carry its size.
-        rendered(Box::pin(self.settings.legacy.post(arrival, bytes)).await)
+        let arrival = self.arrival(parts, admitted);
+        Instead::Legacy(Box::new(self.settings.legacy.post(&arrival, message)))
     }
 
-    /// Answers GET and DELETE: streams of the handshake eras, and the end of their sessions.
-    pub(super) fn legacy_stream(&self, parts: &mut Parts) -> Response<Body> {
-        if let Some(why) = self.settings.gate.refuses(&parts.headers) {
-            return refuse_with(StatusCode::FORBIDDEN, None, &ErrorObject::invalid_request(why));
+    /// Handles a message that names a session and is not a request.
+    pub(super) fn session_message(
+        &self,
+        parts: &mut Parts,
+        admitted: &Admitted,
+        message: Result<Message<'_>, Malformed>,
+        bytes: &[u8],
+    ) -> Instead<'static> {
+        match message {
+            Ok(message) => self.legacy_message(parts, admitted, message),
+            Err(_) if bytes.trim_ascii_start().starts_with(b"[") => {
+                self.legacy_batch(parts, admitted, bytes).unwrap_or_else(|refused| (*refused).into())
+            }
+            Err(malformed) => refuse(malformed.id.as_ref(), &malformed.error).into(),
         }
-        let (method, accepts) =
-            (parts.method.clone(), headers::accepts(&parts.headers).unwrap_or(Accepts::Json));
-        if !matches!(method, Method::GET | Method::DELETE) || !self.knows_session(parts) {
-            return not_here();
+    }
+
+    fn legacy_batch(
+        &self,
+        parts: &mut Parts,
+        admitted: &Admitted,
+        bytes: &[u8],
+    ) -> Result<Instead<'static>, Box<Response<Body>>> {
+        let wrong = |why: &'static str| Box::new(refuse(None, &ErrorObject::invalid_request(why)));
+        let batch = decode_batch(bytes, LONGEST_BATCH);
+        let batch = batch.map_err(|_| wrong("a batch is a list of at most 100 messages"))?;
+        if batch.is_empty() {
+            return Err(wrong("a batch has at least one message, and at most 100"));
         }
+        // All messages are decoded before any is handled.
+        let mut messages = Vec::with_capacity(batch.len());
+        for message in batch {
+            let message = Message::decode(message.get().as_bytes());
+            let message = message.map_err(|_| wrong("every entry of a batch is a message"))?;
+            agree_where_present(&parts.headers, &message)?;
+            messages.push(message);
+        }
+        let arrival = self.arrival(parts, admitted);
+        Ok(Instead::Legacy(Box::new(self.settings.legacy.batch(&arrival, messages))))
+    }
+
+    /// Answers GET and DELETE in a session: streams, and the end of the session. `None` without a session.
+    pub(super) fn legacy_stream(&self, parts: &mut Parts) -> Option<Response<Body>> {
+        let method = parts.method.clone();
+        if !matches!(method, Method::GET | Method::DELETE) || !self.settings.legacy.knows(&parts.headers) {
+            return None;
+        }
+        let accepts = headers::accepts(&parts.headers).unwrap_or(Accepts::Json);
         let principal = match self.principal_of(parts) {
             Ok(principal) => principal,
-            Err(error) => return failed(&error),
+            Err(error) => return Some(failed(&error)),
         };
-        let arrival = self.arrival(parts, Admitted { accepts, principal });
-        rendered(match method {
+        let arrival = self.arrival(parts, &Admitted { accepts, principal });
+        Some(rendered(match method {
             Method::GET => self.settings.legacy.get(&arrival),
             _ => self.settings.legacy.delete(&arrival),
-        })
+        }))
     }
 
-    fn arrival<'a>(&self, parts: &'a mut Parts, admitted: Admitted) -> Arrival<'a> {
-        let Admitted { accepts, principal } = admitted;
+    fn arrival<'a>(&self, parts: &'a mut Parts, admitted: &Admitted) -> Arrival<'a> {
         Arrival {
-            principal,
+            principal: admitted.principal.clone(),
             address: self.address,
             extensions: std::mem::take(&mut parts.extensions),
             headers: &parts.headers,
-            json: accepts != Accepts::Stream,
-            streams: accepts != Accepts::Json,
-            keep_alive: self.http_limits().keep_alive,
+            accepts: server::Accepts {
+                json: admitted.accepts != Accepts::Stream,
+                streams: admitted.accepts != Accepts::Json,
+                keep_alive: self.http_limits().keep_alive,
+            },
         }
     }
+}
+
+/// Waits for the response to a message of the handshake eras.
+pub(super) async fn response(taken: Taken) -> Response<Body> {
+    rendered(taken.reply().await)
 }
 
 fn rendered(reply: Reply) -> Response<Body> {
@@ -83,8 +122,20 @@ fn rendered(reply: Reply) -> Response<Body> {
     }
 }
 
-fn not_here() -> Response<Body> {
-    let why = "this endpoint takes POST: streams are opened by subscriptions/listen; GET and DELETE are for sessions of \
-               earlier revisions, named by mcp-session-id";
-    refuse_with(StatusCode::METHOD_NOT_ALLOWED, None, &ErrorObject::invalid_request(why))
+/// Checks `Mcp-Method` and `Mcp-Name` against a message, where they are present: the handshake eras do not require them.
+fn agree_where_present(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Box<Response<Body>>> {
+    if !headers.contains_key(&name::METHOD) && !headers.contains_key(&name::NAME) {
+        return Ok(());
+    }
+    let (id, method, params) = match message {
+        Message::Request(request) => (Some(&request.id), &*request.method, request.params),
+        Message::Notification(notification) => (None, &*notification.method, notification.params),
+        Message::Response(_) => return Ok(()),
+    };
+    let target = || {
+        let params = params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok());
+        params.and_then(|params| params.target(method))
+    };
+    headers::agree_with(headers, method, target)
+        .map_err(|error| Box::new(refuse_with(StatusCode::BAD_REQUEST, id, &error)))
 }

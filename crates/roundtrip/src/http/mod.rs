@@ -8,6 +8,7 @@ mod body;
 #[cfg(feature = "client")]
 mod client;
 mod headers;
+#[cfg(feature = "legacy")]
 mod legacy;
 mod limits;
 mod origin;

@@ -19,7 +19,8 @@ use tower_service::Service;
 
 use super::body::Body;
 use super::headers::{self, Accepts};
-use super::legacy::LegacyHttp;
+#[cfg(feature = "legacy")]
+use super::legacy::{self, LegacyHttp, Taken};
 use super::limits::HttpLimits;
 use super::name::METHOD;
 use super::origin::Gate;
@@ -53,6 +54,7 @@ type PrincipalOf = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 #[derive(Clone)]
 pub(super) struct Settings {
     /// Endpoint of the handshake eras.
+    #[cfg(feature = "legacy")]
     pub(super) legacy: LegacyHttp,
     pub(super) gate: Gate,
     limits: HttpLimits,
@@ -69,6 +71,7 @@ impl Server {
     pub fn into_http(self) -> Result<Http, SetupError> {
         let endpoint = self.build()?;
         let settings = Settings {
+            #[cfg(feature = "legacy")]
             legacy: LegacyHttp::new(&endpoint),
             gate: Gate::default(),
             limits: HttpLimits::default(),
@@ -139,7 +142,7 @@ impl Http {
     async fn answer<B: HttpBody>(self, request: Request<B>) -> Result<Response<Body>, Infallible> {
         let (mut parts, body) = request.into_parts();
         if parts.method != Method::POST {
-            return Ok(self.legacy_stream(&mut parts));
+            return Ok(self.other_method(&mut parts));
         }
         let (admitted, refused) = match self.admit(&parts) {
             Ok(admitted) => (admitted, None),
@@ -160,8 +163,14 @@ impl Http {
         let later = match begun {
             Ok(response) => return Ok(response),
             Err(Instead::Answer(response)) => return Ok(*response),
-            Err(Instead::Legacy) => return Ok(self.legacy_message(parts, admitted, bytes).await),
             Err(Instead::Later(later)) => later,
+            #[cfg(feature = "legacy")]
+            Err(Instead::Legacy(taken)) => {
+                // A call may take long: its message need not stay in memory meanwhile.
+                drop((parts, admitted, bytes));
+                // Boxed: modern requests wait in the same future and need not carry its size.
+                return Ok(Box::pin(legacy::response(*taken)).await);
+            }
         };
         drop((parts, admitted, bytes));
         Ok(later.await)
@@ -190,8 +199,9 @@ impl Http {
         }
         let message = match Message::decode(bytes) {
             Ok(Message::Request(message)) => message,
-            Ok(Message::Notification(_) | Message::Response(_)) | Err(_) if self.knows_session(parts) => {
-                return Err(Instead::Legacy);
+            #[cfg(feature = "legacy")]
+            other if self.settings.legacy.knows(&parts.headers) => {
+                return Err(self.session_message(parts, admitted, other, bytes));
             }
             // No notification means anything here; all of them are accepted (H10).
             Ok(Message::Notification(_)) => return Err(respond(StatusCode::ACCEPTED, Body::empty()).into()),
@@ -203,11 +213,12 @@ impl Http {
             }
             Err(malformed) => return Err(refuse(malformed.id.as_ref(), &malformed.error).into()),
         };
-        let request = match headers::decode(&self.endpoint, &parts.headers, &message) {
-            Ok(request) => request,
-            Err(_) if self.settings.legacy.takes(&parts.headers, &message) => return Err(Instead::Legacy),
-            Err(error) => return Err(refuse(Some(&message.id), &error).into()),
-        };
+        #[cfg(feature = "legacy")]
+        if self.settings.legacy.takes(&parts.headers, &message) {
+            return Err(self.legacy_message(parts, admitted, Message::Request(message)));
+        }
+        let request = headers::decode(&self.endpoint, &parts.headers, &message)
+            .map_err(|error| refuse(Some(&message.id), &error))?;
         if admitted.accepts == Accepts::Json && matches!(request, ClientRequest::SubscriptionsListen(_)) {
             let error = ErrorObject::invalid_request(
                 "subscriptions/listen is answered by a stream: accept text/event-stream",
@@ -215,6 +226,24 @@ impl Http {
             return Err(refuse_with(StatusCode::NOT_ACCEPTABLE, Some(&message.id), &error).into());
         }
         Ok(self.begin(message.id, &request, parts, admitted, bytes.len()))
+    }
+
+    /// Answers a method other than POST.
+    fn other_method(&self, parts: &mut Parts) -> Response<Body> {
+        if let Some(why) = self.settings.gate.refuses(&parts.headers) {
+            return refuse_with(StatusCode::FORBIDDEN, None, &ErrorObject::invalid_request(why));
+        }
+        #[cfg(feature = "legacy")]
+        if let Some(response) = self.legacy_stream(parts) {
+            return response;
+        }
+        let why = if cfg!(feature = "legacy") {
+            "this endpoint takes POST: streams are opened by subscriptions/listen; GET and DELETE are for sessions of \
+             earlier revisions, named by mcp-session-id"
+        } else {
+            "this endpoint takes POST: streams are opened by subscriptions/listen"
+        };
+        refuse_with(StatusCode::METHOD_NOT_ALLOWED, None, &ErrorObject::invalid_request(why))
     }
 
     fn begin(
@@ -331,11 +360,12 @@ pub(super) struct Admitted {
 }
 
 /// Outcome of a message that is not answered by a modern call at once.
-enum Instead<'a> {
+pub(super) enum Instead<'a> {
     /// This response ends the exchange.
     Answer(Box<Response<Body>>),
-    /// The message belongs to the handshake eras.
-    Legacy,
+    /// The message belongs to the handshake eras, which have taken it.
+    #[cfg(feature = "legacy")]
+    Legacy(Box<Taken>),
     /// The call waits for something.
     Later(Pin<Box<dyn Future<Output = Response<Body>> + Send + 'a>>),
 }
@@ -389,7 +419,7 @@ pub(super) fn failed(error: &ErrorObject) -> Response<Body> {
 }
 
 /// Responds with an error about the request itself.
-fn refuse(id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
+pub(super) fn refuse(id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
     let status = StatusCode::from_u16(http_status(error, Stage::Request)).unwrap_or(StatusCode::BAD_REQUEST);
     refuse_with(status, id, error)
 }

@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use roundtrip_core::wire::{
-    ClientCapabilities, ElicitationCapability, Era, ErrorObject, Implementation, ProtocolVersion, Raw,
-    SamplingCapability, ServerCapabilities, decode_params,
+    ClientCapabilities, ElicitationCapability, Era, Implementation, ProtocolVersion, Raw, SamplingCapability,
+    ServerCapabilities,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
-/// Request that begins a session.
-pub(super) const INITIALIZE: &str = "initialize";
+pub(super) use crate::server::INITIALIZE;
+
 /// Notification by which a client says that it is ready.
 pub(super) const INITIALIZED: &str = "notifications/initialized";
 /// Asks whether the other side is still there. Both sides may ask.
@@ -54,14 +53,6 @@ pub(super) struct InitializeResult {
     pub(super) server_info: Implementation,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) instructions: Option<String>,
-}
-
-/// Builds the error for `initialize` where handshakes are refused. It names the supported revision, which may be all
-/// that the user sees (versioning, "Backward Compatibility").
-pub(super) fn refusal(params: Option<&RawValue>) -> ErrorObject {
-    let wanted = decode_params::<InitializeRequestParams<'_>>(params);
-    let wanted = wanted.map_or(Cow::Borrowed("none"), |wanted| wanted.protocol_version);
-    ErrorObject::unsupported_version(&wanted, &[ProtocolVersion::LATEST])
 }
 
 /// Returns the client capabilities that a revision knows, by the `ClientCapabilities` of its schema:

@@ -3,9 +3,10 @@
 //! A legacy request becomes a modern call, and the outcome of that call is translated back. The rest of the library
 //! is written for one revision.
 
-#[cfg(all(feature = "client", feature = "legacy"))]
+#[cfg(feature = "client")]
 pub(crate) mod client;
 mod handshake;
 pub(crate) mod server;
 
-pub use server::{Handshake, ResumableStream};
+pub use crate::server::Handshake;
+pub use server::ResumableStream;

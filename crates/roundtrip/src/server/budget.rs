@@ -161,6 +161,7 @@ impl<O: Clone + Eq + Hash> Reservation<O> {
     }
 
     /// Counts more that is there already, whether or not there is room for it.
+    #[cfg(any(test, feature = "legacy"))]
     pub(crate) fn charge(&mut self, amount: usize) {
         self.budget.lock().add(&self.owner, amount);
         self.amount = self.amount.saturating_add(amount);
@@ -175,6 +176,7 @@ impl<O: Clone + Eq + Hash> Reservation<O> {
 
     /// Returns whether the owner has more than half of its share. Then what can be dropped should be dropped, to leave
     /// room for the rest.
+    #[cfg(any(test, feature = "legacy"))]
     pub(crate) fn is_tight(&self) -> bool {
         let held = self.budget.lock();
         held.of(&self.owner) > self.budget.share(&held, &self.owner) / 2

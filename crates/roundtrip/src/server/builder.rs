@@ -10,6 +10,8 @@ use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities,
 use super::cache::Cache;
 use super::endpoint::Endpoint;
 use super::handler::call::StateMap;
+#[cfg(feature = "legacy")]
+use super::handshake::Handshake;
 use super::keyring::Keyring;
 use super::ledger::{Ledger, LedgerConfig, LedgerHandle};
 use super::limits::{Admission, Limits};
@@ -57,6 +59,8 @@ pub struct Server {
     max_rounds: u32,
     trace: Option<Arc<Trace>>,
     ledger: Option<LedgerHandle>,
+    #[cfg(feature = "legacy")]
+    handshake: Handshake,
     problem: Option<SetupError>,
 }
 
@@ -95,6 +99,8 @@ impl Server {
             max_rounds: 32,
             trace: None,
             ledger: None,
+            #[cfg(feature = "legacy")]
+            handshake: Handshake::default(),
             problem: None,
         }
     }
@@ -251,6 +257,13 @@ impl Server {
         self
     }
 
+    /// Sets how clients of the handshake eras are served.
+    #[cfg(feature = "legacy")]
+    pub fn handshake(mut self, handshake: Handshake) -> Self {
+        self.handshake = handshake;
+        self
+    }
+
     /// Returns a handle on the offers of this server, to change them while it runs.
     pub fn catalog(&self) -> Catalog {
         self.catalog.clone()
@@ -304,6 +317,8 @@ impl Server {
             hooks: self.hooks,
             listings,
             ledger: self.ledger.map(|ledger| LedgerConfig { ledger, keys_for: self.valid_for }),
+            #[cfg(feature = "legacy")]
+            handshake: self.handshake,
         }))
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
     ClientRequest, Era, ErrorObject, HeaderParams, ProtocolVersion, Request, RequestId, ServerCapabilities,
-    ServerResult, SubscriptionFilter, clip, encode_error, meta, peek_version,
+    ServerResult, SubscriptionFilter, clip, decode_params, encode_error, meta, peek_version,
 };
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::methods::refused;
@@ -16,6 +17,9 @@ use super::outcome::Outcome;
 use super::peer::Peer;
 use super::run::in_flight::InFlight;
 use super::started::{SUPPORTED, Started};
+
+/// Request that begins a session of the handshake eras.
+pub(crate) const INITIALIZE: &str = "initialize";
 
 /// Bytes that a question takes, more often than not.
 const USUAL_QUESTION: usize = 768;
@@ -42,13 +46,13 @@ impl Endpoint {
     ///
     /// # Errors
     /// The JSON-RPC error to answer. An unsupported version wins over parameters that do not fit, because
-    /// another revision may well have other parameters.
+    /// another revision may well have other parameters. `initialize` belongs to an unsupported version.
     pub fn decode<'a>(&self, request: &Request<'a>) -> Result<ClientRequest<'a>, ErrorObject> {
         match ClientRequest::decode(&request.method, request.params) {
             Ok(decoded) => supported(&decoded.meta().protocol_version).map(|()| decoded),
             Err(error) => match peek_version(request.params) {
                 Some(version) => supported(&version).and(Err(error)),
-                None => Err(error),
+                None => Err(refuse_handshake(request).unwrap_or(error)),
             },
         }
     }
@@ -156,6 +160,20 @@ fn supported(version: &str) -> Result<(), ErrorObject> {
         Ok(known) if SUPPORTED.contains(&known) => Ok(()),
         _ => Err(ErrorObject::unsupported_version(version, SUPPORTED)),
     }
+}
+
+/// Returns the error for `initialize`, with which clients of the handshake eras begin. It names the supported revision,
+/// which may be all that the user sees (versioning, "Backward Compatibility").
+pub(crate) fn refuse_handshake(request: &Request<'_>) -> Option<ErrorObject> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Wanted {
+        protocol_version: String,
+    }
+    (request.method == INITIALIZE).then(|| {
+        let wanted = decode_params::<Wanted>(request.params).map(|wanted| wanted.protocol_version);
+        ErrorObject::unsupported_version(wanted.as_deref().unwrap_or("none"), SUPPORTED)
+    })
 }
 
 /// Every request runs in a span (N7). The caller's trace context is recorded, for whoever exports spans; so is the flow,

@@ -139,6 +139,7 @@ impl Admission {
     }
 
     /// Returns the most calls that may run at once.
+    #[cfg(feature = "legacy")]
     pub(crate) fn most(&self) -> usize {
         self.limits.concurrent_calls
     }

@@ -8,12 +8,14 @@ mod builder;
 mod cache;
 mod clock;
 mod deferred;
+mod delivery;
 mod endpoint;
 mod handler;
+#[cfg(feature = "legacy")]
+mod handshake;
 mod keyring;
 pub mod ledger;
 mod limits;
-mod live;
 mod methods;
 mod notify;
 mod offer;
@@ -25,6 +27,7 @@ mod started;
 
 pub use builder::{Listed, Server};
 pub use cache::Cache;
+pub use delivery::{Delivery, LiveQuestion, LiveQuestions};
 pub use endpoint::Endpoint;
 pub use handler::{
     Answer, Args, Ask, Asked, Asking, Call, Caller, Consent, Content, Extension, FormOf, FromCall, Function,
@@ -32,10 +35,11 @@ pub use handler::{
     ProgressStep, Read, ReadAt, Refusals, Rejection, Reply, Roots, Round, State, Step, ThreeWay, ToolError,
     Uri, YesOrNo,
 };
+#[cfg(feature = "legacy")]
+pub use handshake::Handshake;
 pub use keyring::{Keyring, KeysError};
 pub use ledger::{Ledger, MemoryLedger};
 pub use limits::Limits;
-pub use live::{Delivery, LiveEvent, LiveQuestions};
 pub use offer::{Catalog, Offer, Partial, Prompt, Resource, ResourceTemplate, ServeError, SetupError, Tool};
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
@@ -44,8 +48,12 @@ pub use roundtrip_core::round::Answered;
 pub use run::{CallInfo, Event, InFlight, Next};
 
 pub(crate) use budget::{Budget, Owner, Reservation};
-pub(crate) use clock::random;
-pub(crate) use notify::subscription::Subscription;
-pub(crate) use outcome::{given_up, panicked};
+pub(crate) use endpoint::refuse_handshake;
+pub(crate) use outcome::panicked;
 pub(crate) use round::{Disagreement, Trace, is_in_step};
 pub(crate) use started::SUPPORTED;
+#[cfg(feature = "legacy")]
+pub(crate) use {
+    clock::random, endpoint::INITIALIZE, handshake::Served, notify::subscription::Subscription,
+    outcome::given_up,
+};

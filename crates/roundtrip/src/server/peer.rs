@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::live::Delivery;
+use super::delivery::Delivery;
 
 /// The peer of a call, as far as the transport knows it.
 #[derive(Debug, Clone, Default)]

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use roundtrip_core::wire::{Implementation, ProtocolVersion, ServerCapabilities, Signature};
 
 use super::handler::call::StateMap;
+#[cfg(feature = "legacy")]
+use super::handshake::Handshake;
 use super::ledger::LedgerConfig;
 use super::offer::catalog::Catalog;
 use super::offer::list::Listings;
@@ -26,4 +28,7 @@ pub(crate) struct Started {
     pub(crate) listings: Listings,
     pub(crate) flows: Arc<FlowConfig>,
     pub(crate) ledger: Option<LedgerConfig>,
+    /// Settings for clients of the handshake eras.
+    #[cfg(feature = "legacy")]
+    pub(crate) handshake: Handshake,
 }

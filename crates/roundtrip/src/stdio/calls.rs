@@ -16,8 +16,6 @@ pub(super) struct Calls {
     running: Mutex<HashMap<RequestId, Running>>,
     pub(super) next_number: AtomicU64,
     ended: Notify,
-    /// Task that sends changes outside of any call.
-    changes: Mutex<Option<AbortHandle>>,
 }
 
 /// A running call.
@@ -34,14 +32,6 @@ impl Calls {
     pub(super) fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
         // Entries are added and removed in single steps.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Registers the task that runs as long as the connection is open, and ends the one before it.
-    pub(super) fn listen(&self, task: Option<AbortHandle>) {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(earlier) = std::mem::replace(&mut *changes, task) {
-            earlier.abort();
-        }
     }
 
     /// Cancels a call; returns whether there was one.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use roundtrip_core::wire::{Notification, Request};
+use roundtrip_core::wire::{Malformed, Message, Notification, Request};
 
 use super::calls::Place;
-use super::lines::end_line;
-use super::serve::Session;
+use super::lines::{Line, end_line};
+use super::serve::{Session, refuse};
 pub(super) use crate::legacy::server::StdioSession;
 use crate::legacy::server::{Handled, Sink, Weight};
 
@@ -24,8 +24,30 @@ impl Session<'_> {
         }
     }
 
+    /// Handles a line of a session that is not a request.
+    pub(super) fn session_line(
+        &self,
+        line: &[u8],
+        message: Result<Message<'_>, Malformed>,
+        answers: &mut Vec<u8>,
+    ) {
+        match message {
+            Ok(Message::Request(request)) => self.request(request, answers),
+            Ok(Message::Notification(notification)) => self.legacy_notification(&notification, answers),
+            Ok(Message::Response(response)) => self.legacy.response(response),
+            Err(malformed) => match self.legacy.batch(line) {
+                Some(messages) => {
+                    for message in messages {
+                        self.line(Line::Whole(message.get().as_bytes()), answers);
+                    }
+                }
+                None => refuse(answers, malformed.id.as_ref(), &malformed.error),
+            },
+        }
+    }
+
     /// Handles a notification of the handshake eras. A task it starts runs as long as the connection is open.
-    pub(super) fn legacy_notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
+    fn legacy_notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
         let Some(changes) = self.legacy.notification(notification) else { return };
         // The handshake's answer goes out before anything else.
         self.send(answers);
@@ -38,7 +60,7 @@ impl Session<'_> {
                 outgoing.push(&line(change));
             }
         });
-        self.calls.listen(Some(telling.abort_handle()));
+        self.legacy.tells(telling.abort_handle());
     }
 }
 

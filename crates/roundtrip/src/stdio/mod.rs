@@ -6,6 +6,7 @@
 mod calls;
 #[cfg(feature = "client")]
 pub(crate) mod client;
+#[cfg(feature = "legacy")]
 mod legacy;
 mod lines;
 mod outgoing;

@@ -14,6 +14,7 @@ use roundtrip_core::wire::{
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::calls::{Calls, Place, Running};
+#[cfg(feature = "legacy")]
 use super::legacy::StdioSession;
 use super::lines::{Line, Lines, end_line};
 use super::outgoing::{HIGH_WATER, Outgoing};
@@ -53,6 +54,7 @@ pub async fn serve_lines(
     let session = Session {
         endpoint,
         peer,
+        #[cfg(feature = "legacy")]
         legacy: StdioSession::new(endpoint),
         calls: Arc::default(),
         outgoing: Arc::default(),
@@ -87,6 +89,7 @@ pub(super) struct Session<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) peer: &'a Peer,
     /// Session of the handshake eras.
+    #[cfg(feature = "legacy")]
     pub(super) legacy: StdioSession,
     pub(super) calls: Arc<Calls>,
     pub(super) outgoing: Arc<Outgoing>,
@@ -133,7 +136,7 @@ impl Session<'_> {
     }
 
     /// Handles one line. Answers that are ready at once are appended to `answers`.
-    fn line(&self, line: Line<'_>, answers: &mut Vec<u8>) {
+    pub(super) fn line(&self, line: Line<'_>, answers: &mut Vec<u8>) {
         let line = match line {
             Line::Whole(line) => line,
             Line::TooLong => {
@@ -144,29 +147,37 @@ impl Session<'_> {
         };
         match Message::decode(line) {
             Ok(Message::Request(request)) => self.request(request, answers),
-            Ok(Message::Notification(notification)) => self.notification(&notification, answers),
-            Ok(Message::Response(response)) => self.legacy.response(response),
-            Err(malformed) => match self.legacy.batch(line) {
-                Some(messages) => {
-                    for message in messages {
-                        self.line(Line::Whole(message.get().as_bytes()), answers);
-                    }
-                }
-                None => refuse(answers, malformed.id.as_ref(), &malformed.error),
-            },
+            // The only notification with a meaning for a modern call.
+            Ok(Message::Notification(notification)) if notification.method == CancelledNotification::NAME => {
+                self.cancel(&notification);
+            }
+            #[cfg(feature = "legacy")]
+            other if self.legacy.has_begun() => self.session_line(line, other, answers),
+            Ok(Message::Notification(_)) => {}
+            Ok(Message::Response(_)) => {
+                tracing::debug!("a response is ignored: the server has sent no request");
+            }
+            Err(malformed) => refuse(answers, malformed.id.as_ref(), &malformed.error),
         }
     }
 
-    fn request(&self, request: Request<'_>, answers: &mut Vec<u8>) {
+    pub(super) fn request(&self, request: Request<'_>, answers: &mut Vec<u8>) {
         // Lines are handled one after the other, and only a line adds a call: the id stays free meanwhile.
         if self.calls.running().contains_key(&request.id) {
             let error = ErrorObject::invalid_request("a request of this id is still running");
             return refuse(answers, Some(&request.id), &error);
         }
+        #[cfg(feature = "legacy")]
+        if self.legacy.takes(&request) {
+            return self.legacy_request(&request, answers);
+        }
         let decoded = match self.endpoint.decode(&request) {
             Ok(decoded) => decoded,
-            Err(_) if self.legacy.takes(&request) => return self.legacy_request(&request, answers),
-            Err(error) => return refuse(answers, Some(&request.id), &self.legacy.explain(&request, error)),
+            Err(error) => {
+                #[cfg(feature = "legacy")]
+                let error = self.legacy.explain(&request, error);
+                return refuse(answers, Some(&request.id), &error);
+            }
         };
         let size = request.params.map_or(0, |params| params.get().len());
         let mut call = self.endpoint.begin_sized(request.id, &decoded, self.peer, size);
@@ -206,11 +217,8 @@ impl Session<'_> {
         running.insert(place.id.clone(), Running { number: place.number, task, listening });
     }
 
-    /// Handles a notification. `notifications/cancelled` is the only one with a meaning for a modern call.
-    fn notification(&self, notification: &Notification<'_>, answers: &mut Vec<u8>) {
-        if notification.method != CancelledNotification::NAME {
-            return self.legacy_notification(notification, answers);
-        }
+    /// Cancels a call.
+    fn cancel(&self, notification: &Notification<'_>) {
         let params =
             decode_params::<<CancelledNotification as NotificationMethod>::Params>(notification.params);
         let Ok(params) = params else { return };
@@ -221,7 +229,7 @@ impl Session<'_> {
 
     /// Ends the remaining calls: subscriptions at once, others if they do not finish in time.
     async fn drain(&self) {
-        self.calls.listen(None);
+        #[cfg(feature = "legacy")]
         self.legacy.hang_up();
         self.calls.end_listening();
         if tokio::time::timeout(GRACE, self.calls.all_ended()).await.is_err() {

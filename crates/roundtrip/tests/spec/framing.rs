@@ -6,7 +6,9 @@ use roundtrip::{Log, Progress, Server, Tool};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::eras::peers::{Pipe, V2025_11_25, Web, everything, tool};
+use crate::peers::Pipe;
+#[cfg(feature = "legacy")]
+use crate::peers::{V2025_11_25, Web, everything, tool};
 use crate::support::{Running, headers, message, meta};
 
 /// The answer of an upstream, written over several lines. One of them is an answer to another request, and another is
@@ -82,6 +84,7 @@ async fn an_upstreams_line_breaks_forge_no_message_on_a_pipe() {
 }
 
 /// I1: the same in a session, in which results are translated.
+#[cfg(feature = "legacy")]
 #[tokio::test]
 async fn an_upstreams_line_breaks_forge_no_message_in_a_session_on_a_pipe() {
     let mut pipe = Pipe::agreed(gateway(), V2025_11_25, &everything()).await;
@@ -111,6 +114,7 @@ async fn an_upstreams_line_breaks_cut_no_event_short() {
 }
 
 /// L8: the same in a session, whose streams are kept and can be taken up again.
+#[cfg(feature = "legacy")]
 #[tokio::test]
 async fn an_upstreams_line_breaks_cut_no_event_of_a_session_short() {
     let client = Web::new(gateway()).session(V2025_11_25, &everything()).await;

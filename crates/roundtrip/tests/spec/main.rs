@@ -6,6 +6,7 @@
 mod answers;
 mod asking;
 mod elicitation;
+#[cfg(feature = "legacy")]
 mod eras;
 mod fleet;
 mod framing;
@@ -14,9 +15,13 @@ mod http;
 mod ledger;
 mod lists;
 mod messages;
+#[cfg(not(feature = "legacy"))]
+mod modern_only;
 mod mrtr_server;
 mod notifications;
 mod panics;
+#[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "most of it is for sessions"))]
+mod peers;
 mod replays;
 mod robustness;
 mod seal;

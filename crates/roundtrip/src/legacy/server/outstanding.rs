@@ -1,139 +1,144 @@
-//! Server-to-client requests of one call that await a response.
+//! Requests of one call to its client that await a response.
 
-use std::collections::BTreeMap;
-use std::future::{pending, poll_fn};
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::Poll;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use roundtrip_core::wire::{InputRequest, InputRequests, Raw, encode_cancelled};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
 use super::question;
-use super::session::{Reply, Session, Sink, Weight};
+use super::session::{Session, Sink, Weight};
+use crate::server::{LiveQuestion, LiveQuestions};
 
-/// Questions of one call that await an answer.
-pub(super) struct Outstanding {
+/// Most times that a question is asked again because its answer does not fit.
+pub(super) const AGAIN: u32 = 10;
+
+/// The answer to a question, or the reason why there is none.
+pub(super) type Answer = Result<Raw, String>;
+
+/// The open questions of one call. They are cancelled when it is dropped.
+pub(super) struct Outstanding(Arc<Questions>);
+
+/// Register of a call's open questions: its handler adds and withdraws them, its task sends them, and responses find
+/// them by the id they were sent under.
+pub(super) struct Questions {
     session: Arc<Session>,
     sink: Arc<dyn Sink>,
-    open: Vec<Open>,
+    register: Mutex<Register>,
+    /// Notified when a question was added, or the call has to be given up.
+    changed: Notify,
 }
 
-/// A question that awaits an answer.
+#[derive(Default)]
+struct Register {
+    open: Vec<Open>,
+    /// Number of times that each key was asked in this round of the handler.
+    asked: HashMap<String, u32>,
+    /// Times that the handler has asked with no other question open.
+    times: u32,
+    given_up: Option<String>,
+}
+
+/// A question that awaits its answer.
 struct Open {
     key: String,
-    id: i64,
-    reply: oneshot::Receiver<Reply>,
+    status: Status,
     within: Duration,
     until: Instant,
+    answered: Box<dyn FnOnce(Answer) + Send>,
 }
 
-/// An answer, or the reason why there is none.
-pub(super) type Answer = Result<Raw, String>;
+enum Status {
+    ToSend(Box<InputRequest>),
+    /// Sent under this id.
+    Sent(i64),
+}
 
 impl Outstanding {
     pub(super) fn new(session: &Arc<Session>, sink: &Arc<dyn Sink>) -> Self {
-        Self { session: Arc::clone(session), sink: Arc::clone(sink), open: Vec::new() }
+        Self(Arc::new(Questions {
+            session: Arc::clone(session),
+            sink: Arc::clone(sink),
+            register: Mutex::default(),
+            changed: Notify::new(),
+        }))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.open.is_empty()
+    /// Returns the transport of live questions for the handler.
+    pub(super) fn live(&self) -> Arc<dyn LiveQuestions> {
+        Arc::clone(&self.0) as _
     }
 
-    /// Sends a question to the client.
-    pub(super) fn put(&mut self, key: &str, request: InputRequest) {
-        self.put_within(key, request, self.session.settings.answer_within);
+    /// Cancels all open questions, at the end of a round.
+    pub(super) fn clear(&self, reason: &str) {
+        let register = std::mem::take(&mut *self.0.register());
+        register.open.iter().for_each(|open| self.0.cancel(open, reason));
     }
 
-    fn put_within(&mut self, key: &str, request: InputRequest, within: Duration) {
-        let (id, reply) = self.session.expect_reply();
-        match question::message(id, request, self.session.negotiated.version) {
-            Ok(message) => self.sink.send(message, Weight::Must),
-            // A question that was not sent gets no answer: its waiter gets the error.
-            Err(error) => self.session.reply(id, Err(error)),
-        }
-        self.open.push(Open { key: key.to_owned(), id, reply, within, until: Instant::now() + within });
-    }
-
-    /// Cancels all open questions.
-    pub(super) fn clear(&mut self, reason: &str) {
-        for open in std::mem::take(&mut self.open) {
-            self.cancel(open.id, reason);
-        }
-    }
-
-    /// Cancels one question.
-    pub(super) fn withdraw(&mut self, key: &str) {
-        if let Some(index) = self.open.iter().position(|open| open.key == key) {
-            let open = self.open.swap_remove(index);
-            self.cancel(open.id, "the answer is no longer needed");
-        }
-    }
-
-    fn cancel(&self, id: i64, reason: &str) {
-        self.session.forget_reply(id);
-        if let Ok(message) = encode_cancelled(&id.into(), Some(reason)) {
-            self.sink.send(message, Weight::TakeBack);
-        }
-    }
-
-    /// Waits for the next question that is answered, refused or timed out. Without a question it never completes.
-    pub(super) async fn next(&mut self) -> (String, Answer) {
-        let Some(until) = self.open.iter().map(|open| open.until).min() else { return pending().await };
-        let open = &mut self.open;
-        let settled = poll_fn(|cx| {
-            for (index, open) in open.iter_mut().enumerate() {
-                if let Poll::Ready(reply) = Pin::new(&mut open.reply).poll(cx) {
-                    return Poll::Ready((index, reply));
+    /// Sends questions and ends those whose time is over, for as long as it is polled. Returns the reason to give the
+    /// call up, if there is one.
+    pub(super) async fn attend(&self) -> String {
+        loop {
+            self.0.send();
+            let until = {
+                let mut register = self.0.register();
+                if let Some(why) = register.given_up.take() {
+                    return why;
                 }
+                register.open.iter().map(|open| open.until).min()
+            };
+            let Some(until) = until else {
+                self.0.changed.notified().await;
+                continue;
+            };
+            tokio::select! {
+                biased;
+                () = self.0.changed.notified() => {}
+                () = sleep_until(until) => self.0.expire(until),
             }
-            Poll::Pending
-        });
-        let settled = tokio::select! {
-            biased;
-            settled = settled => Some(settled),
-            () = sleep_until(until) => None,
-        };
-        let Some((index, reply)) = settled else {
-            let index = self.open.iter().position(|open| open.until <= until).unwrap_or(0);
-            let open = self.open.swap_remove(index);
-            self.cancel(open.id, "the time for an answer is over");
-            return (open.key, Err(format!("the client did not answer within {:?}", open.within)));
-        };
-        let open = self.open.swap_remove(index);
-        let answer = match reply {
-            Ok(Ok(result)) => Ok(result),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("the session has ended".to_owned()),
-        };
-        (open.key, answer)
+        }
     }
 
-    /// Sends questions together, and waits for all of them. Malformed answers are left out: the handler asks for them
+    /// Asks questions together, and waits for all answers. Malformed answers are left out: the handler asks for them
     /// again.
+    ///
+    /// # Errors
+    /// The key of a question without an answer, and the reason.
     pub(super) async fn ask_all(
-        &mut self,
+        &self,
         questions: InputRequests,
     ) -> Result<BTreeMap<String, Raw>, (String, String)> {
         // The round's state is sealed by now, and valid for no longer.
-        let within = self.session.settings.answer_within.min(self.session.endpoint.inner().flows.valid_for);
+        let session = &self.0.session;
+        let within = session.settings.answer_within.min(session.endpoint.inner().flows.valid_for);
+        let (send, mut receive) = mpsc::unbounded_channel();
         for (key, request) in questions {
-            self.put_within(&key, request, within);
+            let (answers, own) = (send.clone(), key.clone());
+            // The receiver is gone if another question had no answer.
+            let answered = move |answer| drop(answers.send((own, answer)));
+            self.0.add(key, request, within, answered);
         }
+        drop(send);
         let mut answers = BTreeMap::new();
-        while !self.is_empty() {
-            let (key, answer) = self.next().await;
-            match answer {
-                Ok(answer) if is_answer(&answer) => drop(answers.insert(key, answer)),
-                Ok(_) => {}
-                Err(reason) => return Err((key, reason)),
+        loop {
+            let answered = tokio::select! {
+                biased;
+                answered = receive.recv() => answered,
+                // These questions are not counted, so there is never a reason.
+                _ = self.attend() => continue,
+            };
+            match answered {
+                Some((key, Ok(answer))) if is_answer(&answer) => drop(answers.insert(key, answer)),
+                Some((_, Ok(_))) => {}
+                Some((key, Err(reason))) => return Err((key, reason)),
+                None => return Ok(answers),
             }
         }
-        Ok(answers)
     }
 }
 
@@ -141,6 +146,119 @@ impl Outstanding {
 impl Drop for Outstanding {
     fn drop(&mut self) {
         self.clear("the call has ended");
+    }
+}
+
+impl Questions {
+    fn register(&self) -> MutexGuard<'_, Register> {
+        // Every change is made in one step.
+        self.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(
+        &self,
+        key: String,
+        request: InputRequest,
+        within: Duration,
+        answered: impl FnOnce(Answer) + Send + 'static,
+    ) {
+        let status = Status::ToSend(Box::new(request));
+        let until = Instant::now() + within;
+        self.register().open.push(Open { key, status, within, until, answered: Box::new(answered) });
+        self.changed.notify_one();
+    }
+
+    /// Sends the questions that were added.
+    fn send(self: &Arc<Self>) {
+        let mut unsent = Vec::new();
+        for open in &mut self.register().open {
+            if let Status::ToSend(_) = open.status {
+                let id = self.session.expect_answer(self);
+                if let Status::ToSend(request) = std::mem::replace(&mut open.status, Status::Sent(id)) {
+                    unsent.push((id, request));
+                }
+            }
+        }
+        for (id, request) in unsent {
+            match question::message(id, *request, self.session.negotiated.version) {
+                Ok(message) => self.sink.send(message, Weight::Must),
+                // A question that was not sent gets no answer: its waiter gets the error.
+                Err(error) => self.session.answer(id, Err(error.to_string())),
+            }
+        }
+    }
+
+    /// Hands an answer to the question that was sent under an id.
+    pub(super) fn settle(&self, id: i64, answer: Answer) {
+        let taken = self.take(|open| matches!(open.status, Status::Sent(sent) if sent == id));
+        if let Some(open) = taken {
+            (open.answered)(answer);
+        }
+    }
+
+    /// Ends the questions whose time is over.
+    fn expire(&self, until: Instant) {
+        while let Some(open) = self.take(|open| open.until <= until) {
+            self.cancel(&open, "the time for an answer is over");
+            let within = open.within;
+            (open.answered)(Err(format!("the client did not answer within {within:?}")));
+        }
+    }
+
+    fn take(&self, which: impl Fn(&Open) -> bool) -> Option<Open> {
+        let mut register = self.register();
+        let index = register.open.iter().position(which)?;
+        // In order: those that were not sent yet are sent as they were asked.
+        Some(register.open.remove(index))
+    }
+
+    /// Cancels a question, if it was sent.
+    fn cancel(&self, open: &Open, reason: &str) {
+        let Status::Sent(id) = open.status else { return };
+        self.session.forget_answer(id);
+        if let Ok(message) = encode_cancelled(&id.into(), Some(reason)) {
+            self.sink.send(message, Weight::TakeBack);
+        }
+    }
+
+    /// Counts a question; returns the reason for which it is not asked again, if there is one.
+    fn too_often(&self, key: &str) -> Option<String> {
+        let mut register = self.register();
+        register.times += u32::from(register.open.is_empty());
+        let asked = register.asked.entry(key.to_owned()).or_default();
+        *asked += 1;
+        if *asked > AGAIN + 1 {
+            return Some(format!("`{key}` was asked {} times without an answer that fits", AGAIN + 1));
+        }
+        let most = self.session.endpoint.inner().flows.max_rounds;
+        (register.times > most).then(|| format!("this call has asked {most} times without ending"))
+    }
+}
+
+impl LiveQuestions for Questions {
+    fn ask(&self, question: LiveQuestion, request: InputRequest) {
+        if let Some(why) = self.too_often(question.key()) {
+            self.register().given_up.get_or_insert(why);
+            return self.changed.notify_one();
+        }
+        let key = question.key().to_owned();
+        self.add(key, request, self.session.settings.answer_within, move |answer| match answer {
+            Ok(answer) => question.answer(Ok(answer.get())),
+            Err(reason) => question.answer(Err(reason)),
+        });
+    }
+
+    fn withdraw(&self, key: &str) {
+        if let Some(open) = self.take(|open| open.key == key) {
+            self.cancel(&open, "the answer is no longer needed");
+        }
+    }
+}
+
+impl fmt::Debug for Questions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let register = self.register();
+        f.debug_list().entries(register.open.iter().map(|open| &open.key)).finish()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use roundtrip_core::wire::{
     Discover, ErrorObject, LoggingLevel, Method as _, Raw, Request, RequestId, SubscriptionFilter,
@@ -13,16 +13,12 @@ use roundtrip_core::wire::{
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 
 use super::calling::Calling;
 use super::negotiated::Negotiated;
-use super::settings::Handshake;
+use super::outstanding::{Answer, Questions};
 use crate::legacy::handshake::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
-use crate::server::{Endpoint, Owner, Peer, Subscription, random};
-
-/// Response of a client to a request of the server.
-pub(super) type Reply = Result<Raw, ErrorObject>;
+use crate::server::{Endpoint, Handshake, Owner, Peer, Subscription, random};
 
 /// Most messages in one batch.
 pub(crate) const LONGEST_BATCH: usize = 100;
@@ -45,7 +41,8 @@ pub(super) struct Session {
     /// here.
     first_id: i64,
     next_id: AtomicI64,
-    waiting: Mutex<HashMap<i64, oneshot::Sender<Reply>>>,
+    /// Calls that await a response, by the ids of their requests.
+    waiting: Mutex<HashMap<i64, Weak<Questions>>>,
     subscription: Mutex<Option<Arc<Subscription>>>,
 }
 
@@ -153,29 +150,29 @@ impl Session {
         Handled::Now(answer(&request.id, outcome.map(|()| json!({}))))
     }
 
-    /// Returns the id for a request to the client, and the receiver of its response.
-    pub(super) fn expect_reply(&self) -> (i64, oneshot::Receiver<Reply>) {
+    /// Returns the id for a request of a call to the client.
+    pub(super) fn expect_answer(&self, questions: &Arc<Questions>) -> i64 {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let (send, receive) = oneshot::channel();
-        lock(&self.waiting).insert(id, send);
-        (id, receive)
+        lock(&self.waiting).insert(id, Arc::downgrade(questions));
+        id
     }
 
-    pub(super) fn forget_reply(&self, id: i64) {
+    pub(super) fn forget_answer(&self, id: i64) {
         lock(&self.waiting).remove(&id);
+    }
+
+    /// Hands an answer to the call that waits for it. The call may have just ended.
+    pub(super) fn answer(&self, id: i64, answer: Answer) {
+        let questions = lock(&self.waiting).remove(&id);
+        if let Some(questions) = questions.and_then(|questions| questions.upgrade()) {
+            questions.settle(id, answer);
+        }
     }
 
     /// Fails all waiting requests: there will be no more responses.
     pub(super) fn hang_up(&self) {
-        lock(&self.waiting).clear();
-    }
-
-    /// Hands a response to the waiting request.
-    pub(super) fn reply(&self, id: i64, reply: Reply) {
-        if let Some(waiting) = lock(&self.waiting).remove(&id) {
-            // The waiting request may have just been dropped.
-            let _ = waiting.send(reply);
-        }
+        let waiting: Vec<i64> = lock(&self.waiting).keys().copied().collect();
+        waiting.into_iter().for_each(|id| self.answer(id, Err("the session has ended".to_owned())));
     }
 
     /// Handles a response of the client. A response to a request that was never sent is refused; a late one is not.
@@ -184,7 +181,7 @@ impl Session {
             Some(RequestId::Number(id))
                 if (self.first_id..self.next_id.load(Ordering::Relaxed)).contains(&id) =>
             {
-                self.reply(id, response.outcome.map(Raw::from));
+                self.answer(id, response.outcome.map(Raw::from).map_err(|error| error.to_string()));
                 Ok(())
             }
             _ => Err(ErrorObject::invalid_request("this session has not sent a request of this id")),

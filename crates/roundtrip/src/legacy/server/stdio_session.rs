@@ -7,14 +7,13 @@ use roundtrip_core::wire::{
     ErrorObject, INVALID_PARAMS, Notification, ProtocolVersion, Raw, Request, Response, decode_batch,
     peek_version,
 };
-
 use serde_json::value::RawValue;
+use tokio::task::AbortHandle;
 
 use super::negotiated::Negotiated;
 use super::session::{Handled, LONGEST_BATCH, Session, Sink, answer};
-use super::settings::{Handshake, Served};
-use crate::legacy::handshake::{INITIALIZE, INITIALIZED, PING, refusal};
-use crate::server::{Endpoint, Owner, Peer, Subscription};
+use crate::legacy::handshake::{INITIALIZE, INITIALIZED, PING};
+use crate::server::{Endpoint, Handshake, Owner, Peer, Served, Subscription};
 
 /// Changes sent to the client outside of any call. A change that was not sent yet is sent once, however often it
 /// occurs.
@@ -34,31 +33,36 @@ pub(crate) struct StdioSession {
     session: OnceLock<Arc<Session>>,
     /// True once the client gets changes.
     listening: AtomicBool,
+    /// Task that sends them.
+    telling: OnceLock<AbortHandle>,
 }
 
 impl StdioSession {
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
         Self {
             endpoint: endpoint.clone(),
-            settings: Handshake::of(endpoint),
+            settings: endpoint.inner().handshake,
             session: OnceLock::new(),
             listening: AtomicBool::new(false),
+            telling: OnceLock::new(),
         }
     }
 
-    /// Returns whether a request that is not modern belongs to a handshake revision: it names no modern one.
+    /// Returns whether a session has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.session.get().is_some()
+    }
+
+    /// Returns whether a request belongs to a handshake revision: it begins a session or is within one, and names no
+    /// modern revision.
     pub(crate) fn takes(&self, request: &Request<'_>) -> bool {
-        let begins = match &*request.method {
-            INITIALIZE => true,
-            PING => self.settings.served != Served::Refused,
-            _ => false,
-        };
-        peek_version(request.params).is_none() && (begins || self.session.get().is_some())
+        let begins = matches!(&*request.method, INITIALIZE | PING) && self.settings.served != Served::Refused;
+        (begins || self.has_begun()) && peek_version(request.params).is_none()
     }
 
     /// Explains the refusal of a request that is neither modern nor in a session: the client can do either.
     pub(crate) fn explain(&self, request: &Request<'_>, mut error: ErrorObject) -> ErrorObject {
-        let lost = self.settings.served != Served::Refused && self.session.get().is_none();
+        let lost = self.settings.served != Served::Refused && !self.has_begun();
         if lost && error.code == INVALID_PARAMS && peek_version(request.params).is_none() {
             error.message =
                 format!("{}; a client of an earlier revision begins with `initialize`", error.message).into();
@@ -76,9 +80,6 @@ impl StdioSession {
     }
 
     fn initialize(&self, request: &Request<'_>, peer: &Peer) -> Result<Raw, ErrorObject> {
-        if self.settings.served == Served::Refused {
-            return Err(refusal(request.params));
-        }
         let (negotiated, agreed) =
             Negotiated::agree(&self.endpoint, request.params, ProtocolVersion::V2024_11_05)?;
         let session = Session::new(&self.endpoint, self.settings, negotiated, Owner::of(peer))?;
@@ -107,8 +108,15 @@ impl StdioSession {
         (flat && !messages.is_empty()).then_some(messages)
     }
 
-    /// Fails all waiting requests: the client sends no more responses.
+    /// Keeps the task that sends changes, to end it with the session.
+    pub(crate) fn tells(&self, task: AbortHandle) {
+        // Changes are given out once, so there is one task.
+        let _ = self.telling.set(task);
+    }
+
+    /// Ends the session: no more changes are sent, and waiting requests fail because no more responses arrive.
     pub(crate) fn hang_up(&self) {
+        self.telling.get().into_iter().for_each(AbortHandle::abort);
         if let Some(session) = self.session.get() {
             session.hang_up();
         }
@@ -116,11 +124,7 @@ impl StdioSession {
 
     /// Handles a response of the client.
     pub(crate) fn response(&self, response: Response<'_>) {
-        let taken = match self.session.get() {
-            Some(session) => session.response(response),
-            None => Err(ErrorObject::invalid_request("the server has sent no request")),
-        };
-        if let Err(error) = taken {
+        if let Some(Err(error)) = self.session.get().map(|session| session.response(response)) {
             tracing::debug!(%error, "a response is ignored");
         }
     }

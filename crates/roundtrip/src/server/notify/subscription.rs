@@ -56,6 +56,7 @@ struct Due {
     /// Resources that are watched, in the order they were named.
     watched: IndexSet<Arc<str>>,
     /// Bytes of both.
+    #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "a modern filter does not change"))]
     bytes: Reservation,
     started: bool,
     acknowledged: bool,
@@ -233,6 +234,7 @@ impl Subscription {
     }
 
     /// Watches one more resource.
+    #[cfg(feature = "legacy")]
     pub(crate) fn watch(&self, uri: &str) -> Result<(), ErrorObject> {
         let due = &mut *lock(&self.subscriber.due);
         if due.watched.contains(uri) {
@@ -249,6 +251,7 @@ impl Subscription {
     }
 
     /// Watches one resource less.
+    #[cfg(feature = "legacy")]
     pub(crate) fn unwatch(&self, uri: &str) {
         let due = &mut *lock(&self.subscriber.due);
         if due.watched.swap_remove(uri) {

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::flow::{Flow, FlowConfig};
 use super::state::RoundState;
 use crate::server::clock::random;
-use crate::server::live::Delivery;
+use crate::server::delivery::Delivery;
 
 /// Inputs of one round: binding, opened `requestState`, `inputResponses`. Built into round state by the first extractor that
 /// can ask.
@@ -115,10 +115,6 @@ impl RoundInput<'_> {
             (self.capabilities.clone(), self.questions.clone()),
             (&self.flows.admission, self.flows.trace.as_ref()),
         ));
-        if let Delivery::Live(live) = self.questions {
-            let round = Arc::downgrade(&state);
-            live.connect(round);
-        }
         let flows = Arc::clone(self.flows);
         let method = self.method;
         let behind_step = None;

@@ -4,8 +4,8 @@
 //! [`RoundState`] and the future stays pending. The call's runner sees a handler that waits for nothing but answers,
 //! drops it, and replies `input_required`, with every recorded question in `inputRequests` and the sealed journal in
 //! `requestState`. So nothing in user code can catch, swallow or retry a suspension: there is nothing to catch. A client
-//! of the handshake eras is asked while the call runs: the question is sent through
-//! [`LiveQuestions`](super::LiveQuestions) instead, and the future is ready once its answer has arrived.
+//! of the handshake eras is asked while the call runs: its transport sends the question
+//! ([`LiveQuestions`](super::LiveQuestions)), and the future is ready once the answer has arrived.
 //!
 //! Handlers meet a round through their parameters: `Ask`, `Asked` and `Round` are in `handler`, one floor up.
 

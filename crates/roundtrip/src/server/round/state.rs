@@ -7,7 +7,7 @@ mod suspend;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -23,8 +23,8 @@ pub(crate) use suspend::{Suspended, Suspension};
 
 use super::error::AskError;
 use super::trace::Trace;
+use crate::server::delivery::{Delivery, LiveQuestion, TakesAnswers};
 use crate::server::limits::Admission;
-use crate::server::live::{Delivery, TakesAnswers};
 
 /// Most questions that are open at once. More than these fit into no state, and a client's list may be longer.
 const MAX_ASKED: usize = 4_096;
@@ -186,7 +186,7 @@ impl RoundState {
 
     /// Inline: returns the answer to a question as `read` reads it, or records the question. A key is used once a run.
     pub(crate) fn ask<T>(
-        &self,
+        self: &Arc<Self>,
         question: &Question,
         valid_for: Option<Duration>,
         read: impl FnOnce(&Settled<'_>) -> Result<T, Unusable>,
@@ -228,7 +228,8 @@ impl RoundState {
         let sent = self.is_live().then(|| request.clone());
         inner.take_up(Asked { key: key.clone(), pin, request, valid_for, waits: true })?;
         if let (Delivery::Live(live), Some(request)) = (&self.questions, sent) {
-            live.ask(key.clone(), request);
+            let round: Weak<Self> = Arc::downgrade(self);
+            live.ask(LiveQuestion { key: key.clone(), round }, request);
         }
         Self::stir(inner);
         Ok(None)
@@ -319,7 +320,11 @@ impl RoundState {
 
     /// Removes a question that no future waits for any more.
     pub(crate) fn withdraw(&self, key: &str) {
-        self.lock().asked.retain(|asked| asked.key != key);
+        let mut inner = self.lock();
+        let Some(index) = inner.asked.iter().position(|asked| asked.key == key) else { return };
+        // In order: `inputRequests` lists questions as they were asked.
+        inner.asked.remove(index);
+        drop(inner);
         if let Delivery::Live(live) = &self.questions {
             live.withdraw(key);
         }

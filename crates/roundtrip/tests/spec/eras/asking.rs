@@ -5,8 +5,8 @@ use std::time::Duration;
 use roundtrip::Handshake;
 use serde_json::{Value, json};
 
-use super::peers::{Pipe, V2025_11_25, accept, answer, everything, request, text, tool};
 use super::tools::{Diary, server};
+use crate::peers::{Pipe, V2025_11_25, accept, answer, everything, request, text, tool};
 
 async fn pipe(diary: &Diary) -> Pipe {
     Pipe::agreed(server(diary), V2025_11_25, &everything()).await

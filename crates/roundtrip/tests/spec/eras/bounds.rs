@@ -6,8 +6,8 @@ use roundtrip::{Log, Resource, Server, Tool};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::peers::{Pipe, V2025_11_25, Web, everything, request, tool};
 use super::tools::{Diary, server};
+use crate::peers::{Pipe, V2025_11_25, Web, everything, request, tool};
 
 /// Z2: a progress token is copied into every notification that is kept, so its length has a limit in a session, too.
 #[tokio::test]

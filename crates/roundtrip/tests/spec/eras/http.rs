@@ -8,8 +8,8 @@ use roundtrip::{Handshake, Tool};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::peers::{V2025_11_25, Web, accept, everything, initialize, request, text, tool};
 use super::tools::{Diary, server};
+use crate::peers::{V2025_11_25, Web, accept, everything, initialize, request, text, tool};
 use crate::support::{headers, message};
 
 /// The tool `number`, called in the way of 2026-07-28.
@@ -68,7 +68,7 @@ async fn without_a_session_asking_is_an_error_that_says_what_it_takes() {
     assert!(agreed.header("mcp-session-id").is_none());
     assert_eq!(agreed.json().await["result"]["protocolVersion"], V2025_11_25);
     let client = web.with("mcp-protocol-version", V2025_11_25);
-    assert_eq!(client.post(&super::peers::initialized()).await.status, 202);
+    assert_eq!(client.post(&crate::peers::initialized()).await.status, 202);
     assert_eq!(text(&client.post(&tool(1, "number")).await.json().await), "42");
     for asking in ["book", "together", "by_hand"] {
         let refused = client.post(&tool(2, asking)).await.json().await;
@@ -217,7 +217,7 @@ async fn a_client_that_does_not_read_costs_little() {
         hints += 1;
     };
     assert_eq!(hints, 256);
-    client.post(&super::peers::answer(&asked, json!({ "roots": [] }))).await;
+    client.post(&crate::peers::answer(&asked, json!({ "roots": [] }))).await;
     assert_eq!(text(&read.message().await.expect("the answer")), "0 roots");
 }
 
@@ -228,7 +228,7 @@ async fn batches_are_taken_where_there_are_batches() {
     let client = web.session("2025-03-26", &everything()).await;
     let batch = json!([
         tool(1, "number"),
-        super::peers::initialized(),
+        crate::peers::initialized(),
         request(2, "ping", json!({})),
         request(3, "prompts/get", json!({ "name": "asking" })),
     ]);
@@ -243,7 +243,7 @@ async fn batches_are_taken_where_there_are_batches() {
     }
     ids.sort_unstable();
     assert_eq!(ids, [1, 2, 3]);
-    assert_eq!(client.post(&json!([super::peers::initialized()])).await.status, 202);
+    assert_eq!(client.post(&json!([crate::peers::initialized()])).await.status, 202);
     assert_eq!(client.post(&json!([])).await.status, 400);
     assert_eq!(client.send(Method::POST, "[1, 2").await.status, 400);
     let newer = web.session("2025-06-18", &json!({})).await;

@@ -3,7 +3,6 @@
 mod asking;
 mod bounds;
 mod http;
-pub(crate) mod peers;
 mod sessions;
 mod stdio;
 mod tools;

@@ -7,8 +7,8 @@ use http::Method;
 use roundtrip::{Handshake, Principal};
 use serde_json::json;
 
-use super::peers::{V2025_11_25, Web, accept, everything, initialize, request, text, tool};
 use super::tools::{Diary, server};
+use crate::peers::{V2025_11_25, Web, accept, everything, initialize, request, text, tool};
 
 /// L8: a session has an id that nobody can guess, and whoever names none, or one that is not there, is told so.
 #[tokio::test]
@@ -269,7 +269,7 @@ async fn the_revision_decides_what_a_session_header_means() {
     let client = Web::new(server(&Diary::default())).session(V2025_11_25, &json!({})).await;
     let modern = client.with("mcp-protocol-version", "2026-07-28");
     assert_eq!((modern.get().await.status, modern.delete().await.status), (405, 405));
-    assert_eq!(modern.post(&super::peers::initialized()).await.status, 202);
+    assert_eq!(modern.post(&crate::peers::initialized()).await.status, 202);
     let missing = modern.with("mcp-method", "tools/call").with("mcp-name", "number");
     assert_eq!(missing.post(&tool(1, "number")).await.json().await["error"]["code"], -32602);
     let nonsense = client.with("mcp-protocol-version", "1900-01-01");

@@ -4,8 +4,8 @@ use roundtrip::wire::ProtocolVersion;
 use roundtrip::{Handshake, Server, Tool};
 use serde_json::{Value, json};
 
-use super::peers::{Pipe, V2025_11_25, everything, initialize, initialized, request, text, tool};
 use super::tools::{Diary, server};
+use crate::peers::{Pipe, V2025_11_25, everything, initialize, initialized, request, text, tool};
 use crate::support::message;
 
 /// L1: one pipe serves all revisions at once: the old ones after their handshake, the new one without any.
@@ -139,7 +139,7 @@ async fn calls_of_one_session_do_not_mix() {
         asked.push(pipe.call(&request(id, "prompts/get", json!({ "name": "asking" }))).await);
     }
     for (index, question) in asked.iter().enumerate().rev() {
-        let done = pipe.call(&super::peers::accept(question, json!({ "day": format!("day {index}") }))).await;
+        let done = pipe.call(&crate::peers::accept(question, json!({ "day": format!("day {index}") }))).await;
         assert_eq!(done["id"], index + 1);
         assert_eq!(done["result"]["messages"][0]["content"]["text"], format!("what happens on day {index}"));
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::peers::{Pipe, V2025_11_25, accept, everything, request, text, tool};
 use super::tools::{Diary, server};
+use crate::peers::{Pipe, V2025_11_25, accept, everything, request, text, tool};
 
 /// Every member's name, at any depth.
 fn names(value: &Value, found: &mut Vec<String>) {
@@ -131,7 +131,7 @@ async fn a_web_page_has_an_id_of_its_own() {
         assert_eq!(asked["params"]["mode"], "url");
         assert_eq!(asked["params"]["url"], "https://example.com/sign-in");
         ids.push(asked["params"]["elicitationId"].as_str().expect("an id").to_owned());
-        let done = pipe.call(&super::peers::answer(&asked, json!({ "action": "accept" }))).await;
+        let done = pipe.call(&crate::peers::answer(&asked, json!({ "action": "accept" }))).await;
         assert_eq!(text(&done), "signed in");
     }
     assert_ne!(ids[0], ids[1]);

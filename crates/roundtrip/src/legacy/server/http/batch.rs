@@ -3,38 +3,31 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use roundtrip_core::wire::{ErrorObject, Message, decode_batch};
+use roundtrip_core::wire::{ErrorObject, Message};
 
-use super::endpoint::{LegacyHttp, peer, tell, weight};
+use super::endpoint::{LegacyHttp, Taken, peer, tell, weight};
 use super::event_body::{EventBody, Owner};
-use super::head::{Arrival, UNSAID};
+use super::head::{Arrival, UNSAID, stated_version};
 use super::reply::{Refusal, Reply, events, refuse};
 use super::sessions::Present;
 use super::stream::Finish;
-use crate::legacy::server::session::{Handled, LONGEST_BATCH, Sink, Weight, answer};
+use crate::legacy::server::session::{Handled, Sink, Weight, answer};
 
 impl LegacyHttp {
     /// Handles a batch, which 2025-03-26 has and no other revision.
-    pub(super) fn batch(&self, arrival: &Arrival<'_>, bytes: &[u8]) -> Result<Reply, Refusal> {
-        let wrong =
-            |why: &'static str| refuse(StatusCode::BAD_REQUEST, None, &ErrorObject::invalid_request(why));
+    pub(crate) fn batch(&self, arrival: &Arrival<'_>, messages: Vec<Message<'_>>) -> Taken {
+        Taken::Reply(self.take_batch(arrival, messages).unwrap_or_else(|refused| refused))
+    }
+
+    fn take_batch(&self, arrival: &Arrival<'_>, messages: Vec<Message<'_>>) -> Result<Reply, Refusal> {
+        stated_version(arrival.headers)?;
         let session =
             self.session(arrival, None)?.filter(|session| session.session.negotiated.version == UNSAID);
         let Some(session) = session else {
-            return Err(wrong("this revision has no batches: send one message"));
+            let error = ErrorObject::invalid_request("this revision has no batches: send one message");
+            return Err(refuse(StatusCode::BAD_REQUEST, None, &error));
         };
-        let messages = decode_batch(bytes, LONGEST_BATCH);
-        let messages = messages.map_err(|_| wrong("a batch is a list of at most 100 messages"))?;
-        if messages.is_empty() {
-            return Err(wrong("a batch has at least one message, and at most 100"));
-        }
-        // All messages are decoded before any is handled.
-        let messages: Vec<Message<'_>> = messages
-            .into_iter()
-            .map(|message| Message::decode(message.get().as_bytes()))
-            .collect::<Result<_, _>>()
-            .map_err(|_| wrong("every entry of a batch is a message"))?;
-        if !arrival.streams {
+        if !arrival.accepts.streams {
             let error =
                 ErrorObject::invalid_request("a batch is answered by a stream: accept text/event-stream");
             return Err(refuse(StatusCode::NOT_ACCEPTABLE, None, &error));
@@ -70,6 +63,6 @@ impl LegacyHttp {
             return Ok(Reply::Bare(StatusCode::ACCEPTED));
         }
         let owner = Owner::Session { _present: Present::new(&session), changes: None };
-        Ok(events(EventBody::new(stream, Some(0), false, arrival.keep_alive, owner)))
+        Ok(events(EventBody::new(stream, Some(0), false, arrival.accepts.keep_alive, owner)))
     }
 }

@@ -5,26 +5,24 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use roundtrip_core::wire::{
     CancelledNotification, CancelledNotificationParams, ErrorObject, Message, NotificationMethod as _,
-    ProtocolVersion, Request, RequestId, UNSUPPORTED_PROTOCOL_VERSION, decode_params, peek_version,
+    ProtocolVersion, Request, RequestId, decode_params, peek_version,
 };
 
 use super::event_body::{Abort, EventBody, Owner};
 use super::head::{
-    Arrival, LAST_EVENT, SESSION, UNSAID, VERSION, is_modern, place_of, session_id, stated_version,
+    Accepts, Arrival, LAST_EVENT, SESSION, UNSAID, VERSION, is_modern, place_of, session_id, stated_version,
 };
 use super::reply::{Refusal, Reply, events, failed, needs_session, no_session, not_allowed, refuse};
 use super::resumable_stream::Resumable;
 use super::sessions::{HttpSession, Present, Sessions};
 use super::stream::{Finish, First, Stream};
-use crate::legacy::handshake::{INITIALIZE, refusal, revision};
+use crate::legacy::handshake::{INITIALIZE, revision};
 use crate::legacy::server::negotiated::Negotiated;
 use crate::legacy::server::session::{Handled, Session, Sink, Weight, answer};
-use crate::legacy::server::settings::{Handshake, Served};
-use crate::server::{Endpoint, Peer};
+use crate::server::{Endpoint, Handshake, Peer, Served};
 
 /// HTTP endpoint for clients of the handshake eras.
 #[derive(Debug, Clone)]
@@ -36,7 +34,7 @@ pub(crate) struct LegacyHttp {
 
 impl LegacyHttp {
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
-        let settings = Handshake::of(endpoint);
+        let settings = endpoint.inner().handshake;
         Self {
             endpoint: endpoint.clone(),
             settings,
@@ -54,15 +52,14 @@ impl LegacyHttp {
         self.settings.served != Served::Refused
     }
 
-    /// Returns whether a request that is not modern belongs to a handshake revision.
+    /// Returns whether a request belongs to a handshake revision.
     pub(crate) fn takes(&self, headers: &HeaderMap, request: &Request<'_>) -> bool {
         let legacy = || match headers.get(VERSION) {
             Some(version) => version.to_str().is_ok_and(|version| revision(version).is_some()),
             None => true,
         };
-        let ours =
-            request.method == INITIALIZE || self.is_open() && (headers.contains_key(SESSION) || legacy());
-        ours && peek_version(request.params).is_none() && !is_modern(headers)
+        let ours = || request.method == INITIALIZE || headers.contains_key(SESSION) || legacy();
+        self.is_open() && !is_modern(headers) && ours() && peek_version(request.params).is_none()
     }
 
     /// Returns whether a message that is not a request names a session, and no modern revision.
@@ -70,24 +67,13 @@ impl LegacyHttp {
         self.is_open() && headers.contains_key(SESSION) && !is_modern(headers)
     }
 
-    /// Handles a message, or a batch of them.
-    pub(crate) async fn post(&self, arrival: Arrival<'_>, bytes: Bytes) -> Reply {
-        let taken = self.take(&arrival, &bytes);
-        // A call may take long: its message need not stay in memory meanwhile.
-        drop(bytes);
-        match taken {
-            Ok(Taken::Call(begun)) => begun.answer(&arrival).await,
-            Ok(Taken::Reply(reply)) | Err(reply) => reply,
-        }
+    /// Handles a message.
+    pub(crate) fn post(&self, arrival: &Arrival<'_>, message: Message<'_>) -> Taken {
+        self.take(arrival, message).unwrap_or_else(Taken::Reply)
     }
 
-    fn take(&self, arrival: &Arrival<'_>, bytes: &[u8]) -> Result<Taken, Refusal> {
+    fn take(&self, arrival: &Arrival<'_>, message: Message<'_>) -> Result<Taken, Refusal> {
         let version = stated_version(arrival.headers)?;
-        if bytes.trim_ascii_start().starts_with(b"[") {
-            return self.batch(arrival, bytes).map(Taken::Reply);
-        }
-        let message = Message::decode(bytes)
-            .map_err(|malformed| refuse(StatusCode::BAD_REQUEST, malformed.id.as_ref(), &malformed.error))?;
         match message {
             Message::Request(request) if request.method == INITIALIZE => {
                 self.initialize(arrival, &request).map(Taken::Reply)
@@ -113,7 +99,7 @@ impl LegacyHttp {
                 Some(session) => session,
                 None => return Err(not_allowed("without sessions there is no stream to open")),
             };
-            if !arrival.streams {
+            if !arrival.accepts.streams {
                 let error =
                     ErrorObject::invalid_request("GET is answered by a stream: accept text/event-stream");
                 return Err(refuse(StatusCode::NOT_ACCEPTABLE, None, &error));
@@ -130,7 +116,7 @@ impl LegacyHttp {
             // A client that resumes knows already how to.
             let primed = after.is_none() && can_resume(&session);
             let owner = Owner::Session { _present: Present::new(&session), changes };
-            Ok(events(EventBody::new(stream, after, primed, arrival.keep_alive, owner)))
+            Ok(events(EventBody::new(stream, after, primed, arrival.accepts.keep_alive, owner)))
         };
         opened().unwrap_or_else(|refused: Refusal| refused)
     }
@@ -173,9 +159,6 @@ impl LegacyHttp {
             return Err(failed(Some(&request.id), &error));
         }
         let begun = || {
-            if !self.is_open() {
-                return Err(refusal(request.params));
-            }
             let (negotiated, agreed) = Negotiated::agree(&self.endpoint, request.params, UNSAID)?;
             let id = match self.settings.served {
                 Served::Sessions => {
@@ -186,10 +169,7 @@ impl LegacyHttp {
             };
             Ok((id, agreed))
         };
-        let (id, agreed) = begun().map_err(|error| match error.code {
-            UNSUPPORTED_PROTOCOL_VERSION => refuse(StatusCode::BAD_REQUEST, Some(&request.id), &error),
-            _ => failed(Some(&request.id), &error),
-        })?;
+        let (id, agreed) = begun().map_err(|error| failed(Some(&request.id), &error))?;
         let agreed = answer(&request.id, Ok(agreed));
         Ok(match id {
             Some(id) => Reply::Session(agreed, id),
@@ -211,7 +191,7 @@ impl LegacyHttp {
             ..Peer::default()
         };
         let call = match session.request(request, &peer, &sink) {
-            Handled::Now(answer) => return Taken::Reply(whole(arrival, answer)),
+            Handled::Now(answer) => return Taken::Reply(whole(arrival.accepts, answer)),
             Handled::Call(call) => call,
         };
         let finish = Finish(Arc::clone(&stream));
@@ -220,35 +200,46 @@ impl LegacyHttp {
             finish.0.send(answer, Weight::Answer);
         });
         let owner = Owner::Call { _ends: Abort(task.abort_handle()) };
-        Taken::Call(Begun { stream, session: None, owner })
+        Taken::Call(Begun { stream, session: None, owner, accepts: arrival.accepts })
     }
 }
 
-/// Outcome of a message.
-enum Taken {
+/// Outcome of a message. It no longer needs the message, which may be long.
+pub(crate) enum Taken {
     Reply(Reply),
     Call(Begun),
 }
 
-/// A call that runs, and no longer needs the message it came in.
-struct Begun {
+impl Taken {
+    /// Waits for the response.
+    pub(crate) async fn reply(self) -> Reply {
+        match self {
+            Self::Reply(reply) => reply,
+            Self::Call(begun) => begun.answer().await,
+        }
+    }
+}
+
+/// A call that runs.
+pub(crate) struct Begun {
     stream: Arc<Stream>,
     /// `None` for a call without a session.
     session: Option<Arc<HttpSession>>,
     owner: Owner,
+    accepts: Accepts,
 }
 
 impl Begun {
     /// Waits for the first message of the stream, and answers with it or with the stream.
-    async fn answer(self, arrival: &Arrival<'_>) -> Reply {
-        let Self { stream, session, owner } = self;
-        if let Some(First::Answer(answer)) = first(&stream, arrival).await {
+    async fn answer(self) -> Reply {
+        let Self { stream, session, owner, accepts } = self;
+        if let Some(First::Answer(answer)) = first(&stream, accepts).await {
             session.iter().for_each(|session| session.forget_stream(stream.number));
-            return whole(arrival, answer);
+            return whole(accepts, answer);
         }
         session.iter().for_each(|session| session.keep_stream(&stream));
         let primed = session.as_deref().is_some_and(can_resume);
-        events(EventBody::new(stream, Some(0), primed, arrival.keep_alive, owner))
+        events(EventBody::new(stream, Some(0), primed, accepts.keep_alive, owner))
     }
 }
 
@@ -257,7 +248,7 @@ fn call(arrival: &Arrival<'_>, session: Arc<HttpSession>, request: &Request<'_>)
     let stream = session.stream();
     let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
     let mut call = match session.session.request(request, &peer(arrival, &session, &stream), &sink) {
-        Handled::Now(answer) => return Ok(Taken::Reply(whole(arrival, answer))),
+        Handled::Now(answer) => return Ok(Taken::Reply(whole(arrival.accepts, answer))),
         Handled::Call(call) => call,
     };
     session
@@ -274,7 +265,7 @@ fn call(arrival: &Arrival<'_>, session: Arc<HttpSession>, request: &Request<'_>)
         Poll::Pending => session.spawn(&request.id, Arc::new(finish), call),
     }
     let owner = Owner::Session { _present: present, changes: None };
-    Ok(Taken::Call(Begun { stream, session: Some(session), owner }))
+    Ok(Taken::Call(Begun { stream, session: Some(session), owner, accepts: arrival.accepts }))
 }
 
 /// Handles a message that needs no answer.
@@ -299,19 +290,19 @@ pub(super) fn weight(request: &Request<'_>) -> usize {
 }
 
 /// Wraps a complete answer as JSON, or as a stream if the client accepts nothing else.
-fn whole(arrival: &Arrival<'_>, answer: Vec<u8>) -> Reply {
-    if arrival.json {
+fn whole(accepts: Accepts, answer: Vec<u8>) -> Reply {
+    if accepts.json {
         return Reply::Json(StatusCode::OK, answer);
     }
     let stream = Arc::new(Stream::new(1));
     stream.send(answer, Weight::Answer);
     stream.finish();
-    events(EventBody::new(stream, Some(0), false, arrival.keep_alive, Owner::None))
+    events(EventBody::new(stream, Some(0), false, accepts.keep_alive, Owner::None))
 }
 
 pub(super) fn peer(arrival: &Arrival<'_>, session: &HttpSession, stream: &Arc<Stream>) -> Peer {
     let mut extensions = arrival.extensions.clone();
-    if can_resume(session) && arrival.streams {
+    if can_resume(session) && arrival.accepts.streams {
         extensions.insert(Resumable(Arc::clone(stream)));
     }
     Peer {
@@ -329,10 +320,10 @@ fn can_resume(session: &HttpSession) -> bool {
 }
 
 /// Waits for the first message of a stream; `None` if that takes longer than the keep-alive time.
-async fn first(stream: &Stream, arrival: &Arrival<'_>) -> Option<First> {
+async fn first(stream: &Stream, accepts: Accepts) -> Option<First> {
     let first = pin!(poll_fn(|cx| stream.poll_first(cx)));
-    if !arrival.streams {
+    if !accepts.streams {
         return Some(first.await);
     }
-    tokio::time::timeout(arrival.keep_alive, first).await.ok()
+    tokio::time::timeout(accepts.keep_alive, first).await.ok()
 }

@@ -20,6 +20,7 @@ pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id
 
 /// Revision of a request that names none (transports, "Protocol Version Header").
 pub(super) const UNSAID: ProtocolVersion = ProtocolVersion::V2025_03_26;
+
 /// Head of a request, and the facts about its client.
 #[derive(Debug)]
 pub(crate) struct Arrival<'a> {
@@ -28,6 +29,12 @@ pub(crate) struct Arrival<'a> {
     pub(crate) extensions: http::Extensions,
     pub(crate) principal: Option<Principal>,
     pub(crate) address: Option<IpAddr>,
+    pub(crate) accepts: Accepts,
+}
+
+/// Forms of a response that the client accepts, and how often a stream shows that it is alive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Accepts {
     /// True if the client accepts a single message.
     pub(crate) json: bool,
     /// True if the client accepts a stream.
@@ -43,7 +50,7 @@ impl Arrival<'_> {
 
     /// Returns whether anything can be sent before the answer.
     pub(super) fn listens(&self) -> Listens {
-        if self.streams { Listens::Yes } else { Listens::No }
+        if self.accepts.streams { Listens::Yes } else { Listens::No }
     }
 }
 

@@ -10,7 +10,7 @@ mod resumable_stream;
 mod sessions;
 mod stream;
 
-pub(crate) use endpoint::LegacyHttp;
-pub(crate) use head::{Arrival, SESSION};
+pub(crate) use endpoint::{LegacyHttp, Taken};
+pub(crate) use head::{Accepts, Arrival, SESSION};
 pub(crate) use reply::Reply;
 pub use resumable_stream::ResumableStream;

@@ -14,8 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::stream::{Finish, Stream};
 use crate::legacy::server::session::{Session, Sink as _, Weight};
-use crate::legacy::server::settings::Handshake;
-use crate::server::{Budget, Owner, Principal, Reservation, random};
+use crate::server::{Budget, Handshake, Owner, Principal, Reservation, random};
 
 /// Most calls of one session that run at once.
 const RUNNING: usize = 256;

@@ -51,6 +51,7 @@ fn one_principal_does_not_take_all_places_of_listeners() {
 
 /// Z3: resources that are watched one by one count as much, those that are not any more count nothing, and a listener
 /// that lags behind keeps no second copy.
+#[cfg(feature = "legacy")]
 #[test]
 fn a_resource_that_is_watched_counts_until_it_is_not() {
     let hub = hub();

@@ -1,12 +1,12 @@
 //! Bytes that sessions keep.
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use roundtrip_core::wire::Message;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::legacy::server::http::endpoint::LegacyHttp;
-use crate::legacy::server::http::head::{Arrival, SESSION};
+use crate::legacy::server::http::head::{Accepts, Arrival, SESSION};
 use crate::legacy::server::http::reply::Reply;
 use crate::server::{Args, Ask, Log, Server, Tool, ToolError};
 
@@ -43,14 +43,14 @@ async fn post(http: &LegacyHttp, who: &str, session: Option<&str>, method: &str,
         extensions: http::Extensions::new(),
         principal: Some(Principal::new(who)),
         address: None,
-        json: true,
-        streams: true,
-        keep_alive: Duration::from_secs(15),
+        accepts: Accepts { json: true, streams: true, keep_alive: Duration::from_secs(15) },
     };
     // Ids may be used again once their requests are done.
     let id = URL_SAFE_NO_PAD.encode(random::<12>().expect("randomness"));
     let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-    http.post(arrival, Bytes::from(message.to_string())).await
+    let text = message.to_string();
+    let message = Message::decode(text.as_bytes()).expect("a message");
+    http.post(&arrival, message).reply().await
 }
 
 async fn begin(http: &LegacyHttp, who: &str) -> Option<String> {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::server::{Endpoint, Server};
-
 /// Longest duration that is accepted: adding more to a clock might overflow.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -25,16 +23,16 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "give it to `Server::handshake`"]
 pub struct Handshake {
-    pub(super) served: Served,
-    pub(super) max_sessions: usize,
-    pub(super) session_bytes: usize,
-    pub(super) idle_for: Duration,
-    pub(super) answer_within: Duration,
+    pub(crate) served: Served,
+    pub(crate) max_sessions: usize,
+    pub(crate) session_bytes: usize,
+    pub(crate) idle_for: Duration,
+    pub(crate) answer_within: Duration,
 }
 
 /// Extent to which the handshake eras are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Served {
+pub(crate) enum Served {
     Sessions,
     Stateless,
     Refused,
@@ -95,21 +93,9 @@ impl Handshake {
     }
 
     /// Sets how long a question waits for its answer. The default is ten minutes. Handlers that take their rounds by
-    /// hand have their state sealed meanwhile: for them [`Server::answer_within`] counts as well.
+    /// hand have their state sealed meanwhile: for them [`Server::answer_within`](super::Server::answer_within) counts as well.
     pub fn answer_within(mut self, duration: Duration) -> Self {
         self.answer_within = duration.min(YEAR);
         self
-    }
-
-    /// Returns the settings of a server.
-    pub(super) fn of(endpoint: &Endpoint) -> Self {
-        endpoint.inner().state.get().copied().unwrap_or_default()
-    }
-}
-
-impl Server {
-    /// Sets how clients of the handshake eras are served.
-    pub fn handshake(self, handshake: Handshake) -> Self {
-        self.state(handshake)
     }
 }

@@ -1,0 +1,69 @@
+//! Sets of cargo features: each builds without a warning and passes its tests.
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::process;
+use crate::tally::Tally;
+use crate::workspace::Workspace;
+
+/// Features of the crate `roundtrip` that are built together, besides all of them: none, each alone, and all but `legacy`.
+const SETS: &[&str] = &["", "client", "legacy", "validation", "client,validation"];
+
+/// Tests that depend on features. Doc tests, examples and the rest are built with all of them, in the other steps.
+const TESTS: &[&str] = &["--lib", "--test", "spec", "--test", "client", "--test", "abandoned"];
+
+/// Builds and tests every set; false when one of them warns or fails.
+pub(crate) fn check(workspace: &Workspace) -> Result<bool> {
+    let mut tally = Tally::default();
+    for &set in SETS {
+        println!("features: {}", if set.is_empty() { "none" } else { set });
+        // Tests are run even if there are warnings: one run tells everything.
+        let quiet = builds_quietly(workspace, set)?;
+        tally.count(process::show(&mut workspace.cargo(&cargo_test(set, &["--no-fail-fast"])))? && quiet);
+    }
+    Ok(tally.is_green())
+}
+
+fn cargo_test<'a>(set: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let features = ["test", "--quiet", "--package", "roundtrip", "--no-default-features", "--features", set];
+    [&features[..], TESTS, more].concat()
+}
+
+/// Builds the tests of a set, and shows the compiler's messages; false when there are any. They are read from the build that
+/// is needed anyway: a lint run would compile everything a second time.
+fn builds_quietly(workspace: &Workspace, set: &str) -> Result<bool> {
+    let mut build = workspace.cargo(&cargo_test(set, &["--no-run", "--message-format=json"]));
+    let output = build.stderr(std::process::Stdio::inherit()).output().context("running cargo test")?;
+    let messages = messages(&String::from_utf8_lossy(&output.stdout));
+    messages.iter().for_each(|message| println!("{message}"));
+    Ok(output.status.success() && messages.is_empty())
+}
+
+/// Returns the warnings and errors in cargo's output.
+fn messages(output: &str) -> Vec<String> {
+    let messages = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let messages = messages.filter(|message| message["reason"] == "compiler-message");
+    messages.filter_map(|message| message["message"]["rendered"].as_str().map(str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_found_among_artifacts() {
+        let output = r#"{"reason":"compiler-artifact","fresh":true}
+not JSON: what a program prints
+{"reason":"compiler-message","message":{"level":"warning","rendered":"warning: unused"}}
+{"reason":"build-finished","success":true}"#;
+        assert_eq!(messages(output), ["warning: unused"]);
+    }
+
+    #[test]
+    fn a_set_replaces_the_default_features() {
+        let command = cargo_test("client", &["--no-run"]).join(" ");
+        assert!(command.contains("--no-default-features --features client --lib"), "{command}");
+        assert!(command.ends_with("--no-run"), "{command}");
+    }
+}
