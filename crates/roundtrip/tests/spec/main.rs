@@ -18,6 +18,8 @@ mod notifications;
 mod panics;
 mod replays;
 mod robustness;
+#[cfg(feature = "validation")]
+mod schemas;
 mod seal;
 mod seps;
 mod server;
