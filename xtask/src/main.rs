@@ -11,6 +11,7 @@ mod interop;
 mod process;
 mod spec;
 mod tally;
+mod weight;
 mod workspace;
 
 use std::process::ExitCode;
@@ -24,7 +25,8 @@ usage: cargo xtask <command>
   conformance [server|client] [--spec V] [scenario..]   the official conformance suite, strictly
   interop [python|typescript][-1x] [http|stdio]         published SDKs of other languages, both ways
   spec [--check]                                        write SPEC.md from the tests' doc comments
-  test [--quick]                                        everything; --quick leaves out sets of features and the network";
+  test [--quick]                                        everything; --quick leaves out sets of features and the network
+  weight [rounds]                                       crates, build time and size of a hello server, beside rmcp";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,6 +53,7 @@ fn dispatch(command: &str, rest: &[&str]) -> Result<bool> {
         "interop" => interop::command(&workspace, rest),
         "spec" => spec::command(&workspace, rest),
         "test" => everything::command(&workspace, rest),
+        "weight" => weight::command(&workspace, rest),
         other => anyhow::bail!("no such command: {other}\n{USAGE}"),
     }
 }

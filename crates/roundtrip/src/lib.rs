@@ -85,6 +85,16 @@
 //! | [`testing`] | scripted answers, and a replay that injects faults |
 //! | [`form`], [`seal`] | forms and their fields; the sealing of `requestState` |
 //! | [`wire`] | the specification's nouns in the specification's spelling |
+//!
+//! # Features
+//!
+//! All are on by default.
+//!
+//! | feature | contents |
+//! |---|---|
+//! | `client` | the client: HTTP with TLS, child processes, in process |
+//! | `legacy` | the handshake eras, revisions up to 2025-11-25, on both sides |
+//! | `validation` | arguments and results are validated against JSON Schemas; without it, parsing alone enforces arguments, a tool whose schema says more is a [`SetupError`](server::SetupError), and clients do not check results against output schemas |
 
 // Ids in comments, such as (N5), name rules: SPEC.md lists them with the tests that show each.
 
@@ -120,7 +130,7 @@ pub use server::{
 };
 
 /// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.
-#[cfg(all(doctest, feature = "client", feature = "legacy"))]
+#[cfg(all(doctest, feature = "client", feature = "legacy", feature = "validation"))]
 mod copied {
     #[doc = include_str!("../../../README.md")]
     struct Readme;

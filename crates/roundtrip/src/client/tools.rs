@@ -69,14 +69,14 @@ impl Tools {
         } else {
             Ok(HeaderParams::default())
         };
+        let output = tool.output_schema.as_ref().filter(|_| cfg!(feature = "validation"));
         let mut known = self.known();
         match headers {
-            Ok(headers) if headers.is_empty() && tool.output_schema.is_none() => {
+            Ok(headers) if headers.is_empty() && output.is_none() => {
                 known.remove(&tool.name);
                 true
             }
             Ok(headers) => {
-                let output = tool.output_schema.as_ref();
                 if known.tools.get(&tool.name).is_none_or(|old| !old.says(&headers, output)) {
                     let output = output.cloned();
                     known.insert(&tool.name, Known { headers, output, compiled: OnceLock::new() });
@@ -102,7 +102,8 @@ impl Tools {
     }
 
     /// Checks a result against the schema its tool was listed with (tools, "Output Schema"). A tool that was never
-    /// listed, or whose schema is of no use, is not checked; nor is one that reports an error.
+    /// listed, or whose schema is of no use, is not checked; nor is one that reports an error. Without the feature
+    /// `validation` none is.
     pub(crate) fn check(&self, tool: &str, result: &Raw) -> Result<(), Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -179,12 +180,14 @@ mod tests {
 
     use super::*;
 
+    #[cfg(feature = "validation")]
     fn tool(name: &str, bytes: usize) -> Tool {
         let schema = json!({ "type": "object", "description": "x".repeat(bytes) });
         serde_json::from_value(json!({ "name": name, "inputSchema": {}, "outputSchema": schema })).unwrap()
     }
 
     /// Z2: what is remembered of tools is bounded in bytes; those beyond are listed all the same.
+    #[cfg(feature = "validation")]
     #[test]
     fn output_schemas_are_remembered_up_to_a_size() {
         let tools = Tools::default();

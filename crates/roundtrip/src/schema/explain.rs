@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::closest::{closeness, tags};
 use super::meter::{Meter, MeteredJson, size};
 use super::unfold::{Document, applies, fragment, schemas_in, step};
+use super::validator::options;
 
 /// Most problems in one explanation.
 const MAX_PROBLEMS: usize = 5;
@@ -33,7 +34,7 @@ impl Probes {
             |pointer: &String| (pointer.clone(), json!({ "$ref": format!("{id}#{}", fragment(pointer)) }));
         let properties: Map<String, Value> = document.pointers().iter().map(refer).collect();
         let probes = json!({ "$defs": { "root": root }, "properties": properties });
-        super::options().build(&probes).ok().map(Self)
+        options().build(&probes).ok().map(Self)
     }
 
     /// Returns whether a value fits the schema at a pointer; once the budget is spent, always true.
@@ -183,8 +184,7 @@ impl<'a> Explanation<'a> {
         if shallow.is_empty() || !self.budget.spend(u64::try_from(work).unwrap_or(u64::MAX)) {
             return;
         }
-        let Ok(validator) = super::options::<jsonschema::json::SerdeJson>().build(&Value::Object(shallow))
-        else {
+        let Ok(validator) = options::<jsonschema::json::SerdeJson>().build(&Value::Object(shallow)) else {
             return;
         };
         for error in validator.iter_errors(misfit.value) {

@@ -1,5 +1,6 @@
 //! Tests of the bounds of schemas and of checking, and of the explanations.
 
+use super::validator::options;
 use super::*;
 use proptest::prelude::*;
 use schemars::{JsonSchema, schema_for};

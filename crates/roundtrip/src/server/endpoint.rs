@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
-    ClientRequest, Era, ErrorObject, HeaderParams, ProtocolVersion, Request, RequestId, ServerCapabilities,
-    ServerResult, SubscriptionFilter, clip, decode_params, encode_error, meta, peek_version,
+    ClientRequest, Era, ErrorObject, HeaderParams, ProtocolVersion, Request, RequestId, ServerResult, clip,
+    decode_params, encode_error, meta, peek_version,
 };
+#[cfg(feature = "legacy")]
+use roundtrip_core::wire::{ServerCapabilities, SubscriptionFilter};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -31,10 +33,6 @@ pub struct Endpoint(Arc<Started>);
 impl Endpoint {
     pub(crate) fn new(started: Started) -> Self {
         Self(Arc::new(started))
-    }
-
-    pub(crate) fn inner(&self) -> &Started {
-        &self.0
     }
 
     /// Returns the catalog of the server's offers, which can be changed while it runs.
@@ -139,6 +137,19 @@ impl Endpoint {
         self.0.flows.admission.has_place()
     }
 
+    /// Ends every subscription with its result; calls go on.
+    pub fn close_subscriptions(&self) {
+        self.0.catalog.hub().close();
+    }
+}
+
+/// Needs of sessions of the handshake eras.
+#[cfg(feature = "legacy")]
+impl Endpoint {
+    pub(crate) fn inner(&self) -> &Started {
+        &self.0
+    }
+
     /// Returns the server's capabilities.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         self.0.capabilities()
@@ -147,11 +158,6 @@ impl Endpoint {
     /// Returns the part of a filter that this server can honour.
     pub(crate) fn honoured(&self, wanted: &SubscriptionFilter) -> SubscriptionFilter {
         self.0.honoured(wanted)
-    }
-
-    /// Ends every subscription with its result; calls go on.
-    pub fn close_subscriptions(&self) {
-        self.0.catalog.hub().close();
     }
 }
 

@@ -308,6 +308,8 @@ fn ready(outcome: Outcome) -> (Runner, Source) {
 /// Holds a tool's arguments against its schema, parsing them only where that is needed.
 fn checked<'a>(check: &Check, arguments: Option<&'a RawValue>) -> Result<Arguments<'a>, String> {
     match (check, arguments) {
+        // serde would take an array for a struct.
+        (Check::ByType, Some(raw)) if !raw.get().starts_with('{') => Err("arguments are an object".into()),
         (Check::ByType, arguments) => Ok(Arguments::Text(arguments)),
         (Check::Nothing, None) => Ok(Arguments::Text(None)),
         (_, arguments) => {

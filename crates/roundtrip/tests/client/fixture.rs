@@ -48,7 +48,16 @@ async fn hang() -> String {
     pending().await
 }
 
-async fn region() -> String {
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct Mirrored {
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: String,
+    #[schemars(extend("x-mcp-header" = "Shard"))]
+    shard: i64,
+}
+
+async fn region(_: Args<Mirrored>) -> String {
     "mirrored".to_owned()
 }
 
@@ -82,13 +91,6 @@ async fn pages(partial: Partial) -> Vec<String> {
 }
 
 pub(crate) fn server() -> Server {
-    let mirrored = json!({
-        "type": "object",
-        "properties": {
-            "region": { "type": "string", "x-mcp-header": "Region" },
-            "shard": { "type": "integer", "x-mcp-header": "Shard" },
-        },
-    });
     let kept = Cache::public(Duration::from_secs(60));
     Server::new("fixture", "1.2.3")
         .tool(Tool::new("greet", greet))
@@ -96,7 +98,7 @@ pub(crate) fn server() -> Server {
         .tool(Tool::new("whoami", whoami))
         .tool(Tool::new("work", work))
         .tool(Tool::new("hang", hang))
-        .tool(Tool::new("region", region).input_schema(mirrored))
+        .tool(Tool::new("region", region))
         .prompt(Prompt::new("review", review).complete("lang", languages))
         .resource(Resource::new("app://motto", "motto", motto).cache(kept))
         .template(ResourceTemplate::new("app://pages/{page}", "pages", page).complete("page", pages))

@@ -32,6 +32,7 @@ mod peer;
 #[cfg(test)]
 mod rounds;
 #[cfg(test)]
+#[cfg(feature = "validation")]
 mod schemas;
 #[cfg(test)]
 #[cfg(unix)]

@@ -7,7 +7,9 @@ use roundtrip::seal::{BoxFuture, Codec, CodecError, Sealer};
 use roundtrip::{Ask, AskError, Prompt, Resource, Server, Tool};
 use serde_json::json;
 
-use crate::seal::{DONE, Secret, assert_refused, instance, named, remember, ring, secret, sure};
+use crate::seal::{
+    DONE, Secret, assert_refused, instance, named, remember, remember_all, ring, secret, sure,
+};
 use crate::support::Call;
 
 /// A codec that takes its time, and can be out of order.
@@ -94,7 +96,7 @@ async fn a_codec_may_take_its_time() {
     let broken = Arc::new(AtomicBool::new(false));
     let endpoint = Server::new("vault", "1")
         .seal(Sealer::with_codec(Slow(Arc::clone(&broken))))
-        .tool(Tool::new("remember", remember).input_schema(json!({ "type": "object" })))
+        .tool(Tool::new("remember", remember_all))
         .prompt(Prompt::new("other", other))
         .resource(Resource::new("app://other", "other", other))
         .around(async |_, next| next.run().await)

@@ -24,6 +24,8 @@ mod panics;
 mod peers;
 mod replays;
 mod robustness;
+#[cfg(feature = "validation")]
+mod schemas;
 mod seal;
 mod seps;
 mod server;

@@ -11,7 +11,8 @@ use roundtrip::seal::{
     digest_arguments,
 };
 use roundtrip::server::Endpoint;
-use roundtrip::{Ask, Form, Principal, Round, Server, Tool, ToolError};
+use roundtrip::wire::JsonObject;
+use roundtrip::{Args, Ask, Form, Principal, Round, Server, Tool, ToolError};
 use roundtrip_core::round::{Journal, PinKey};
 use serde_json::{Value, json};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -29,6 +30,11 @@ pub(crate) async fn remember(ask: Ask) -> Result<String, ToolError> {
         ask.once("noted", async |_| Ok::<_, ToolError>("a remembered value".to_owned())).await?;
     let sure = ask.confirm("sure", "Sure?").await?;
     Ok(format!("{} {noted} {sure}", secret.word))
+}
+
+/// The same with any arguments.
+pub(crate) async fn remember_all(ask: Ask, _: Args<JsonObject>) -> Result<String, ToolError> {
+    remember(ask).await
 }
 
 pub(crate) fn ring(keys: &[u8]) -> Keyring {
@@ -138,13 +144,9 @@ async fn every_change_to_a_state_is_refused() {
 /// S4: a state is bound to its principal, also to there being none, to its tool and to its arguments, in every round.
 #[tokio::test]
 async fn a_state_is_bound_to_its_call() {
-    async fn other(ask: Ask) -> Result<String, ToolError> {
-        remember(ask).await
-    }
-    let any = json!({ "type": "object" });
     let server = Server::new("vault", "1")
-        .tool(Tool::new("remember", remember).input_schema(any.clone()))
-        .tool(Tool::new("other", other).input_schema(any));
+        .tool(Tool::new("remember", remember_all))
+        .tool(Tool::new("other", remember_all));
     let endpoint = server.build().expect("a server");
     let alice = Call::tool("remember").with(json!({ "a": 1, "b": [1, 2] })).by("alice");
     let nobody = Call::tool("remember").with(json!({ "a": 1, "b": [1, 2] }));

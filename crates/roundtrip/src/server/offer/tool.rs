@@ -66,13 +66,14 @@ impl Tool {
     }
 
     /// Sets a schema of your own for the arguments, in place of the one derived from the handler. Pair it with
-    /// `Args<serde_json::Value>` where no type fits.
+    /// `Args<serde_json::Value>` where no type fits. Without the feature `validation` it is a [`SetupError`].
     pub fn input_schema(mut self, schema: Value) -> Self {
         self.input_schema = Some(schema);
         self
     }
 
-    /// Sets a schema of your own for the structured output. Every result is checked against it.
+    /// Sets a schema of your own for the structured output. Every result is checked against it; without the feature
+    /// `validation` it is a [`SetupError`].
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
         self
