@@ -94,6 +94,7 @@ pub mod http;
 #[cfg(feature = "client")]
 mod in_process;
 pub mod legacy;
+mod lock;
 mod schema;
 pub mod server;
 pub mod stdio;

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use roundtrip_core::wire::RequestId;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::outgoing::Outgoing;
+use crate::lock::lock;
 
 /// Running calls. Only a call that is registered here may write.
 #[derive(Debug, Default)]
@@ -32,13 +33,12 @@ pub(super) struct Running {
 
 impl Calls {
     pub(super) fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
-        // Entries are added and removed in single steps.
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 
     /// Registers the task that runs as long as the connection is open, and ends the one before it.
     pub(super) fn listen(&self, task: Option<AbortHandle>) {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = lock(&self.changes);
         if let Some(earlier) = std::mem::replace(&mut *changes, task) {
             earlier.abort();
         }

@@ -1,7 +1,7 @@
 //! Client of either era: detects the server's era once, and sends every request accordingly.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use roundtrip_core::wire::{Era, ProtocolVersion};
 use tokio::time::timeout;
@@ -15,6 +15,7 @@ use super::server_request::Answering;
 use super::session::{Life, Session, in_background};
 use super::translate;
 use crate::client::{BoxFuture, Error, Incoming, Outgoing, PeerIncompatible, Sent, Unreachable};
+use crate::lock::lock;
 
 /// Link to a server of either era. Clones share the detected era; when the last one is dropped, everything under way
 /// ends.
@@ -118,7 +119,7 @@ impl<L: Link> Inner<L> {
     }
 
     fn session_place(&self) -> MutexGuard<'_, Option<Arc<Session<L>>>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.session)
     }
 
     /// Stores a session for further requests, unless the client was closed while it began.

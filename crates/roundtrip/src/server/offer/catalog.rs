@@ -2,13 +2,14 @@
 
 use std::any::TypeId;
 use std::fmt;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::list::{Listed, Listing};
 use super::prompt::PromptEntry;
 use super::resource::{ResourceEntry, TemplateEntry};
 use super::setup::{Needs, SetupError};
 use super::tool::ToolEntry;
+use crate::lock::{read, write};
 use crate::server::handler::call::StateMap;
 use crate::server::run::subscription::{Change, Hub};
 
@@ -83,12 +84,11 @@ impl Catalog {
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Tables> {
-        // Tables are changed in single steps: a panic elsewhere cannot leave them half changed.
-        self.0.tables.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.0.tables)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Tables> {
-        self.0.tables.write().unwrap_or_else(PoisonError::into_inner)
+        write(&self.0.tables)
     }
 
     pub(crate) fn hub(&self) -> &Arc<Hub> {

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Poll, Waker};
 
 use roundtrip_core::wire::{ErrorObject, InputRequest};
 
 use super::state::RoundState;
+use crate::lock::lock;
 
 /// Delivery of questions that have no answer yet.
 #[derive(Debug, Clone, Default)]
@@ -57,8 +58,7 @@ struct Talk {
 
 impl LiveQuestions {
     fn talk(&self) -> MutexGuard<'_, Talk> {
-        // Every change is made in one step.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Connects the round whose questions these are.

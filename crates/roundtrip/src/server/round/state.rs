@@ -7,7 +7,7 @@ mod suspend;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -23,6 +23,7 @@ pub(crate) use self::suspend::{Suspended, Suspension};
 use super::error::AskError;
 use super::live::Delivery;
 use super::trace::Trace;
+use crate::lock::lock;
 use crate::server::limits::Admission;
 
 /// Most questions that are open at once. More than these fit into no state, and a client's list may be longer.
@@ -154,8 +155,7 @@ impl RoundState {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every change is made in one step: a panic elsewhere cannot leave it half made.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 
     fn traced(&self, key: &str) {

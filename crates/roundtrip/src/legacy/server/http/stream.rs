@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::io::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use roundtrip_core::wire::one_line;
 
 use crate::legacy::server::session::{Sink, Weight};
+use crate::lock::lock;
 use crate::server::Reservation;
 
 /// Most hints kept for a client that does not read them. All questions and answers are kept: they are few, because
@@ -76,8 +77,7 @@ impl Stream {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change is made in one step.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Ends the stream: no more messages will follow.
