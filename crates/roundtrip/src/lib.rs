@@ -90,6 +90,7 @@
 
 #[cfg(feature = "client")]
 pub mod client;
+mod event_stream;
 pub mod http;
 #[cfg(feature = "client")]
 mod in_process;

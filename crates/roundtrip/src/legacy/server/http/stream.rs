@@ -5,8 +5,7 @@ use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use roundtrip_core::wire::one_line;
-
+use crate::event_stream::write_data;
 use crate::legacy::server::session::{Sink, Weight};
 use crate::lock::lock;
 use crate::server::Reservation;
@@ -157,11 +156,8 @@ impl Stream {
         let before = out.len();
         for event in state.events.iter().filter(|event| event.number > reader.seen) {
             // Writing into memory does not fail.
-            let _ = write!(out, "id: {}-{}\ndata: ", self.number, event.number);
-            let start = out.len();
-            out.extend_from_slice(&event.message);
-            one_line(&mut out[start..]);
-            out.extend_from_slice(b"\n\n");
+            let _ = writeln!(out, "id: {}-{}", self.number, event.number);
+            write_data(out, |out| out.extend_from_slice(&event.message));
         }
         reader.seen = reader.seen.max(state.last);
         state.read |= state.finished;
