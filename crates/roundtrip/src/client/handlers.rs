@@ -4,7 +4,7 @@ use std::future::ready;
 use std::sync::Arc;
 
 use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
-use roundtrip_core::exchange::{Answer, Kind, Question};
+use roundtrip_core::exchange::{Answer, Kind, PendingQuestion};
 use roundtrip_core::wire::{
     ClientCapabilities, CreateMessageResult, ElicitRequestParams, ElicitationCapability, InputRequest,
     JsonObject, Root, clip,
@@ -160,7 +160,7 @@ impl Handlers {
     pub(crate) fn check(
         &self,
         method: &str,
-        question: Question<'_>,
+        question: PendingQuestion<'_>,
         declared: &ClientCapabilities,
     ) -> Result<(), Error> {
         let (key, kind) = (clip(question.key()), question.kind());
@@ -199,7 +199,7 @@ impl Handlers {
     }
 
     /// Calls the handler for a question; none where there is no such handler.
-    pub(crate) fn ask(&self, question: Question<'_>, origin: Origin) -> Option<Answering> {
+    pub(crate) fn ask(&self, question: PendingQuestion<'_>, origin: Origin) -> Option<Answering> {
         Some(match question.request() {
             InputRequest::Elicit(ElicitRequestParams::Form(form)) => self.form.as_ref()?(FormRequest {
                 origin,

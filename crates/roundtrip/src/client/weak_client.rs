@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
-use roundtrip_core::exchange::{Exchange, Params, Step};
+use roundtrip_core::exchange::{Action, Exchange, Params};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, Implementation, InputRequest, InputRequiredResult, InputResponses, Raw,
     ResultMeta,
@@ -59,7 +59,7 @@ impl Responder {
         // The same machine as for a call, so that answers are checked and filled in the same way.
         let exchange = Exchange::<CallTool>::new(Params::default());
         let step = exchange.reply(raw(&asks, "a question")?.as_ref(), Duration::ZERO)?;
-        let Step::Ask(pending) = step else {
+        let Action::Ask(pending) = step else {
             return Err(PeerMisbehaved::MalformedMessage(format!("`{method}` asks nothing")).into());
         };
         let answered = ask(&self.handlers, &self.declared, pending, method).await?.resume()?;

@@ -17,7 +17,7 @@ use super::budget::Owner;
 use super::endpoint::{Endpoint, SUPPORTED};
 use super::handler::call::{Arguments, Call, Rejection};
 use super::handler::function::{Handler, HandlerFuture};
-use super::handler::reply::{Answer, HandlerOutcome, Reply};
+use super::handler::reply::{HandlerOutcome, HandlerResult, Reply};
 use super::ledger::Recorder;
 use super::offer::list::{Listed, Listing, Presentation};
 use super::offer::resource::TemplateEntry;
@@ -294,7 +294,7 @@ impl Call<'_> {
 }
 
 /// Takes a handler's parameters; a panic while doing so is this call's problem alone (Z1).
-fn begin<R: Answer>(
+fn begin<R: HandlerResult>(
     handler: &dyn Handler<R>,
     call: &mut Call<'_>,
     context: R::Context,

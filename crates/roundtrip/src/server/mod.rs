@@ -22,8 +22,8 @@ mod run;
 pub use builder::{Listed, Server};
 pub use endpoint::Endpoint;
 pub use handler::{
-    Answer, Args, Call, Caller, Extension, FromCall, Function, IntoFailure, IntoReply, Json, Log, Parameter,
-    Parameters, Progress, ProgressStep, ReadAt, Rejection, Reply, State, ToolError, Uri,
+    Args, Call, Caller, Extension, FromCall, Function, HandlerResult, IntoFailure, IntoReply, Json, Log,
+    Parameter, Parameters, Progress, ProgressStep, ReadAt, Rejection, Reply, State, ToolError, Uri,
 };
 pub use keyring::{Keyring, KeysError};
 pub use ledger::{Ledger, MemoryLedger};
@@ -34,8 +34,7 @@ pub use offer::{
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
 pub use round::{
-    Answered, Ask, AskError, Asked, Asking, Consent, Content, Delivery, FormOf, LiveEvent, LiveQuestions,
-    May, Message, Optional, Plain, Read, Refusals, Roots, Round, Step, ThreeWay, YesOrNo,
+    Answered, Ask, AskError, Asked, Asking, Delivery, LiveEvent, LiveQuestions, May, Round, Step,
 };
 pub use run::{CallInfo, Event, InFlight, Next};
 

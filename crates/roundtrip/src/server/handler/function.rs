@@ -13,7 +13,7 @@ use roundtrip_core::wire::ErrorObject;
 
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
-use super::reply::{Answer, IntoFailure, IntoReply, Reply};
+use super::reply::{HandlerResult, IntoFailure, IntoReply, Reply};
 use crate::server::offer::setup::Needs;
 use crate::server::round::AskError;
 
@@ -163,13 +163,13 @@ functions! { A a B b C c D d E e G g H h }
 functions! { A a B b C c D d E e G g H h I i }
 
 /// Type-erased handler that answers with `R`.
-pub(crate) trait Handler<R: Answer>: Send + Sync {
+pub(crate) trait Handler<R: HandlerResult>: Send + Sync {
     fn start(&self, call: &mut Call<'_>, context: R::Context) -> Result<HandlerFuture<R>, Rejection>;
 }
 
 struct Erased<F, P>(Arc<F>, PhantomData<fn(P)>);
 
-impl<R: Answer, P: Parameters, F: Function<P>> Handler<R> for Erased<F, P>
+impl<R: HandlerResult, P: Parameters, F: Function<P>> Handler<R> for Erased<F, P>
 where
     F::Output: IntoReply<R>,
     AskError: IntoFailure<R>,
@@ -196,7 +196,7 @@ where
 
 pub(crate) type BoxHandler<R> = Box<dyn Handler<R>>;
 
-pub(crate) fn erase<R: Answer, P: Parameters, F: Function<P>>(function: F) -> BoxHandler<R>
+pub(crate) fn erase<R: HandlerResult, P: Parameters, F: Function<P>>(function: F) -> BoxHandler<R>
 where
     F::Output: IntoReply<R>,
     AskError: IntoFailure<R>,

@@ -9,4 +9,4 @@ mod strings;
 pub use call::{Call, Rejection};
 pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, ProgressStep, State, Uri};
 pub use function::{Function, Parameter, Parameters};
-pub use reply::{Answer, IntoFailure, IntoReply, Json, ReadAt, Reply, ToolError};
+pub use reply::{HandlerResult, IntoFailure, IntoReply, Json, ReadAt, Reply, ToolError};

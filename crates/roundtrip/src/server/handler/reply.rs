@@ -17,7 +17,7 @@ use crate::server::round::AskError;
 /// Result of a handler: of a tool, a prompt or a resource.
 ///
 /// This trait is sealed: the protocol says what can be called.
-pub trait Answer: Sized + Send + 'static + sealed::Sealed {
+pub trait HandlerResult: Sized + Send + 'static + sealed::Sealed {
     /// Data of the call that the result needs besides the handler's value.
     type Context: Send + 'static;
 }
@@ -29,15 +29,15 @@ mod sealed {
     impl Sealed for super::ReadResourceResult {}
 }
 
-impl Answer for CallToolResult {
+impl HandlerResult for CallToolResult {
     type Context = ();
 }
 
-impl Answer for GetPromptResult {
+impl HandlerResult for GetPromptResult {
     type Context = ();
 }
 
-impl Answer for ReadResourceResult {
+impl HandlerResult for ReadResourceResult {
     type Context = ReadAt;
 }
 
@@ -84,7 +84,7 @@ impl Reply {
     }
 }
 
-impl<R: Answer> IntoReply<R> for Reply<R> {
+impl<R: HandlerResult> IntoReply<R> for Reply<R> {
     fn into_reply(self, _: R::Context) -> Result<Self, ErrorObject> {
         match self.0 {
             HandlerOutcome::Failed(error) => Err(error.into()),
@@ -102,7 +102,7 @@ impl<R: Answer> IntoReply<R> for Reply<R> {
     note = "resources return `String`, `Vec<u8>`, `Json<T>`, `ResourceContents`, `ReadResourceResult`, or a `Result` \
             of these with `ErrorObject`"
 )]
-pub trait IntoReply<R: Answer> {
+pub trait IntoReply<R: HandlerResult> {
     /// Turns the value into the protocol's result.
     ///
     /// # Errors
@@ -206,7 +206,7 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for ToolError {
     }
 }
 
-impl<R: Answer, T: IntoReply<R>, E: IntoFailure<R>> IntoReply<R> for Result<T, E> {
+impl<R: HandlerResult, T: IntoReply<R>, E: IntoFailure<R>> IntoReply<R> for Result<T, E> {
     fn into_reply(self, context: R::Context) -> Result<Reply<R>, ErrorObject> {
         match self {
             Ok(value) => value.into_reply(context),
@@ -257,7 +257,7 @@ impl IntoFailure<ReadResourceResult> for AskError {
     }
 }
 
-impl<R: Answer> IntoFailure<R> for ErrorObject {
+impl<R: HandlerResult> IntoFailure<R> for ErrorObject {
     fn into_failure(self) -> Result<R, ErrorObject> {
         Err(self)
     }

@@ -17,14 +17,13 @@ mod input;
 mod live;
 mod once;
 mod open;
+mod read;
 mod state;
 mod trace;
 
 pub use ask::{Ask, May};
 pub use asked::Asked;
-pub use asking::{
-    Asking, Consent, Content, FormOf, Message, Optional, Plain, Read, Refusals, Roots, ThreeWay, YesOrNo,
-};
+pub use asking::Asking;
 pub use by_hand::Round;
 pub use error::AskError;
 pub use live::{Delivery, LiveEvent, LiveQuestions};

@@ -188,7 +188,7 @@ async fn a_hook_sees_every_round_and_can_refuse_it() {
     });
     let error = call.await.expect_err("refused");
     assert!(matches!(&error, Error::Handler(why) if why.to_string().contains("policy")), "{error:?}");
-    assert_eq!(*seen.lock().expect("seen"), ["0 ", "1 party", "2 page"]);
+    assert_eq!(*seen.lock().expect("seen"), ["1 ", "2 party", "3 page"]);
     assert_eq!(log.len(), 3);
 }
 
