@@ -156,7 +156,7 @@ fn supported(version: &str) -> Result<(), ErrorObject> {
     }
 }
 
-/// Every request runs in a span (N7). The caller's trace context is recorded, for whoever exports spans; so is the flow,
+/// Every request runs in a span (N7). The caller's trace context is recorded, for exporters of spans; so is the flow,
 /// once the handler can ask, which is what links its rounds.
 fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
     let span = tracing::info_span!(
