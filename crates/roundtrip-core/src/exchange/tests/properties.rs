@@ -127,7 +127,7 @@ proptest! {
 
     /// No reply makes the machine panic.
     #[test]
-    fn any_reply_is_a_step_or_an_error(result in "[{}\\[\\]\":,a-z_]{0,60}", took in any::<u64>()) {
+    fn any_reply_is_an_action_or_an_error(result in "[{}\\[\\]\":,a-z_]{0,60}", took in any::<u64>()) {
         if let Ok(raw) = serde_json::from_str::<Raw>(&result) {
             let _ = call().reply(raw.as_ref(), Duration::from_secs(took));
         }
