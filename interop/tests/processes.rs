@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use roundtrip::client::{Rejection, Turn};
+use roundtrip::client::{ServerRejection, Turn};
 use roundtrip::wire::CallTool;
 use roundtrip::{Client, Error, Pending};
 use serde_json::json;
@@ -73,7 +73,7 @@ async fn processes_finish_each_others_flows() {
     assert_eq!(text(&done), "Ada likes green");
 
     match stranger.client.resume(one.ask().await).await {
-        Err(Error::Rejected(Rejection::StateRejected(error))) => {
+        Err(Error::Rejected(ServerRejection::StateRejected(error))) => {
             assert_eq!((error.code, &*error.message), (-32602, "Invalid or expired requestState"));
         }
         other => panic!("a stranger must refuse: {other:?}"),

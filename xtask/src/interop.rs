@@ -88,7 +88,7 @@ enum Manner {
     Newest,
     /// At the newest revision that has a handshake; over HTTP, with a session.
     Handshake,
-    /// The same without a session, where nobody can be asked.
+    /// The same without a session, in which clients cannot be asked.
     Stateless,
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub use blame::{ApiMisuse, GaveUp, PeerIncompatible, PeerMisbehaved, Unreachable};
-pub use refusal::{HttpRefusal, Rejection};
+pub use refusal::{HttpRefusal, ServerRejection};
 pub use text::debug_as_text;
 
 use crate::wire::{
@@ -71,7 +71,7 @@ pub enum Error {
 
     /// The peer answered with a JSON-RPC error.
     #[error("the server answered: {0}")]
-    Rejected(Rejection),
+    Rejected(ServerRejection),
 
     /// The server refused the request by its HTTP status: for lack of credentials, for one.
     #[error("{0}")]

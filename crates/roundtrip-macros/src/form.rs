@@ -138,7 +138,7 @@ fn implementation(ident: &Ident, fields: &[Field], module: &Path) -> TokenStream
 
         #[automatically_derived]
         impl #module::derive::Fields for #ident {
-            fn read(#answer: &mut #module::derive::Answer<'_>) -> #result {
+            fn read(#answer: &mut #module::derive::FieldValues<'_>) -> #result {
                 ::core::result::Result::Ok(Self { #(#reads),* })
             }
         }

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 #[derive(Clone)]
 struct User(String);
 
-/// Stands in for your authentication: tells who is calling, for everybody behind it.
+/// Stands in for your authentication: tells the service behind it who is calling.
 async fn authenticate(mut request: Request, next: Next) -> Response {
     let name = request.headers().get("x-user").and_then(|name| name.to_str().ok()).map(str::to_owned);
     if let Some(name) = name {

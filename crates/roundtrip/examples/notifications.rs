@@ -13,7 +13,7 @@ async fn bake(progress: Progress) -> &'static str {
     "bread"
 }
 
-/// Offers another tool while the server runs; whoever listens is told.
+/// Offers another tool while the server runs, and tells clients that listen.
 async fn learn(catalog: Catalog) -> Result<&'static str, ToolError> {
     catalog.add(Tool::new("fry", async || "an egg").description("Learnt just now"))?;
     Ok("learnt to fry")

@@ -100,11 +100,13 @@
 
 #[cfg(feature = "client")]
 pub mod client;
+mod event_stream;
 pub mod http;
 #[cfg(feature = "client")]
 mod in_process;
 #[cfg(feature = "legacy")]
 pub mod legacy;
+mod lock;
 mod schema;
 pub mod server;
 pub mod stdio;

@@ -127,7 +127,7 @@ pub(crate) fn plan(entries: &[&Entry], known: &BTreeSet<String>) -> Vec<(String,
     plan
 }
 
-/// What is wrong with the list itself: names nobody knows, and required scenarios it does not mention.
+/// Mistakes in the list itself: unknown names, and required scenarios that it does not mention.
 pub(crate) fn faults(
     entries: &[&Entry],
     required: &BTreeSet<String>,

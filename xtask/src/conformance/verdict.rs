@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::process::Ending;
 
-/// What came of one scenario.
+/// Outcome of one scenario.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) succeeded: usize,

@@ -38,7 +38,7 @@ async fn accept(port: u16, tools: Rc<Tools>) -> io::Result<()> {
         let tools = Rc::clone(&tools);
         tokio::task::spawn_local(async move {
             let service = service_fn(|request| respond(&tools, request));
-            // A connection that breaks concerns nobody else.
+            // A connection that breaks concerns no other.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }

@@ -32,7 +32,7 @@
 //! * `list`: `tools/list` of 1,000 tools in one page.
 //! * `memory`: resident memory after the start, and with 10,000 keep-alive connections (`--connections`) which
 //!   all made one call and then fell silent.
-//! * `abandoned`: resident memory before and after 100,000 flows (`--abandoned`) whose question nobody answers.
+//! * `abandoned`: resident memory before and after 100,000 flows (`--abandoned`) whose question is never answered.
 //! * `stdio`: requests per second over pipes with 64 under way. This one is throughput, so the generator's own
 //!   cost is in it as far as the two cores do not overlap; the processor time is beside it.
 //!

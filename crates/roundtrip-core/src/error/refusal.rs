@@ -12,7 +12,7 @@ use crate::wire::{ErrorObject, INVALID_PARAMS};
 /// JSON-RPC error of a server, told apart where its code alone does not say what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Rejection {
+pub enum ServerRejection {
     /// The server does not accept the `requestState`, because it expired for one (-32602 with `data.reason`
     /// `invalid_request_state`): make the call anew.
     #[error("{0}")]
@@ -25,7 +25,7 @@ pub enum Rejection {
     Other(ErrorObject),
 }
 
-impl Rejection {
+impl ServerRejection {
     /// Returns the JSON-RPC error.
     pub fn error(&self) -> &ErrorObject {
         match self {
@@ -34,7 +34,7 @@ impl Rejection {
     }
 }
 
-impl From<ErrorObject> for Rejection {
+impl From<ErrorObject> for ServerRejection {
     fn from(error: ErrorObject) -> Self {
         let reason = error.data.as_ref().and_then(|data| data.get("reason")).and_then(Value::as_str);
         match (error.code, reason) {

@@ -51,14 +51,17 @@ fn an_error_of_our_own_in_a_handler_stays_as_it_is() {
 #[test]
 fn rejections_are_sorted_by_code_and_reason() {
     let rejection = |code, reason: &str| {
-        Rejection::from(ErrorObject::new(code, "no").with_data(json!({ "reason": reason })))
+        ServerRejection::from(ErrorObject::new(code, "no").with_data(json!({ "reason": reason })))
     };
-    assert!(matches!(rejection(-32602, "invalid_request_state"), Rejection::StateRejected(_)));
-    assert!(matches!(rejection(-32602, "other"), Rejection::Other(_)));
-    assert!(matches!(rejection(-32603, "invalid_request_state"), Rejection::Other(_)));
-    assert!(matches!(rejection(DECLINED, "declined"), Rejection::Declined(_)));
-    assert!(matches!(rejection(DECLINED, "cancelled"), Rejection::Declined(_)));
-    assert!(matches!(Rejection::from(ErrorObject::new(DECLINED, "forbidden")), Rejection::Other(_)));
+    assert!(matches!(rejection(-32602, "invalid_request_state"), ServerRejection::StateRejected(_)));
+    assert!(matches!(rejection(-32602, "other"), ServerRejection::Other(_)));
+    assert!(matches!(rejection(-32603, "invalid_request_state"), ServerRejection::Other(_)));
+    assert!(matches!(rejection(DECLINED, "declined"), ServerRejection::Declined(_)));
+    assert!(matches!(rejection(DECLINED, "cancelled"), ServerRejection::Declined(_)));
+    assert!(matches!(
+        ServerRejection::from(ErrorObject::new(DECLINED, "forbidden")),
+        ServerRejection::Other(_)
+    ));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::{Limits, pause};
+use super::limits::{FlowLimits, pause};
 use super::params::Params;
 use crate::error::{Error, GaveUp, PeerMisbehaved};
 
@@ -20,11 +20,11 @@ pub(super) struct Flow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) idempotency_key: Option<String>,
     #[serde(default)]
-    pub(super) limits: Limits,
-    /// Number of requests so far.
-    pub(super) legs: u32,
-    /// Number of rounds so far that asked a question.
+    pub(super) limits: FlowLimits,
+    /// Number of rounds so far: one for each request.
     pub(super) rounds: u32,
+    /// Number of rounds so far that asked a question.
+    pub(super) asking_rounds: u32,
     /// Number of consecutive rounds that asked nothing.
     #[serde(default)]
     pub(super) polls: u32,
@@ -39,9 +39,9 @@ impl Flow {
             params,
             meta: Params::default(),
             idempotency_key: None,
-            limits: Limits::default(),
-            legs: 1,
-            rounds: 0,
+            limits: FlowLimits::default(),
+            rounds: 1,
+            asking_rounds: 0,
             polls: 0,
             polled: Duration::ZERO,
         }
@@ -54,11 +54,11 @@ impl Flow {
         if questions > allowed {
             return Err(PeerMisbehaved::TooManyQuestions { method, asked: questions, allowed }.into());
         }
-        let (rounds, allowed) = (self.rounds, self.limits.rounds);
+        let (rounds, allowed) = (self.asking_rounds, self.limits.rounds);
         if rounds >= allowed {
             return Err(GaveUp::TooManyRounds { method, rounds, allowed }.into());
         }
-        self.rounds += 1;
+        self.asking_rounds += 1;
         self.polls = 0;
         Ok(())
     }

@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 /// Limits at which a flow is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct FlowLimits {
     /// Greatest number of rounds that ask. The default is 10.
     pub rounds: u32,
     /// Longest total time of rounds that ask nothing: pauses, and the requests after them. The default is five
@@ -28,7 +28,7 @@ const fn questions() -> usize {
     32
 }
 
-impl Default for Limits {
+impl Default for FlowLimits {
     fn default() -> Self {
         Self { rounds: 10, polling: Duration::from_secs(300), questions: questions() }
     }

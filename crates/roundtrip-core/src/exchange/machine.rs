@@ -1,4 +1,4 @@
-//! The state machine: a request, and the step its reply leads to.
+//! The state machine: a request, and the action that its reply leads to.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::flow::Flow;
-use super::limits::Limits;
+use super::limits::FlowLimits;
 use super::params::Params;
 use super::pending::Pending;
 use crate::error::{Error, PeerMisbehaved};
 use crate::wire::{
-    CallTool, GetPrompt, InputRequiredResult, MayAsk, Method, ReadResource, Reply, ResultError,
-    decode_complete, decode_reply,
+    CallTool, GetPrompt, InputRequiredResult, MayAsk, Method, ReadResource, ResultError, RoundResult,
+    decode_complete, decode_round_result,
 };
 
 /// The next request of a flow.
@@ -23,10 +23,10 @@ pub struct Exchange<M> {
     pub(super) method: PhantomData<fn() -> M>,
 }
 
-/// Next step of a flow after a reply.
+/// Next action of the client after a reply.
 #[derive(Debug)]
-#[must_use = "somebody has to take the step"]
-pub enum Step<M: Method> {
+#[must_use = "the flow goes on only when the action is taken"]
+pub enum Action<M: Method> {
     /// The flow has ended with this result.
     Done(M::Result),
     /// The server asks: answer every question and continue with [`Pending::resume`].
@@ -42,7 +42,7 @@ impl<M: Method> Exchange<M> {
     }
 
     /// Sets the limits of the flow.
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: FlowLimits) -> Self {
         self.flow.limits = limits;
         self
     }
@@ -74,7 +74,7 @@ impl<M: Method> Exchange<M> {
     /// time this request is sent, and differs from that of every other request of the flow.
     pub fn request_key(&self) -> Option<String> {
         let key = self.flow.idempotency_key.as_ref()?;
-        Some(format!("{key}.{}", self.flow.legs))
+        Some(format!("{key}.{}", self.flow.rounds))
     }
 
     /// Takes the result of the request, and the time it took.
@@ -83,19 +83,19 @@ impl<M: Method> Exchange<M> {
     /// [`Error::PeerMisbehaved`] for a result this method cannot have and for more questions than one round may ask,
     /// [`Error::GaveUp`] where the flow has gone as
     /// far as it may.
-    pub fn reply(mut self, result: &RawValue, took: Duration) -> Result<Step<M>, Error> {
+    pub fn reply(mut self, result: &RawValue, took: Duration) -> Result<Action<M>, Error> {
         let asks = match decode_complete::<M>(result) {
-            Ok(result) => return Ok(Step::Done(result)),
+            Ok(result) => return Ok(Action::Done(result)),
             Err(ResultError::MayNotAsk { method }) => asks(method, result),
             Err(other) => Err(other),
         };
         let asks = asks.map_err(|error| PeerMisbehaved::MalformedResult(error.to_string()))?;
         if asks.input_requests.is_empty() {
             let pause = self.flow.count_poll(M::NAME, took)?;
-            Ok(Step::Pause(pause, Pending::new(self.flow, asks)))
+            Ok(Action::Pause(pause, Pending::new(self.flow, asks)))
         } else {
             self.flow.count_round(M::NAME, asks.input_requests.len())?;
-            Ok(Step::Ask(Pending::new(self.flow, asks)))
+            Ok(Action::Ask(Pending::new(self.flow, asks)))
         }
     }
 }
@@ -103,9 +103,9 @@ impl<M: Method> Exchange<M> {
 /// Decodes an `input_required` result of a method that may ask.
 fn asks(method: &'static str, result: &RawValue) -> Result<InputRequiredResult, ResultError> {
     fn of<M: MayAsk>(result: &RawValue) -> Result<InputRequiredResult, ResultError> {
-        match decode_reply::<M>(result)? {
-            Reply::InputRequired(asks) => Ok(asks),
-            Reply::Complete(_) => Err(ResultError::MayNotAsk { method: M::NAME }),
+        match decode_round_result::<M>(result)? {
+            RoundResult::InputRequired(asks) => Ok(asks),
+            RoundResult::Complete(_) => Err(ResultError::MayNotAsk { method: M::NAME }),
         }
     }
     match method {

@@ -1,6 +1,6 @@
 //! The client's side of a call that takes several rounds (mrtr), as one state machine for every method.
 //!
-//! An [`Exchange`] knows what to send; the reply to it makes a [`Step`]: the result, questions to answer, or a pause.
+//! An [`Exchange`] knows what to send; the reply to it makes an [`Action`]: the result, questions to answer, or a pause.
 //! The last two hold a [`Pending`], which is the whole state of a flow between two requests. It cannot become
 //! an exchange again before every question in it is answered, and an answer is checked against its question first.
 //! So a request that breaks the rules cannot be sent.
@@ -19,9 +19,9 @@ mod state;
 mod tests;
 
 pub use answer::{Answer, Misfit};
-pub use limits::Limits;
-pub use machine::{Exchange, Step};
+pub use limits::FlowLimits;
+pub use machine::{Action, Exchange};
 pub use params::Params;
 pub use pending::Pending;
-pub use question::{Kind, Question};
+pub use question::{Kind, PendingQuestion};
 pub use state::RequestState;

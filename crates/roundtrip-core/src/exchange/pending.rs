@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::{self, Answer, Misfit};
 use super::flow::Flow;
 use super::machine::Exchange;
-use super::question::Question;
+use super::question::PendingQuestion;
 use super::state::RequestState;
 use crate::error::{ApiMisuse, Error};
 use crate::wire::{
@@ -63,15 +63,15 @@ impl<M: Method> Pending<M> {
         self.server.as_ref()
     }
 
-    /// Returns the number of rounds that have asked so far, this one included.
+    /// Returns the number of this round, counted from 1. Rounds that ask nothing count too, as they do on the server.
     pub fn round(&self) -> u32 {
         self.flow.rounds
     }
 
     /// Iterates over the questions of this round, answered or not. There are none where the server only wants to be
     /// called again.
-    pub fn questions(&self) -> impl Iterator<Item = Question<'_>> {
-        self.questions.iter().map(|(key, request)| Question {
+    pub fn questions(&self) -> impl Iterator<Item = PendingQuestion<'_>> {
+        self.questions.iter().map(|(key, request)| PendingQuestion {
             key,
             request,
             answered: self.answers.contains_key(key),
@@ -79,7 +79,7 @@ impl<M: Method> Pending<M> {
     }
 
     /// Iterates over the questions that have no answer yet.
-    pub fn open(&self) -> impl Iterator<Item = Question<'_>> {
+    pub fn open(&self) -> impl Iterator<Item = PendingQuestion<'_>> {
         self.questions().filter(|question| !question.is_answered())
     }
 
@@ -171,7 +171,7 @@ impl<M: Method> Pending<M> {
         flow.params.set("inputResponses", answers);
         // Absent stays absent (mrtr, client 2).
         flow.params.set("requestState", state);
-        flow.legs = flow.legs.saturating_add(1);
+        flow.rounds = flow.rounds.saturating_add(1);
         Ok(Exchange { flow, method: PhantomData })
     }
 }

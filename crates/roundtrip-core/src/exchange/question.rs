@@ -45,13 +45,13 @@ impl fmt::Display for Kind {
 
 /// One question of a round.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct PendingQuestion<'a> {
     pub(super) key: &'a str,
     pub(super) request: &'a InputRequest,
     pub(super) answered: bool,
 }
 
-impl<'a> Question<'a> {
+impl<'a> PendingQuestion<'a> {
     /// Returns the key that its answer goes under.
     pub fn key(&self) -> &'a str {
         self.key

@@ -128,24 +128,24 @@ pub const fn has_format(format: &str, text: &str) -> bool {
 /// A form whose fields are read one by one, in order.
 pub trait Fields: Form {
     /// Reads all fields.
-    fn read(answer: &mut Answer<'_>) -> Result<Self, Problems>;
+    fn read(answer: &mut FieldValues<'_>) -> Result<Self, Problems>;
 }
 
 /// Checks an answer's content and reads it.
 pub fn from_content<T: Fields>(content: &JsonObject) -> Result<T, Problems> {
     let schema = T::definition().schema();
     validate(schema, content)?;
-    T::read(&mut Answer { schema, values: Values::Content(content) })
+    T::read(&mut FieldValues { schema, values: Values::Content(content) })
 }
 
 /// Reads an answer that was checked before.
 pub fn recall<T: Fields>(packed: &str) -> Result<T, Problems> {
-    T::read(&mut Answer { schema: T::definition().schema(), values: Values::Packed(Packed(packed)) })
+    T::read(&mut FieldValues { schema: T::definition().schema(), values: Values::Packed(Packed(packed)) })
 }
 
 /// Values of an answer that fits its form.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub struct FieldValues<'a> {
     schema: &'a ElicitSchema,
     values: Values<'a>,
 }
@@ -156,7 +156,7 @@ enum Values<'a> {
     Packed(Packed<'a>),
 }
 
-impl<'a> Answer<'a> {
+impl<'a> FieldValues<'a> {
     #[inline]
     fn next(&mut self, name: &str) -> Option<Item<'a>> {
         match &mut self.values {

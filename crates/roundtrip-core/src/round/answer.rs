@@ -14,7 +14,7 @@ use crate::wire::{CreateMessageResult, ElicitAction, JsonObject, ListRootsResult
 /// An answer that fits its question.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Answer {
+pub enum FullAnswer {
     /// The user accepted; the content is checked against the form, and empty for a web page.
     Accepted(JsonObject),
     /// The user declined.
@@ -28,7 +28,7 @@ pub enum Answer {
 }
 
 /// Shows the kind of answer and none of its content.
-impl fmt::Debug for Answer {
+impl fmt::Debug for FullAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Accepted(_) => "Accepted(..)",
@@ -45,7 +45,7 @@ impl fmt::Debug for Answer {
 #[error("{0}")]
 pub struct Unusable(pub String);
 
-impl Answer {
+impl FullAnswer {
     /// Decodes an answer to this question.
     ///
     /// # Errors
@@ -106,17 +106,17 @@ impl<'a> Settled<'a> {
     pub(super) fn of(question: &Question, json: &'a str) -> Result<Self, Unusable> {
         let answer = match &question.asks {
             QuestionKind::Form { .. } => elicited(json)?,
-            _ => Answer::read(question, json)?,
+            _ => FullAnswer::read(question, json)?,
         };
         Ok(match (answer, &question.asks) {
-            (Answer::Accepted(content), QuestionKind::Form { form, .. }) => {
+            (FullAnswer::Accepted(content), QuestionKind::Form { form, .. }) => {
                 let packed = form.check_and_pack(&content);
                 Self::Accepted(Cow::Owned(packed.map_err(|problems| Unusable(problems.to_string()))?))
             }
-            (Answer::Accepted(_), _) => Self::Accepted(Cow::Borrowed("")),
-            (Answer::Declined, _) => Self::Declined,
-            (Answer::Cancelled, _) => Self::Cancelled,
-            (Answer::Message(_) | Answer::Roots(_), _) => Self::Accepted(Cow::Borrowed(json)),
+            (FullAnswer::Accepted(_), _) => Self::Accepted(Cow::Borrowed("")),
+            (FullAnswer::Declined, _) => Self::Declined,
+            (FullAnswer::Cancelled, _) => Self::Cancelled,
+            (FullAnswer::Message(_) | FullAnswer::Roots(_), _) => Self::Accepted(Cow::Borrowed(json)),
         })
     }
 
@@ -149,22 +149,22 @@ impl<'a> Settled<'a> {
     ///
     /// # Errors
     /// Fails if it is not an answer to this question.
-    pub fn answer(&self, question: &Question) -> Result<Answer, Unusable> {
+    pub fn answer(&self, question: &Question) -> Result<FullAnswer, Unusable> {
         match (self, &question.asks) {
-            (Self::Declined, _) => Ok(Answer::Declined),
-            (Self::Cancelled, _) => Ok(Answer::Cancelled),
+            (Self::Declined, _) => Ok(FullAnswer::Declined),
+            (Self::Cancelled, _) => Ok(FullAnswer::Cancelled),
             (Self::Accepted(packed), QuestionKind::Form { form, .. }) => {
-                Ok(Answer::Accepted(form.unpack(packed)))
+                Ok(FullAnswer::Accepted(form.unpack(packed)))
             }
-            (Self::Accepted(_), QuestionKind::Url { .. }) => Ok(Answer::Accepted(JsonObject::new())),
-            (Self::Accepted(json), _) => Answer::read(question, json),
+            (Self::Accepted(_), QuestionKind::Url { .. }) => Ok(FullAnswer::Accepted(JsonObject::new())),
+            (Self::Accepted(json), _) => FullAnswer::read(question, json),
         }
     }
 }
 
 /// Reads the user's answer. A refusal counts whatever it carries (M14), so content is read only where the user
 /// accepted.
-fn elicited(json: &str) -> Result<Answer, Unusable> {
+fn elicited(json: &str) -> Result<FullAnswer, Unusable> {
     #[derive(Deserialize)]
     struct Elicited<'a> {
         action: ElicitAction,
@@ -176,11 +176,11 @@ fn elicited(json: &str) -> Result<Answer, Unusable> {
     match (result.action, result.content) {
         (ElicitAction::Accept, Some(content)) => {
             let content: Option<JsonObject> = serde_json::from_str(content.get()).map_err(unlike)?;
-            Ok(Answer::Accepted(content.unwrap_or_default()))
+            Ok(FullAnswer::Accepted(content.unwrap_or_default()))
         }
-        (ElicitAction::Accept, None) => Ok(Answer::Accepted(JsonObject::new())),
-        (ElicitAction::Decline, _) => Ok(Answer::Declined),
-        (ElicitAction::Cancel, _) => Ok(Answer::Cancelled),
+        (ElicitAction::Accept, None) => Ok(FullAnswer::Accepted(JsonObject::new())),
+        (ElicitAction::Decline, _) => Ok(FullAnswer::Declined),
+        (ElicitAction::Cancel, _) => Ok(FullAnswer::Cancelled),
     }
 }
 

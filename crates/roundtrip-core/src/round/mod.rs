@@ -12,7 +12,7 @@ mod pin;
 mod question;
 mod responses;
 
-pub use answer::{Answer, Settled, Unusable};
+pub use answer::{FullAnswer, Settled, Unusable};
 pub use asked::{Answered, AskedForm};
 pub use journal::{Found, Journal, Kind, MalformedJournal, Place};
 pub use pin::{Pin, PinKey};

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::digest::show_in_hex;
-use super::{Binding, CLOCK_SKEW, Digest, Limits, Reason, Timestamp};
+use super::{Binding, CLOCK_SKEW, Digest, Reason, Timestamp, TokenLimits};
 
 /// Version of the encoding.
 const FORMAT: u8 = 1;
@@ -63,7 +63,12 @@ impl Claims {
     }
 
     /// Checks that a token with these claims is valid for that call, now.
-    pub(super) fn check(&self, expected: &Binding, now: Timestamp, limits: &Limits) -> Result<(), Reason> {
+    pub(super) fn check(
+        &self,
+        expected: &Binding,
+        now: Timestamp,
+        limits: &TokenLimits,
+    ) -> Result<(), Reason> {
         self.binding.check(expected)?;
         if self.issued_at > now.plus(CLOCK_SKEW) {
             return Err(Reason::NotYetValid);

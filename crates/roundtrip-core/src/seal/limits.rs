@@ -10,21 +10,21 @@ pub const CLOCK_SKEW: Duration = Duration::from_secs(60);
 /// Limits on the length of a token and the age of its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct TokenLimits {
     /// The longest token, in characters: checked before one is decoded and before one is sent.
     pub max_token: usize,
     /// Greatest age of a flow since its first round; `None` means no limit.
     pub max_flow_age: Option<Duration>,
 }
 
-impl Default for Limits {
+impl Default for TokenLimits {
     /// 64 KiB, and no limit on a flow's age.
     fn default() -> Self {
         Self { max_token: 64 * 1024, max_flow_age: None }
     }
 }
 
-impl Limits {
+impl TokenLimits {
     /// Sets the longest token, in characters.
     #[must_use]
     pub const fn max_token(mut self, characters: usize) -> Self {

@@ -12,7 +12,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let (secret, flow, nonce) = ([7; 32], [1; 16], [2; 24]); // random bytes, in earnest
 //! let keyring = Keyring::new([Key::generate(secret)])?;
-//! let limits = Limits::default();
+//! let limits = TokenLimits::default();
 //! let binding = Binding::new(BindingParts {
 //!     audience: "bookings",
 //!     method: "tools/call",
@@ -67,7 +67,7 @@ pub use codec::{BoxFuture, Codec, CodecError};
 pub use digest::Digest;
 pub use key::{Key, KeyError, KeyId};
 pub use keyring::{Keyring, KeyringError};
-pub use limits::{CLOCK_SKEW, DEFAULT_TTL, Limits};
+pub use limits::{CLOCK_SKEW, DEFAULT_TTL, TokenLimits};
 pub use rejected::{Reason, Rejected, SealError};
 pub use sealer::Sealer;
 pub use suite::Suite;

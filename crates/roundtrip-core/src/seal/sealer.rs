@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64_simd::URL_SAFE_NO_PAD;
 
 use super::token::{BY_CODEC, admit, decode, fits};
-use super::{Binding, Claims, Codec, Keyring, Limits, Opened, Rejected, SealError, Timestamp, claims};
+use super::{Binding, Claims, Codec, Keyring, Opened, Rejected, SealError, Timestamp, TokenLimits, claims};
 
 /// Associated data for codecs; the last byte is the token's version.
 const ASSOCIATED: &[u8] = b"roundtrip/request-state/\x02";
@@ -17,7 +17,7 @@ const ASSOCIATED: &[u8] = b"roundtrip/request-state/\x02";
 #[derive(Clone)]
 pub struct Sealer {
     by: By,
-    limits: Limits,
+    limits: TokenLimits,
 }
 
 #[derive(Clone)]
@@ -29,23 +29,23 @@ enum By {
 impl Sealer {
     /// Creates a sealer with a key ring.
     pub fn new(keyring: Keyring) -> Self {
-        Self { by: By::Keyring(keyring), limits: Limits::default() }
+        Self { by: By::Keyring(keyring), limits: TokenLimits::default() }
     }
 
     /// Creates a sealer with a codec.
     pub fn with_codec(codec: impl Codec + 'static) -> Self {
-        Self { by: By::Codec(Arc::new(codec)), limits: Limits::default() }
+        Self { by: By::Codec(Arc::new(codec)), limits: TokenLimits::default() }
     }
 
     /// Sets the limits on tokens.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: TokenLimits) -> Self {
         self.limits = limits;
         self
     }
 
     /// Returns the limits on tokens.
-    pub fn allowed(&self) -> &Limits {
+    pub fn allowed(&self) -> &TokenLimits {
         &self.limits
     }
 

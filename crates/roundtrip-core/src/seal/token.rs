@@ -5,7 +5,9 @@ use std::fmt;
 use base64_simd::URL_SAFE_NO_PAD;
 
 use super::suite::{NONCE_LEN, TAG_LEN};
-use super::{Binding, Claims, KeyId, Keyring, Limits, Reason, Rejected, SealError, Suite, Timestamp, claims};
+use super::{
+    Binding, Claims, KeyId, Keyring, Reason, Rejected, SealError, Suite, Timestamp, TokenLimits, claims,
+};
 
 /// First byte of a token sealed by a codec. The tokens of a key ring name their suite there.
 pub(super) const BY_CODEC: u8 = 2;
@@ -42,7 +44,7 @@ impl Keyring {
         claims: &Claims,
         payload: &[u8],
         nonce: [u8; 24],
-        limits: &Limits,
+        limits: &TokenLimits,
     ) -> Result<String, SealError> {
         let (key, suite) = self.sealing();
         let room = PREFIX_LEN + NONCE_LEN + claims::MAX_LEN + payload.len() + TAG_LEN;
@@ -71,7 +73,7 @@ impl Keyring {
         token: &str,
         expected: &Binding,
         now: Timestamp,
-        limits: &Limits,
+        limits: &TokenLimits,
     ) -> Result<Opened, Rejected> {
         let (mut bytes, suite) = decode(token, limits, Suite::of_version)?;
         let (prefix, rest) = bytes.split_first_chunk_mut::<PREFIX_LEN>().ok_or(Reason::Malformed)?;
@@ -94,7 +96,7 @@ impl Keyring {
 /// Decodes a token's base64url after checking its size, and checks its version. `known` maps the version byte.
 pub(super) fn decode<V>(
     token: &str,
-    limits: &Limits,
+    limits: &TokenLimits,
     known: impl FnOnce(u8) -> Option<V>,
 ) -> Result<(Vec<u8>, V), Reason> {
     if token.len() > limits.max_token {
@@ -113,7 +115,7 @@ pub(super) fn admit(
     start: usize,
     expected: &Binding,
     now: Timestamp,
-    limits: &Limits,
+    limits: &TokenLimits,
 ) -> Result<Opened, Reason> {
     let mut rest = bytes.get(start..).ok_or(Reason::Malformed)?;
     let claims = Claims::decode(&mut rest)?;
@@ -124,7 +126,7 @@ pub(super) fn admit(
 }
 
 /// Returns the length of a token in characters, if it is within the limit.
-pub(super) fn fits(bytes: usize, limits: &Limits) -> Result<usize, SealError> {
+pub(super) fn fits(bytes: usize, limits: &TokenLimits) -> Result<usize, SealError> {
     let size = base64::encoded_len(bytes, false).unwrap_or(usize::MAX);
     if size > limits.max_token {
         return Err(SealError::TooLarge { size, limit: limits.max_token });
@@ -140,7 +142,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<Vec<u8>> {
-        match decode(text, &Limits::default(), Suite::of_version) {
+        match decode(text, &TokenLimits::default(), Suite::of_version) {
             Ok((bytes, _)) => Some(bytes),
             // Valid base64url, whatever the content.
             Err(Reason::Format(_)) => REFERENCE.decode(text).ok(),

@@ -21,7 +21,7 @@ literals! {
 
 /// Result of a method that may ask.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reply<R> {
+pub enum RoundResult<R> {
     /// A complete result.
     Complete(R),
     /// Questions to answer before the call is made again.
@@ -68,15 +68,15 @@ pub enum ResultError {
 ///
 /// # Errors
 /// Fails if the result is of an unknown type, or does not fit its type.
-pub fn decode_reply<M: MayAsk>(result: &RawValue) -> Result<Reply<M::Result>, ResultError> {
+pub fn decode_round_result<M: MayAsk>(result: &RawValue) -> Result<RoundResult<M::Result>, ResultError> {
     match peek::<M>(result)?.as_deref() {
-        None | Some(COMPLETE) => decode::<M, _>(result).map(Reply::Complete),
+        None | Some(COMPLETE) => decode::<M, _>(result).map(RoundResult::Complete),
         Some(INPUT_REQUIRED) => {
             let asks: InputRequiredResult = decode::<M, _>(result)?;
             if asks.input_requests.is_empty() && asks.request_state.is_none() {
                 return Err(ResultError::AsksNothing { method: M::NAME });
             }
-            Ok(Reply::InputRequired(asks))
+            Ok(RoundResult::InputRequired(asks))
         }
         Some(other) => Err(unknown::<M>(other)),
     }

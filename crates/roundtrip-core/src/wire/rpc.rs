@@ -1,93 +1,21 @@
 //! JSON-RPC 2.0 framing, borrowed from the bytes a message came in.
 
+mod encode;
+
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
-use serde::ser::{SerializeStruct, Serializer};
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::serde::cow;
-use super::{ErrorObject, Method, clip_error};
+use super::{ErrorObject, Method, RequestId, clip_error};
+
+pub use encode::*;
 
 /// The only JSON-RPC version.
 pub const JSONRPC_VERSION: &str = "2.0";
-
-/// Greatest length of an id and of a progress token, in bytes. Both are copied into messages that wait to be sent, so
-/// a longer one is refused.
-pub const LONGEST_ID: usize = 1024;
-
-/// A request's id: a string or an integer, never null (W1).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum RequestId {
-    /// An integer id.
-    Number(i64),
-    /// A string id.
-    String(Box<str>),
-}
-
-/// Token that ties progress notifications to their request; it has the shape of an id.
-pub type ProgressToken = RequestId;
-
-impl From<i64> for RequestId {
-    fn from(number: i64) -> Self {
-        Self::Number(number)
-    }
-}
-
-impl From<&str> for RequestId {
-    fn from(text: &str) -> Self {
-        Self::String(text.into())
-    }
-}
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::String(text) => text.fmt(f),
-        }
-    }
-}
-
-impl Serialize for RequestId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Number(number) => serializer.serialize_i64(*number),
-            Self::String(text) => serializer.serialize_str(text),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for RequestId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct IdVisitor;
-        impl Visitor<'_> for IdVisitor {
-            type Value = RequestId;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or an integer")
-            }
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<RequestId, E> {
-                Ok(RequestId::Number(number))
-            }
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<RequestId, E> {
-                i64::try_from(number)
-                    .map(RequestId::Number)
-                    .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(number), &"an integer below 2^63"))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<RequestId, E> {
-                if text.len() > LONGEST_ID {
-                    return Err(E::custom(format_args!(
-                        "an id or a progress token is at most {LONGEST_ID} bytes long"
-                    )));
-                }
-                Ok(RequestId::String(text.into()))
-            }
-        }
-        deserializer.deserialize_any(IdVisitor)
-    }
-}
 
 /// A request, which has an id and expects a response.
 #[derive(Debug, Clone)]
@@ -291,92 +219,10 @@ fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
     Malformed::request(id, format!("not a JSON-RPC message: {}", clip_error(error)))
 }
 
-impl Serialize for Request<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Request", 4)?;
-        object.serialize_field("jsonrpc", JSONRPC_VERSION)?;
-        object.serialize_field("id", &self.id)?;
-        object.serialize_field("method", &self.method)?;
-        if let Some(params) = self.params {
-            object.serialize_field("params", params)?;
-        }
-        object.end()
-    }
-}
-
-/// Encodes a request.
-///
-/// # Errors
-/// Fails if the parameters do not serialise.
-pub fn encode_request<P: Serialize>(
-    id: &RequestId,
-    method: &str,
-    params: &P,
-) -> Result<Vec<u8>, serde_json::Error> {
-    #[derive(Serialize)]
-    struct Out<'a, P> {
-        jsonrpc: &'static str,
-        id: &'a RequestId,
-        method: &'a str,
-        params: &'a P,
-    }
-    serde_json::to_vec(&Out { jsonrpc: JSONRPC_VERSION, id, method, params })
-}
-
-/// Encodes a notification.
-///
-/// # Errors
-/// Fails if the parameters do not serialise.
-pub fn encode_notification<P: Serialize>(method: &str, params: &P) -> Result<Vec<u8>, serde_json::Error> {
-    #[derive(Serialize)]
-    struct Out<'a, P> {
-        jsonrpc: &'static str,
-        method: &'a str,
-        params: &'a P,
-    }
-    serde_json::to_vec(&Out { jsonrpc: JSONRPC_VERSION, method, params })
-}
-
-/// Appends a successful response to `out`.
-///
-/// # Errors
-/// Fails if the result does not serialise; `out` is then as it was.
-pub fn encode_result<R: Serialize>(
-    out: &mut Vec<u8>,
-    id: &RequestId,
-    result: &R,
-) -> Result<(), serde_json::Error> {
-    #[derive(Serialize)]
-    struct Out<'a, R> {
-        jsonrpc: &'static str,
-        id: &'a RequestId,
-        result: &'a R,
-    }
-    let start = out.len();
-    let written = serde_json::to_writer(&mut *out, &Out { jsonrpc: JSONRPC_VERSION, id, result });
-    if written.is_err() {
-        out.truncate(start);
-    }
-    written
-}
-
-/// Appends an error response to `out`. An error object always serialises.
-pub fn encode_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) {
-    #[derive(Serialize)]
-    struct Out<'a> {
-        jsonrpc: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<&'a RequestId>,
-        error: &'a ErrorObject,
-    }
-    let written = serde_json::to_writer(&mut *out, &Out { jsonrpc: JSONRPC_VERSION, id, error });
-    debug_assert!(written.is_ok(), "strings, integers and JSON values always serialise");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::CallTool;
+    use crate::wire::{CallTool, LONGEST_ID};
 
     fn refusal(text: &str) -> (Option<RequestId>, i64) {
         let malformed = Message::decode(text.as_bytes()).expect_err(text);

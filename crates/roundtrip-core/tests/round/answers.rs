@@ -1,7 +1,7 @@
 use super::*;
 
-fn read(question: &Question, answer: &Value) -> Result<Answer, String> {
-    Answer::read(question, &answer.to_string()).map_err(|unusable| unusable.0)
+fn read(question: &Question, answer: &Value) -> Result<FullAnswer, String> {
+    FullAnswer::read(question, &answer.to_string()).map_err(|unusable| unusable.0)
 }
 
 /// M12: an answer is held against its form, and what is wrong is said by field.
@@ -54,7 +54,7 @@ fn answers_of_another_kind_are_unusable() {
 fn refusals_carry_what_they_like() {
     let url = Question::new("k", QuestionKind::Url { message: "?".into(), url: "https://a.example".into() });
     for question in [form("k", "?"), url] {
-        for (action, answer) in [("decline", Answer::Declined), ("cancel", Answer::Cancelled)] {
+        for (action, answer) in [("decline", FullAnswer::Declined), ("cancel", FullAnswer::Cancelled)] {
             for content in [json!(null), json!({}), json!({ "n": 1 }), json!({ "n": "wrong", "deep": [{}] })]
             {
                 let refusal = json!({ "action": action, "content": content });

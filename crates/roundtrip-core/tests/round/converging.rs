@@ -40,8 +40,8 @@ fn does() -> impl Strategy<Value = Does> {
 
 /// A handler: two questions together, then two in turn, the last worded by the answer before.
 fn run(journal: &mut Journal) -> Result<Vec<u64>, Vec<Question>> {
-    let value = |answer: Answer| match answer {
-        Answer::Accepted(content) => content["n"].as_u64().unwrap(),
+    let value = |answer: FullAnswer| match answer {
+        FullAnswer::Accepted(content) => content["n"].as_u64().unwrap(),
         other => panic!("{other:?}"),
     };
     let (a, b) = (form("a", "first?"), form("b", "second?"));

@@ -79,7 +79,7 @@ fn of_two_answers_under_one_key_the_first_counts() {
     let text = format!("{{\"a\":{},\"a\":{}}}", accept(1), accept(2));
     let mut journal = next_round(&begin(), &[&form("a", "?")]);
     journal.merge(&read_responses(&RawValue::from_string(text).unwrap()).unwrap());
-    let Some(Answer::Accepted(content)) = ask(&mut journal, &form("a", "?")) else { panic!("an answer") };
+    let Some(FullAnswer::Accepted(content)) = ask(&mut journal, &form("a", "?")) else { panic!("an answer") };
     assert_eq!(content["n"], 1);
 }
 
@@ -97,7 +97,7 @@ fn many_answers_to_many_questions_are_taken_in_without_a_search_for_each() {
     let begun = Instant::now();
     journal.merge(&read_responses(&answers).unwrap());
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-    let Some(Answer::Accepted(content)) = ask(&mut journal, &form("0000003", "?")) else {
+    let Some(FullAnswer::Accepted(content)) = ask(&mut journal, &form("0000003", "?")) else {
         panic!("an answer")
     };
     assert_eq!(content["n"], 1, "of two, the first counts");
@@ -198,7 +198,7 @@ fn a_settled_answer_is_kept_without_its_envelope() {
 /// M14: a refusal is remembered as what it is, and takes no room.
 #[test]
 fn refusals_are_remembered() {
-    for (action, expected) in [("decline", Answer::Declined), ("cancel", Answer::Cancelled)] {
+    for (action, expected) in [("decline", FullAnswer::Declined), ("cancel", FullAnswer::Cancelled)] {
         let question = form("a", "?");
         let answer = json!({ "a": { "action": action, "content": { "n": 1 } } });
         let mut journal = answered(&[&question], &answer);
@@ -221,7 +221,7 @@ fn answers_of_every_kind_survive() {
         (Question::new("a", QuestionKind::Sample(Box::default())), message),
         (Question::new("a", QuestionKind::Roots), json!({ "roots": [{ "uri": "file:///a" }] })),
     ] {
-        let expected = Answer::read(&question, &answer.to_string()).unwrap();
+        let expected = FullAnswer::read(&question, &answer.to_string()).unwrap();
         let mut journal = answered(&[&question], &json!({ "a": answer }));
         for _ in 0..3 {
             assert_eq!(ask(&mut journal, &question), Some(expected.clone()), "{question:?}");

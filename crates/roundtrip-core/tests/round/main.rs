@@ -45,7 +45,7 @@ fn raw(value: &Value) -> Box<RawValue> {
 /// What a server does when a handler asks: the answer, or the question on the table. Kept as plain as the journal
 /// allows, so that it is the journal that is tested.
 #[cfg(test)]
-fn ask(journal: &mut Journal, question: &Question) -> Option<Answer> {
+fn ask(journal: &mut Journal, question: &Question) -> Option<FullAnswer> {
     if let Some(place) = journal.find(&question.key).map(|found| found.place) {
         let pin = journal.pin(question);
         if let Ok(Some(settled)) = journal.answer(place, question, pin) {

@@ -8,7 +8,7 @@ use crate::{at, claims, parts, ring, seal};
 fn refusal(parts: BindingParts<'_>) -> Option<Reason> {
     let keyring = ring([1]);
     let token = seal(&keyring, &claims(), b"journal");
-    keyring.open(&token, &Binding::new(parts), at(0), &Limits::default()).err().map(|no| no.reason)
+    keyring.open(&token, &Binding::new(parts), at(0), &TokenLimits::default()).err().map(|no| no.reason)
 }
 
 /// S4, M5: another method, target, set of arguments or principal is refused, each for its own reason.
@@ -31,7 +31,8 @@ fn principals_neither_vanish_nor_appear() {
     let keyring = ring([1]);
     let nobody = Binding::new(BindingParts { principal: None, ..parts() });
     let token = seal(&keyring, &Claims { binding: nobody, ..claims() }, b"");
-    let open = |binding| keyring.open(&token, &binding, at(0), &Limits::default()).map_err(|no| no.reason);
+    let open =
+        |binding| keyring.open(&token, &binding, at(0), &TokenLimits::default()).map_err(|no| no.reason);
     assert!(open(nobody).is_ok());
     for principal in ["alice", ""] {
         let somebody = Binding::new(BindingParts { principal: Some(principal), ..parts() });

@@ -113,7 +113,7 @@ fn claims_are_checked_whatever_the_codec() {
         assert_eq!(reason(BindingParts { target: "x", ..parts() }, 0), Some(Reason::WrongTarget));
         assert_eq!(reason(BindingParts { principal: None, ..parts() }, 0), Some(Reason::WrongPrincipal));
 
-        let small = sealer.clone().limits(Limits::default().max_token(token.len() - 1));
+        let small = sealer.clone().limits(TokenLimits::default().max_token(token.len() - 1));
         assert_eq!(opened(&small, &token), Err(Reason::TooLarge));
         let error = now(small.seal(&claims(), b"journal", [3; 24])).unwrap_err();
         assert!(matches!(error, SealError::TooLarge { .. }));

@@ -52,7 +52,7 @@ fn three_phase_rotation_loses_no_flow() {
 fn instances_share_flows_when_they_share_keys() {
     let token = seal(&ring([7]), &claims(), b"journal");
     assert_eq!(open(&ring([7]), &token).unwrap().payload, b"journal");
-    let rejected = ring([8]).open(&token, &call(), crate::at(0), &Limits::default()).unwrap_err();
+    let rejected = ring([8]).open(&token, &call(), crate::at(0), &TokenLimits::default()).unwrap_err();
     assert_eq!(rejected.reason, Reason::UnknownKey);
     assert_eq!(rejected.key, ring([7]).key_ids().next(), "the log names the key");
 }

@@ -57,11 +57,11 @@ fn claims() -> Claims {
 
 #[cfg(test)]
 fn seal(keyring: &Keyring, claims: &Claims, payload: &[u8]) -> String {
-    keyring.seal(claims, payload, [3; 24], &Limits::default()).unwrap()
+    keyring.seal(claims, payload, [3; 24], &TokenLimits::default()).unwrap()
 }
 
 /// Opens a token at noon with the usual call.
 #[cfg(test)]
 fn open(keyring: &Keyring, token: &str) -> Result<Opened, Reason> {
-    keyring.open(token, &call(), at(0), &Limits::default()).map_err(|rejected| rejected.reason)
+    keyring.open(token, &call(), at(0), &TokenLimits::default()).map_err(|rejected| rejected.reason)
 }

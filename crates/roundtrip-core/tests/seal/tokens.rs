@@ -112,10 +112,10 @@ fn flow_and_round_are_carried_on() {
 #[test]
 fn tokens_expire() {
     let keyring = ring([1]);
-    let reason = |claims: &Claims, now: i64, limits: Limits| {
+    let reason = |claims: &Claims, now: i64, limits: TokenLimits| {
         keyring.open(&seal(&keyring, claims, b""), &call(), at(now), &limits).err().map(|no| no.reason)
     };
-    let usual = Limits::default();
+    let usual = TokenLimits::default();
     assert_eq!(reason(&claims(), 600, usual), None);
     assert_eq!(reason(&claims(), 660, usual), None);
     assert_eq!(reason(&claims(), 661, usual), Some(Reason::Expired));
@@ -137,9 +137,12 @@ fn flows_grow_too_old() {
     let late = claims().next_round(at(3_600), DEFAULT_TTL);
     let token = seal(&keyring, &late, b"");
     let reason = |limits| keyring.open(&token, &call(), at(3_700), &limits).err().map(|no| no.reason);
-    assert_eq!(reason(Limits::default()), None);
-    assert_eq!(reason(Limits::default().max_flow_age(Duration::from_secs(3_640))), None);
-    assert_eq!(reason(Limits::default().max_flow_age(Duration::from_secs(3_639))), Some(Reason::FlowTooOld));
+    assert_eq!(reason(TokenLimits::default()), None);
+    assert_eq!(reason(TokenLimits::default().max_flow_age(Duration::from_secs(3_640))), None);
+    assert_eq!(
+        reason(TokenLimits::default().max_flow_age(Duration::from_secs(3_639))),
+        Some(Reason::FlowTooOld)
+    );
 }
 
 /// S6: whatever the cause, the client gets one frozen error.
@@ -180,14 +183,14 @@ fn the_log_gets_reason_and_key() {
     let keyring = ring([1]);
     let id = keyring.key_ids().next().unwrap();
     let token = seal(&keyring, &claims(), b"the answer is 42");
-    let rejected = keyring.open(&token, &call(), at(9_999), &Limits::default()).unwrap_err();
+    let rejected = keyring.open(&token, &call(), at(9_999), &TokenLimits::default()).unwrap_err();
     assert_eq!(rejected.to_string(), format!("the request state was refused: it has expired (key {id})"));
     assert!(!format!("{:?}", open(&keyring, &token).unwrap()).contains("42"));
 
     let mut bytes = token.into_bytes();
     bytes[80] ^= 1;
     let forged = String::from_utf8(bytes).unwrap();
-    let rejected = keyring.open(&forged, &call(), at(0), &Limits::default()).unwrap_err();
+    let rejected = keyring.open(&forged, &call(), at(0), &TokenLimits::default()).unwrap_err();
     assert_eq!((rejected.reason, rejected.key), (Reason::Forged, Some(id)));
 }
 
@@ -198,7 +201,7 @@ fn tokens_show_nothing_but_their_length() {
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     let keyring = ring([1]);
     let bytes = |payload: &[u8], nonce| {
-        let token = keyring.seal(&claims(), payload, nonce, &Limits::default()).unwrap();
+        let token = keyring.seal(&claims(), payload, nonce, &TokenLimits::default()).unwrap();
         URL_SAFE_NO_PAD.decode(token).unwrap()
     };
     let one = bytes(&[b'x'; 300], [1; 24]);
@@ -216,8 +219,8 @@ fn tokens_show_nothing_but_their_length() {
 fn sizes_are_capped_both_ways() {
     let keyring = ring([1]);
     let token = seal(&keyring, &claims(), b"journal");
-    let exact = Limits::default().max_token(token.len());
-    let below = Limits::default().max_token(token.len() - 1);
+    let exact = TokenLimits::default().max_token(token.len());
+    let below = TokenLimits::default().max_token(token.len() - 1);
     assert!(keyring.open(&token, &call(), at(0), &exact).is_ok());
     assert_eq!(keyring.open(&token, &call(), at(0), &below).unwrap_err().reason, Reason::TooLarge);
     assert!(keyring.seal(&claims(), b"journal", [3; 24], &exact).is_ok());
@@ -228,8 +231,8 @@ fn sizes_are_capped_both_ways() {
     assert_eq!(open(&keyring, &"\u{1f980}".repeat(16 * 1024 + 1)), Err(Reason::TooLarge));
     assert_eq!(open(&keyring, &"\u{1f980}".repeat(16 * 1024)), Err(Reason::Malformed));
 
-    assert!(!Limits::default().is_heavy(32 * 1024));
-    assert!(Limits::default().is_heavy(32 * 1024 + 1));
+    assert!(!TokenLimits::default().is_heavy(32 * 1024));
+    assert!(TokenLimits::default().is_heavy(32 * 1024 + 1));
 }
 
 /// M4: state that was never ours is refused, however it looks.
@@ -269,7 +272,7 @@ proptest! {
     fn sealing_and_opening_round_trips(
         claims in any_claims(), payload in prop::collection::vec(any::<u8>(), 0..500), nonce in any::<[u8; 24]>(),
     ) {
-        let limits = Limits::default();
+        let limits = TokenLimits::default();
         let token = ring([1]).seal(&claims, &payload, nonce, &limits).unwrap();
         let opened = ring([1]).open(&token, &claims.binding, claims.expires_at, &limits).unwrap();
         prop_assert_eq!(opened, Opened { claims, payload });

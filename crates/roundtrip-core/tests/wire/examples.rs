@@ -220,9 +220,9 @@ fn error(bytes: &[u8], code: i64) -> Value {
 }
 
 fn reply<M: MayAsk>(bytes: &[u8]) -> Value {
-    result(bytes, |raw| match decode_reply::<M>(raw).unwrap() {
-        Reply::Complete(result) => serde_json::to_value(result).unwrap(),
-        Reply::InputRequired(result) => serde_json::to_value(result).unwrap(),
+    result(bytes, |raw| match decode_round_result::<M>(raw).unwrap() {
+        RoundResult::Complete(result) => serde_json::to_value(result).unwrap(),
+        RoundResult::InputRequired(result) => serde_json::to_value(result).unwrap(),
     })
 }
 

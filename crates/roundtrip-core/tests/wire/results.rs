@@ -15,8 +15,8 @@ fn raw(text: &str) -> &RawValue {
 fn a_result_without_a_type_is_complete() {
     let result = decode_complete::<ListTools>(raw(r#"{"tools":[]}"#)).unwrap();
     assert_eq!(result, ListToolsResult::default());
-    let reply = decode_reply::<CallTool>(raw(r#"{"content":[]}"#)).unwrap();
-    assert_eq!(reply, Reply::Complete(CallToolResult::default()));
+    let reply = decode_round_result::<CallTool>(raw(r#"{"content":[]}"#)).unwrap();
+    assert_eq!(reply, RoundResult::Complete(CallToolResult::default()));
 }
 
 /// W8: a result of an unknown type is an error that names the type.
@@ -24,7 +24,7 @@ fn a_result_without_a_type_is_complete() {
 fn an_unknown_type_is_an_error_that_names_it() {
     let text = r#"{"resultType":"half_done","content":[]}"#;
     let expected = ResultError::UnknownType { method: "tools/call", result_type: "half_done".into() };
-    assert_eq!(decode_reply::<CallTool>(raw(text)).unwrap_err(), expected);
+    assert_eq!(decode_round_result::<CallTool>(raw(text)).unwrap_err(), expected);
     assert_eq!(decode_complete::<CallTool>(raw(text)).unwrap_err(), expected);
     assert!(expected.to_string().contains("`half_done`"));
 }
@@ -43,7 +43,7 @@ fn asking_for_nothing_is_an_error() {
     for text in
         [r#"{"resultType":"input_required"}"#, r#"{"resultType":"input_required","inputRequests":{}}"#]
     {
-        let error = decode_reply::<GetPrompt>(raw(text)).unwrap_err();
+        let error = decode_round_result::<GetPrompt>(raw(text)).unwrap_err();
         assert_eq!(error, ResultError::AsksNothing { method: "prompts/get" });
     }
 }
@@ -51,7 +51,7 @@ fn asking_for_nothing_is_an_error() {
 #[test]
 fn a_request_for_input_is_told_apart() {
     let text = r#"{"inputRequests":{"k":{"method":"roots/list"}},"resultType":"input_required"}"#;
-    let Ok(Reply::InputRequired(result)) = decode_reply::<ReadResource>(raw(text)) else {
+    let Ok(RoundResult::InputRequired(result)) = decode_round_result::<ReadResource>(raw(text)) else {
         panic!("a question")
     };
     assert_eq!(result.input_requests["k"].method(), "roots/list");
@@ -62,7 +62,7 @@ fn a_request_for_input_is_told_apart() {
 
 #[test]
 fn what_does_not_fit_names_the_place() {
-    let misfit = |text| decode_reply::<CallTool>(raw(text)).unwrap_err().to_string();
+    let misfit = |text| decode_round_result::<CallTool>(raw(text)).unwrap_err().to_string();
     let message = misfit(r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":5}]}"#);
     assert!(message.contains("`tools/call`") && message.contains("result.content[1].text"), "{message}");
     let message = misfit(r#"{"resultType":5,"content":[]}"#);

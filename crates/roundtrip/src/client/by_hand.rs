@@ -3,7 +3,7 @@
 use std::fmt;
 
 use roundtrip_core::error::Error;
-use roundtrip_core::exchange::{Exchange, Pending, Step};
+use roundtrip_core::exchange::{Action, Exchange, Pending};
 use roundtrip_core::wire::{CallTool, MayAsk, Method};
 use tokio::time::sleep;
 
@@ -93,8 +93,8 @@ async fn turn<M: Method>(
 ) -> Result<Turn<M>, Error> {
     let (step, begun) = leg(client, exchange, options).await?;
     match step {
-        Step::Done(result) => Ok(Turn::Done(result)),
-        Step::Ask(pending) | Step::Pause(_, pending) => {
+        Action::Done(result) => Ok(Turn::Done(result)),
+        Action::Ask(pending) | Action::Pause(_, pending) => {
             rounds.see(&pending)?;
             begun.goes_on();
             Ok(Turn::Asked(pending))

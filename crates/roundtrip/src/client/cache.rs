@@ -1,7 +1,7 @@
 //! Response cache (caching). The cache belongs to one client, hence to one set of credentials, so
 //! private results may be kept in it as public ones are.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::change::Change;
 use super::request::Request;
+use crate::lock::lock;
 
 /// Key of a kept result: the method, and the one parameter that matters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -96,7 +97,7 @@ fn weight(key: &Key, entry: &Entry) -> usize {
 
 impl Cache {
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<Raw>> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
-use roundtrip_core::exchange::{Answer, Kind, Pending, Question};
+use roundtrip_core::exchange::{Answer, Kind, Pending, PendingQuestion};
 use roundtrip_core::wire::{
     ClientCapabilities, ElicitRequestParams, ElicitationCapability, InputRequest, JsonObject, Method, clip,
 };
@@ -65,7 +65,7 @@ impl Handlers {
     fn check(
         &self,
         method: &str,
-        question: Question<'_>,
+        question: PendingQuestion<'_>,
         declared: &ClientCapabilities,
     ) -> Result<(), Error> {
         let (key, kind) = (clip(question.key()), question.kind());
@@ -104,7 +104,7 @@ impl Handlers {
     }
 
     /// Calls the handler for a question; none where there is no such handler.
-    fn ask(&self, question: Question<'_>, origin: Origin) -> Option<Answering> {
+    fn ask(&self, question: PendingQuestion<'_>, origin: Origin) -> Option<Answering> {
         Some(match question.request() {
             InputRequest::Elicit(ElicitRequestParams::Form(form)) => self.form.as_ref()?(FormRequest {
                 origin,

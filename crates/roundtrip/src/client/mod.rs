@@ -44,9 +44,10 @@ pub use questions::{
 };
 pub use resend::Resend;
 pub use roundtrip_core::error::{
-    ApiMisuse, Error, GaveUp, HttpRefusal, PeerIncompatible, PeerMisbehaved, Rejection, Sent, Unreachable,
+    ApiMisuse, Error, GaveUp, HttpRefusal, PeerIncompatible, PeerMisbehaved, Sent, ServerRejection,
+    Unreachable,
 };
-pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, Question, RequestState};
+pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, PendingQuestion, RequestState};
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 
 pub(crate) use in_flight::nameless_error;

@@ -1,7 +1,7 @@
 //! Checks of the URLs that servers ask users to visit.
 
 use roundtrip_core::error::{Error, PeerMisbehaved};
-use roundtrip_core::exchange::{Pending, Question};
+use roundtrip_core::exchange::{Pending, PendingQuestion};
 use roundtrip_core::wire::{Method, clip};
 use url::Url;
 
@@ -13,7 +13,7 @@ const SHOWN: usize = 80;
 /// Refuses a round that would send users to something else than a web page, before any handler sees it (elicitation,
 /// "Safe URL Handling").
 pub(crate) fn check_pages<M: Method>(pending: &Pending<M>, limits: &ClientLimits) -> Result<(), Error> {
-    let check = |question: Question<'_>| match question.url() {
+    let check = |question: PendingQuestion<'_>| match question.url() {
         Some(url) => check_url(url, limits).map_err(|why| {
             let key = clip(question.key());
             PeerMisbehaved::UnsafeUrl(format!("`{}` asks `{key}` (url): {why}", M::NAME)).into()

@@ -22,7 +22,7 @@ pub struct Origin {
     pub target: Option<String>,
     /// The server's name for the question.
     pub key: String,
-    /// Number of rounds of this call that have asked something, this one included.
+    /// Number of this round of the call, counted from 1.
     pub round: u32,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_core::error::Error;
-use roundtrip_core::exchange::{Exchange, Limits, Params, Pending, Step};
+use roundtrip_core::exchange::{Action, Exchange, FlowLimits, Params, Pending};
 use roundtrip_core::wire::{CallTool, Method, Raw};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
@@ -21,7 +21,7 @@ type OnRound<M> = Box<dyn FnMut(&Pending<M>) -> Result<(), Error> + Send>;
 
 /// Settings of a call for its rounds.
 pub(crate) struct Rounds<M> {
-    pub(crate) limits: Limits,
+    pub(crate) limits: FlowLimits,
     pub(crate) deadline: Option<Duration>,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) on_round: Option<OnRound<M>>,
@@ -52,7 +52,7 @@ impl<M: Method> Rounds<M> {
 /// Derived, this would want `M` to have a default.
 impl<M> Default for Rounds<M> {
     fn default() -> Self {
-        Self { limits: Limits::default(), deadline: None, idempotency_key: None, on_round: None }
+        Self { limits: FlowLimits::default(), deadline: None, idempotency_key: None, on_round: None }
     }
 }
 
@@ -78,13 +78,13 @@ pub(crate) async fn call<M: Method>(
         loop {
             let (step, begun) = leg(client, exchange, options).await?;
             let pending = match step {
-                Step::Done(result) => return Ok(result),
-                Step::Ask(pending) => {
+                Action::Done(result) => return Ok(result),
+                Action::Ask(pending) => {
                     rounds.see(&pending)?;
                     // No timeout here: how long people think is not the request's time (C8).
                     ask(client.handlers(), pending, M::NAME).await?
                 }
-                Step::Pause(pause, pending) => {
+                Action::Pause(pause, pending) => {
                     rounds.see(&pending)?;
                     sleep(pause).await;
                     pending
@@ -132,7 +132,7 @@ pub(crate) async fn leg<'a, M: Method>(
     client: &'a Client,
     exchange: Exchange<M>,
     options: &mut Options,
-) -> Result<(Step<M>, Begun<'a>), Error> {
+) -> Result<(Action<M>, Begun<'a>), Error> {
     options.request_key = exchange.request_key().map(|key| raw(&key, "an idempotency key")).transpose()?;
     let request = Request::borrowing(M::NAME, exchange.params());
     let (target, begun) = (request.target(), Instant::now());
@@ -141,14 +141,14 @@ pub(crate) async fn leg<'a, M: Method>(
     let mut round = Begun { client, result: Some(Arc::clone(&result)) };
     let step = exchange.reply((*result).as_ref(), begun.elapsed())?;
     match &step {
-        Step::Done(_) => {
+        Action::Done(_) => {
             round.result = None;
             if M::NAME == CallTool::NAME {
                 client.tools().check(&target.unwrap_or_default(), &result)?;
             }
         }
-        Step::Ask(pending) => check_pages(pending, client.client_limits())?,
-        Step::Pause(..) => {}
+        Action::Ask(pending) => check_pages(pending, client.client_limits())?,
+        Action::Pause(..) => {}
     }
     Ok((step, round))
 }

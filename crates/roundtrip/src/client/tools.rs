@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use roundtrip_core::error::{Error, PeerMisbehaved};
 use roundtrip_core::wire::{HeaderParam, HeaderParams, Raw, Tool, clip};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::lock::lock;
 use crate::schema::{Misfit, Schema};
 
 /// Number of tools that are remembered; those beyond are called as if they had not been listed.
@@ -55,7 +56,7 @@ struct Known {
 
 impl Tools {
     fn known(&self) -> MutexGuard<'_, Memory> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     fn get(&self, tool: &str) -> Option<Arc<Known>> {

@@ -2,17 +2,15 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use roundtrip_core::wire::one_line;
-use tokio::time::{Instant, Sleep};
 
 use super::socket::AnsweringGuard;
+use crate::event_stream::{EventBuffer, write_data};
 use crate::server::{Endpoint, Event, InFlight};
 
 /// Most bytes of a stream that go into one write.
@@ -44,10 +42,7 @@ enum Kind {
 struct Events {
     endpoint: Endpoint,
     call: Option<InFlight>,
-    /// Bytes of the next frame.
-    buffer: Vec<u8>,
-    every: Duration,
-    keep_alive: Pin<Box<Sleep>>,
+    buffer: EventBuffer,
 }
 
 impl Body {
@@ -73,8 +68,7 @@ impl Body {
 
     /// Creates a stream that begins with `first`, if there is a first event already.
     pub(crate) fn events(endpoint: Endpoint, call: InFlight, first: Option<Event>, every: Duration) -> Self {
-        let keep_alive = Box::pin(tokio::time::sleep(every));
-        let mut events = Events { endpoint, call: Some(call), buffer: Vec::new(), every, keep_alive };
+        let mut events = Events { endpoint, call: Some(call), buffer: EventBuffer::new(every) };
         if let Some(event) = first {
             events.write(event);
         }
@@ -85,23 +79,19 @@ impl Body {
 impl Events {
     /// Appends an event to the buffer; after the response the call is gone.
     fn write(&mut self, event: Event) {
-        self.buffer.extend_from_slice(b"data: ");
-        let start = self.buffer.len();
-        match event {
-            Event::Notification(message) => self.buffer.extend_from_slice(&message),
+        write_data(&mut self.buffer.bytes, |out| match event {
+            Event::Notification(message) => out.extend_from_slice(&message),
             Event::Response(outcome) => {
                 if let Some(call) = self.call.take() {
-                    self.endpoint.encode(&mut self.buffer, call.id(), outcome);
+                    self.endpoint.encode(out, call.id(), outcome);
                 }
             }
-        }
-        one_line(&mut self.buffer[start..]);
-        self.buffer.extend_from_slice(b"\n\n");
+        });
     }
 
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         while let Some(call) = self.call.as_mut() {
-            if self.buffer.len() >= CHUNK {
+            if self.buffer.bytes.len() >= CHUNK {
                 break;
             }
             match call.poll_event(cx) {
@@ -109,17 +99,7 @@ impl Events {
                 Poll::Pending => break,
             }
         }
-        if self.buffer.is_empty() {
-            if self.call.is_none() {
-                return Poll::Ready(None);
-            }
-            if self.keep_alive.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            self.buffer.extend_from_slice(b":\n\n");
-        }
-        self.keep_alive.as_mut().reset(Instant::now() + self.every);
-        Poll::Ready(Some(Bytes::from(std::mem::take(&mut self.buffer))))
+        self.buffer.poll_frame(cx, self.call.is_none())
     }
 }
 
@@ -143,7 +123,7 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Whole(bytes) => bytes.is_none(),
-            Kind::Events(events) => events.call.is_none() && events.buffer.is_empty(),
+            Kind::Events(events) => events.call.is_none() && events.buffer.bytes.is_empty(),
             #[cfg(feature = "legacy")]
             Kind::Other(_) => false,
         }

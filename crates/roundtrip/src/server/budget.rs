@@ -7,11 +7,12 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use roundtrip_core::seal::Digest;
 
 use super::peer::{Peer, Principal};
+use crate::lock::lock;
 
 /// The caller that a reservation counts against.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -102,8 +103,7 @@ impl<O: Clone + Eq + Hash> Budget<O> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Amounts<O>> {
-        // Every change is made in one step.
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 
     /// Returns the most that an owner may hold: half of what the others leave, rounded up so that a budget of one has

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use super::budget::Owner;
 use super::handler::call::{Arguments, Call, Rejection};
 use super::handler::function::{Handler, HandlerFuture};
-use super::handler::reply::{Answer, HandlerOutcome, ReadAt, Reply};
+use super::handler::reply::{HandlerOutcome, HandlerResult, ReadAt, Reply};
 use super::ledger::Recorder;
 use super::offer::entry::{Definition, ToolEntry};
 use super::offer::list::{Listing, Presentation};
@@ -166,7 +166,7 @@ impl Started {
 
     /// Takes a handler's parameters from a call, and returns its runner and the source of its notifications: the one path of
     /// the three methods whose handlers may ask. `unfit` is the outcome of arguments that do not fit.
-    fn start<R: Answer>(
+    fn start<R: HandlerResult>(
         &self,
         mut call: Call<'_>,
         handler: &dyn Handler<R>,

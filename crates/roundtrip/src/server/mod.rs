@@ -30,10 +30,9 @@ pub use cache::Cache;
 pub use delivery::{Delivery, LiveQuestion, LiveQuestions};
 pub use endpoint::Endpoint;
 pub use handler::{
-    Answer, Args, Ask, Asked, Asking, Call, Caller, Consent, Content, Extension, FormOf, FromCall, Function,
-    IntoFailure, IntoReply, Json, Log, May, Message, Needs, Optional, Parameter, Parameters, Plain, Progress,
-    ProgressStep, Read, ReadAt, Refusals, Rejection, Reply, Roots, Round, State, Step, ThreeWay, ToolError,
-    Uri, YesOrNo,
+    Args, Ask, Asked, Asking, Call, Caller, Extension, FromCall, Function, HandlerResult, IntoFailure,
+    IntoReply, Json, Log, May, Needs, Parameter, Parameters, Progress, ProgressStep, ReadAt, Rejection,
+    Reply, Round, State, Step, ToolError, Uri,
 };
 #[cfg(feature = "legacy")]
 pub use handshake::Handshake;

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use roundtrip_core::wire::RequestId;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::outgoing::Outgoing;
+use crate::lock::lock;
 
 /// Running calls. Only a call that is registered here may write.
 #[derive(Debug, Default)]
@@ -30,8 +31,7 @@ pub(super) struct Running {
 
 impl Calls {
     pub(super) fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
-        // Entries are added and removed in single steps.
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 
     /// Cancels a call; returns whether there was one.

@@ -3,13 +3,15 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
+
+use crate::lock::lock;
 
 /// Most bytes that may wait for a slow reader before reading stops.
 pub(super) const HIGH_WATER: usize = 1024 * 1024;
@@ -40,8 +42,7 @@ struct Waiting {
 
 impl Outgoing {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        // Bytes are appended a line at a time: a panic elsewhere cannot leave half a line.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 
     /// Adds whole lines.

@@ -13,6 +13,8 @@ use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 
+use crate::lock::lock;
+
 const CHUNK: usize = 64 * 1024;
 
 pub(crate) fn stdin() -> Box<dyn AsyncRead + Send + Unpin> {
@@ -99,8 +101,7 @@ struct Chunk {
 
 impl Shared {
     fn chunk(&self) -> MutexGuard<'_, Chunk> {
-        // Every change is made in one step.
-        self.chunk.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.chunk)
     }
 
     /// Writes chunks until there are no more, or writing fails.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::lock::lock;
 use crate::server::is_in_step;
 
 /// Counter of effects. Put it behind the test doubles of the outside world, and call [`happened`](Self::happened)
@@ -26,8 +27,7 @@ impl Effects {
     }
 
     fn seen(&self) -> MutexGuard<'_, BTreeMap<String, Seen>> {
-        // Counts are changed in single steps.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Counts an effect.

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use roundtrip::client::{ApiMisuse, GaveUp, HttpRefusal, Rejection, Sent, Turn, Unreachable};
+use roundtrip::client::{ApiMisuse, GaveUp, HttpRefusal, Sent, ServerRejection, Turn, Unreachable};
 use roundtrip::server::ServeError;
 use roundtrip::testing::ReplayError;
 use roundtrip::{Ask, Client, Error, Form, FormRequest, Keyring, Prompt, Server, Tool, ToolError};
@@ -63,7 +63,7 @@ async fn a_refused_state_is_told_apart() {
     let Turn::Asked(pending) = turn else { panic!("it asks") };
     let answered = pending.decline("party").expect("fits");
     let error = bookings().resume(answered).await.expect_err("sealed with another key");
-    assert!(matches!(&error, Error::Rejected(Rejection::StateRejected(error)) if error.code == -32602));
+    assert!(matches!(&error, Error::Rejected(ServerRejection::StateRejected(error)) if error.code == -32602));
     assert_eq!(error.to_string(), "the server answered: Invalid or expired requestState (-32602)");
 }
 
@@ -77,15 +77,15 @@ async fn a_declined_question_is_told_apart_from_a_forbidden_prompt() {
     let client = Client::in_process(server).expect("a sound server");
     let declines = client.clone().on_form(async |form: FormRequest| form.decline());
     let error = declines.get_prompt("topic").await.expect_err("declined");
-    assert!(matches!(error, Error::Rejected(Rejection::Declined(_))), "{error:?}");
+    assert!(matches!(error, Error::Rejected(ServerRejection::Declined(_))), "{error:?}");
     let leaves = client.on_form(async |form: FormRequest| form.cancel());
     let error = leaves.get_prompt("topic").await.expect_err("dismissed");
-    assert!(matches!(error, Error::Rejected(Rejection::Declined(_))), "{error:?}");
+    assert!(matches!(error, Error::Rejected(ServerRejection::Declined(_))), "{error:?}");
 
     let forbidden = json!({ "code": 403, "message": "not for you" });
     let (client, _log) = scripted(move |_, _| Answer::LateError(Duration::ZERO, forbidden.clone()));
     let error = client.get_prompt("topic").await.expect_err("forbidden");
-    assert!(matches!(error, Error::Rejected(Rejection::Other(_))), "{error:?}");
+    assert!(matches!(error, Error::Rejected(ServerRejection::Other(_))), "{error:?}");
 }
 
 #[tokio::test]
@@ -125,7 +125,10 @@ async fn a_refusal_without_a_challenge_keeps_its_headers_or_is_the_servers_error
     let message = json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32001, "message": "not for you" } });
     let (client, _seen) = peer(move |_, _| json_reply("403 Forbidden", &message)).await;
     let error = client.list_tools().await.expect_err("an error");
-    assert!(matches!(&error, Error::Rejected(Rejection::Other(error)) if error.code == -32001), "{error:?}");
+    assert!(
+        matches!(&error, Error::Rejected(ServerRejection::Other(error)) if error.code == -32001),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

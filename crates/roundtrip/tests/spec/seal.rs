@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use roundtrip::seal::dangerous::Plaintext;
 use roundtrip::seal::{
-    Binding, BindingParts, CLOCK_SKEW, Claims, FlowId, Key, Keyring, Limits, Sealer, Timestamp,
+    Binding, BindingParts, CLOCK_SKEW, Claims, FlowId, Key, Keyring, Sealer, Timestamp, TokenLimits,
     digest_arguments,
 };
 use roundtrip::server::Endpoint;
@@ -198,7 +198,7 @@ fn claims(issued: i64, expires: i64) -> Claims {
 /// A state made by hand for the usual call.
 fn forged(keys: &[u8], issued: i64, expires: i64) -> String {
     let journal = Journal::new(PinKey::new([3; 16])).encode([]);
-    ring(keys).seal(&claims(issued, expires), &journal, [9; 24], &Limits::default()).expect("a token")
+    ring(keys).seal(&claims(issued, expires), &journal, [9; 24], &TokenLimits::default()).expect("a token")
 }
 
 /// Z1: where states are not sealed, a forged number of the round is counted on from without overflowing.
@@ -252,7 +252,7 @@ fn lifetime(turn: &Turn) -> u64 {
     });
     let state = turn.state().expect("state");
     let opened =
-        ring(&[1]).open(state, &binding, SystemTime::now().into(), &Limits::default()).expect("a token");
+        ring(&[1]).open(state, &binding, SystemTime::now().into(), &TokenLimits::default()).expect("a token");
     opened.claims.expires_at.as_unix() - opened.claims.issued_at.as_unix()
 }
 
@@ -285,7 +285,7 @@ async fn a_round_waits_as_long_as_its_questions_say() {
 /// S5: a flow may be capped as a whole, however quick its rounds are.
 #[tokio::test]
 async fn a_flow_can_be_too_old() {
-    let limits = Limits::default().max_flow_age(Duration::from_secs(100));
+    let limits = TokenLimits::default().max_flow_age(Duration::from_secs(100));
     let capped = named("vault", Sealer::new(ring(&[1])).limits(limits));
     let call = Call::tool("remember");
     assert_refused(&call.send(&capped, Some(&forged(&[1], -500, 600)), None).await, "begun too long ago");
@@ -416,7 +416,7 @@ fn a_state_that_grows_too_large_names_the_key() {
     });
     assert!(!log.contains("half"), "{log}");
     let log = logged(async {
-        let limits = Limits::default().max_token(40_000);
+        let limits = TokenLimits::default().max_token(40_000);
         let server = Server::new("vault", "1")
             .seal(Sealer::new(ring(&[1])).limits(limits))
             .tool(Tool::new("growing", growing));

@@ -73,7 +73,7 @@ async fn nobody(client: &Client, tool: &str, handshake: bool) -> Result<String, 
             Ok(format!("the server: {}", rejection.error().message))
         }
         Err(Error::PeerMisbehaved(PeerMisbehaved::NotOffered(why))) => Ok(format!("the client: {why}")),
-        // Where servers ask in the midst of a call, the tool hears that there is nobody to ask.
+        // Where servers ask in the midst of a call, the tool gets an error that it cannot ask.
         Ok(result) if handshake && result.is_error == Some(true) => {
             Ok(format!("the tool: {}", result.text()))
         }

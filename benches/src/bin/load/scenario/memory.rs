@@ -59,7 +59,7 @@ pub(super) async fn abandoned(options: &Options) -> Result<Table, Fail> {
     let mut table = Table::new(
         "Abandoned flows",
         format!(
-            "resident memory once {CONNECTIONS} connections are open, and after {flows} questions nobody answers; {}",
+            "resident memory once {CONNECTIONS} connections are open, and after {flows} questions that are never answered; {}",
             setting::machine()
         ),
         &["server", "before, MiB", "after, MiB", "grown, MiB"],

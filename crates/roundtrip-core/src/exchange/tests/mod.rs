@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Exchange, Limits, Params, Pending, Step};
+use super::{Action, Exchange, FlowLimits, Params, Pending};
 use crate::error::Error;
 use crate::wire::{CallTool, Raw};
 
@@ -22,14 +22,14 @@ fn call() -> Exchange<CallTool> {
     Exchange::new(params)
 }
 
-fn reply(exchange: Exchange<CallTool>, result: Value) -> Result<Step<CallTool>, Error> {
+fn reply(exchange: Exchange<CallTool>, result: Value) -> Result<Action<CallTool>, Error> {
     exchange.reply(Raw::from(result).as_ref(), Duration::ZERO)
 }
 
 /// Returns the flow after a reply that asks.
 fn asked(exchange: Exchange<CallTool>, result: Value) -> Pending {
     match reply(exchange, result) {
-        Ok(Step::Ask(pending)) => pending,
+        Ok(Action::Ask(pending)) => pending,
         other => panic!("questions, not {other:?}"),
     }
 }
@@ -37,7 +37,7 @@ fn asked(exchange: Exchange<CallTool>, result: Value) -> Pending {
 /// Returns the pause and the flow after a reply that asks nothing.
 fn paused(exchange: Exchange<CallTool>, result: Value) -> (Duration, Pending) {
     match reply(exchange, result) {
-        Ok(Step::Pause(pause, pending)) => (pause, pending),
+        Ok(Action::Pause(pause, pending)) => (pause, pending),
         other => panic!("a pause, not {other:?}"),
     }
 }
@@ -83,5 +83,5 @@ fn done() -> Value {
 }
 
 fn bounded(rounds: u32) -> Exchange<CallTool> {
-    call().limits(Limits { rounds, ..Limits::default() })
+    call().limits(FlowLimits { rounds, ..FlowLimits::default() })
 }

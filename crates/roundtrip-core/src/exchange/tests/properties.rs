@@ -7,7 +7,7 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::{Exchange, Limits, Step};
+use super::super::{Action, Exchange, FlowLimits};
 use super::{call, people, sent};
 use crate::error::Error;
 use crate::wire::{CallTool, Raw};
@@ -48,13 +48,20 @@ impl Round {
     }
 }
 
-/// Plays a round up to the next request, by way of storage; `None` where the flow ended, as it must.
-fn play(exchange: Exchange<CallTool>, round: &Round, rounds: &mut u32) -> Result<Exchange<CallTool>, Error> {
+/// Rounds of a flow so far, and how many of them asked.
+#[derive(Default)]
+struct Count {
+    rounds: u32,
+    asking: u32,
+}
+
+/// Plays a round up to the next request, by way of storage. Fails where the flow ends.
+fn play(exchange: Exchange<CallTool>, round: &Round, count: &mut Count) -> Result<Exchange<CallTool>, Error> {
+    count.rounds += 1;
     let pending = match exchange.reply(round.result().as_ref(), Duration::ZERO)? {
-        Step::Ask(mut pending) => {
+        Action::Ask(mut pending) => {
             assert!(!round.questions.is_empty());
-            *rounds += 1;
-            assert_eq!(pending.round(), *rounds);
+            count.asking += 1;
             for (key, people) in &round.questions {
                 pending = match people {
                     1..=12 => pending.answer(key, json!({ "people": people }))?,
@@ -63,12 +70,13 @@ fn play(exchange: Exchange<CallTool>, round: &Round, rounds: &mut u32) -> Result
             }
             pending
         }
-        Step::Pause(pause, pending) => {
+        Action::Pause(pause, pending) => {
             assert!(round.questions.is_empty() && pause <= Duration::from_secs(2));
             pending
         }
-        Step::Done(result) => panic!("not done: {result:?}"),
+        Action::Done(result) => panic!("not done: {result:?}"),
     };
+    assert_eq!(pending.round(), count.rounds);
     let stored = serde_json::to_string(&pending).expect("serialises");
     serde_json::from_str::<super::Pending>(&stored).expect("what was stored").resume()
 }
@@ -78,8 +86,8 @@ proptest! {
     /// none, and the answers to the last round or none.
     #[test]
     fn a_retry_is_the_call_and_the_last_round(rounds in vec(round(), 0..8)) {
-        let mut exchange = call().limits(Limits { rounds: 99, ..Limits::default() });
-        let (original, mut count) = (sent(&exchange), 0);
+        let mut exchange = call().limits(FlowLimits { rounds: 99, ..FlowLimits::default() });
+        let (original, mut count) = (sent(&exchange), Count::default());
         for round in rounds.iter().filter(|round| !round.questions.is_empty() || round.state.is_some()) {
             exchange = play(exchange, round, &mut count).expect("a flow that goes on");
             let mut expected = original.clone();
@@ -97,8 +105,8 @@ proptest! {
     /// wait. Neither uses up the other.
     #[test]
     fn every_flow_ends(rounds in vec(round(), 1..40), most in 0_u32..12) {
-        let limits = Limits { rounds: most, ..Limits::default() };
-        let (mut exchange, mut count) = (call().limits(limits), 0);
+        let limits = FlowLimits { rounds: most, ..FlowLimits::default() };
+        let (mut exchange, mut count) = (call().limits(limits), Count::default());
         for round in &rounds {
             let nothing = round.questions.is_empty() && round.state.is_none();
             match play(exchange, round, &mut count) {
@@ -108,18 +116,18 @@ proptest! {
                     return Ok(());
                 }
                 Err(Error::GaveUp(_)) => {
-                    prop_assert!(!round.questions.is_empty() && count == most);
+                    prop_assert!(!round.questions.is_empty() && count.asking == most);
                     return Ok(());
                 }
                 Err(other) => return Err(TestCaseError::fail(other.to_string())),
             }
-            prop_assert!(!nothing && count <= most);
+            prop_assert!(!nothing && count.asking <= most);
         }
     }
 
     /// No reply makes the machine panic.
     #[test]
-    fn any_reply_is_a_step_or_an_error(result in "[{}\\[\\]\":,a-z_]{0,60}", took in any::<u64>()) {
+    fn any_reply_is_an_action_or_an_error(result in "[{}\\[\\]\":,a-z_]{0,60}", took in any::<u64>()) {
         if let Ok(raw) = serde_json::from_str::<Raw>(&result) {
             let _ = call().reply(raw.as_ref(), Duration::from_secs(took));
         }

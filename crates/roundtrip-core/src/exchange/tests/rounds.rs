@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::{Answer, Exchange, Params, Step};
+use super::super::{Action, Answer, Exchange, Params};
 use super::{asked, asks, bounded, call, done, paused, people, reply, sent, state_only};
 use crate::error::{Error, GaveUp};
 use crate::wire::{ListTools, Raw, ReadResource};
@@ -56,7 +56,7 @@ fn a_retry_has_the_same_parameters_and_the_newest_answers() {
     let (_, pending) = paused(retry, state_only("3"));
     let retry = pending.resume().expect("nothing to answer");
     assert_eq!(sent(&retry), json!({ "name": "book", "arguments": { "at": "Nopa" }, "requestState": "3" }));
-    assert!(matches!(reply(retry, done()), Ok(Step::Done(_))));
+    assert!(matches!(reply(retry, done()), Ok(Action::Done(_))));
 }
 
 /// C1: a flow does not go on before every question of the round is answered.
@@ -74,20 +74,20 @@ fn every_question_is_answered_before_the_retry() {
     );
 }
 
-/// C5: rounds that ask nothing are no results; pauses between them grow, and do not count as rounds that ask.
+/// C5: rounds that ask nothing are no results; pauses between them grow, and they are not among the rounds that may ask.
 #[test]
 fn pauses_grow_and_are_counted_apart() {
     let mut exchange = bounded(1);
     let mut pauses = Vec::new();
-    for number in 0..9 {
+    for number in 1..=9 {
         let (pause, pending) = paused(exchange, state_only(&number.to_string()));
-        assert_eq!((pending.pause(), pending.round()), (pause, 0));
+        assert_eq!((pending.pause(), pending.round()), (pause, number));
         pauses.push(pause.as_millis());
         exchange = pending.resume().expect("nothing to answer");
     }
     assert_eq!(pauses, [50, 100, 200, 250, 500, 1000, 2000, 2000, 2000]);
     let pending = asked(exchange, asks(json!({ "party": people() }), None));
-    assert_eq!((pending.pause(), pending.round()), (Duration::ZERO, 1));
+    assert_eq!((pending.pause(), pending.round()), (Duration::ZERO, 10));
     // Something has happened, so the pace is brisk again.
     let (pause, _) =
         paused(pending.decline("party").expect("fits").resume().expect("answered"), state_only("x"));
@@ -100,7 +100,7 @@ fn waiting_is_bounded_in_time() {
     let (mut exchange, mut rounds) = (call(), 0);
     let error = loop {
         match exchange.reply(Raw::from(state_only("s")).as_ref(), Duration::from_secs(1)) {
-            Ok(Step::Pause(_, pending)) => exchange = pending.resume().expect("nothing to answer"),
+            Ok(Action::Pause(_, pending)) => exchange = pending.resume().expect("nothing to answer"),
             Ok(other) => panic!("a pause, not {other:?}"),
             Err(error) => break error,
         }
@@ -125,7 +125,7 @@ fn rounds_that_ask_are_bounded_before_anybody_is_asked() {
     }
     let error = reply(exchange.clone(), again()).expect_err("one too many");
     assert!(matches!(error, Error::GaveUp(GaveUp::TooManyRounds { rounds: 10, allowed: 10, .. })), "{error}");
-    assert!(matches!(reply(exchange, done()), Ok(Step::Done(_))), "the last answer was not thrown away");
+    assert!(matches!(reply(exchange, done()), Ok(Action::Done(_))), "the last answer was not thrown away");
     assert!(reply(bounded(0), again()).is_err());
 }
 
@@ -145,7 +145,7 @@ fn replies_that_break_the_rules_are_named() {
     let list = Exchange::<ListTools>::new(Params::default());
     let refused = list.reply(Raw::from(state_only("s")).as_ref(), Duration::ZERO).expect_err("may not ask");
     assert!(refused.to_string().contains("`tools/list`"), "{refused}");
-    assert!(matches!(reply(call(), json!({ "content": [] })), Ok(Step::Done(_))));
+    assert!(matches!(reply(call(), json!({ "content": [] })), Ok(Action::Done(_))));
 }
 
 /// `_meta` on an `input_required` result does not make it a result of the tool; it names the server.
@@ -175,6 +175,6 @@ fn resources_may_ask() {
     let params = [("uri", Raw::from(json!("app://x")))].into_iter().collect();
     let step =
         Exchange::<ReadResource>::new(params).reply(Raw::from(state_only("s")).as_ref(), Duration::ZERO);
-    let Ok(Step::Pause(_, pending)) = step else { panic!("a pause, not {step:?}") };
+    let Ok(Action::Pause(_, pending)) = step else { panic!("a pause, not {step:?}") };
     assert_eq!(pending.target().as_deref(), Some("app://x"));
 }

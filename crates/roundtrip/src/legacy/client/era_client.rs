@@ -1,7 +1,7 @@
 //! Client of either era: detects the server's era once, and sends every request accordingly.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use roundtrip_core::wire::{Era, ProtocolVersion};
 use tokio::time::timeout;
@@ -17,6 +17,7 @@ use crate::client::{
     BoxFuture, Closing, Error, Failure, Incoming, Outgoing, PeerIncompatible, Refusal, Sent, Unreachable,
     discover, unsent, until_closed,
 };
+use crate::lock::lock;
 
 /// Link to a server of either era. Clones share the detected era; when the last one is dropped, everything under way
 /// ends.
@@ -125,7 +126,7 @@ impl<L: SessionLink> Inner<L> {
     }
 
     fn session_place(&self) -> MutexGuard<'_, Option<Arc<Session<L>>>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.session)
     }
 
     /// Stores a session for further requests, unless the client was closed while it began.

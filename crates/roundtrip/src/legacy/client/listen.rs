@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::future::poll_fn;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,6 +26,7 @@ use super::session::{Session, in_background, named};
 use super::unfold::unfold;
 use crate::client::{Error, Incoming, PeerIncompatible, Sent, Unreachable};
 use crate::legacy::handshake::{SUBSCRIBE, UNSUBSCRIBE};
+use crate::lock::lock;
 
 /// Most changes that may wait for a listener. A listener that falls so far behind ends: a change must not be lost
 /// unnoticed.
@@ -191,7 +192,7 @@ impl<L: SessionLink> Watch<L> {
     /// Adds a resource; returns whether the server agreed.
     async fn add(&mut self, uri: String) -> Result<bool, SessionFailure> {
         let first = {
-            let mut watched = self.session.watched.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut watched = lock(&self.session.watched);
             let count = watched.entry(uri.clone()).or_default();
             *count += 1;
             *count == 1
@@ -214,7 +215,7 @@ impl<L: SessionLink> Watch<L> {
 
     /// Removes a resource; returns whether this was its last listener.
     fn forget(&self, uri: &str) -> bool {
-        let mut watched = self.session.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = lock(&self.session.watched);
         match watched.entry(uri.to_owned()) {
             Entry::Occupied(mut entry) if *entry.get() > 1 => {
                 *entry.get_mut() -= 1;

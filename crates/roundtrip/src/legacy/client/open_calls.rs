@@ -1,6 +1,6 @@
 //! Open calls that wait for answers, by their handles.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -11,6 +11,7 @@ use tokio::time::{Sleep, sleep};
 use super::call::OpenCall;
 use super::link::SessionLink;
 use crate::client::{ApiMisuse, Error, GaveUp};
+use crate::lock::lock;
 
 /// Longest time that a call waits for answers.
 const EXPIRY: Duration = Duration::from_secs(600);
@@ -39,7 +40,7 @@ impl<L: SessionLink> Default for OpenCalls<L> {
 
 impl<L: SessionLink> OpenCalls<L> {
     fn places(&self) -> MutexGuard<'_, IndexMap<String, Place<L>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Stores a call; returns its handle.

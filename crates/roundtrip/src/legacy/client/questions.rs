@@ -1,7 +1,7 @@
 //! Questions that a server sends outside of a call's stream, and the call each belongs to.
 
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
 use roundtrip_core::wire::{Message, RequestId};
@@ -12,6 +12,7 @@ use super::link::SessionLink;
 use super::request::Hello;
 use super::session::{Session, in_background};
 use crate::client::Handlers;
+use crate::lock::lock;
 
 /// Most questions that may wait for a call to take them.
 const CAPACITY: usize = 64;
@@ -29,7 +30,7 @@ pub(super) struct Call {
 }
 
 fn asked<L: SessionLink>(session: &Session<L>) -> MutexGuard<'_, AskableCalls> {
-    session.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&session.asked)
 }
 
 /// Receiver for the questions of one call that arrive outside of its stream.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use roundtrip_core::exchange::{Exchange, Params, Step};
+use roundtrip_core::exchange::{Action, Exchange, Params};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, Implementation,
     InputRequest, InputRequiredResult, InputResponses, Raw, Request, RequestId, ResultMeta, clip_error,
@@ -203,7 +203,7 @@ async fn answer_of(
     // The same machine as for a call, so that answers are checked and filled in the same way.
     let exchange = Exchange::<CallTool>::new(Params::default());
     let step = exchange.reply(encoded(Raw::of(&asks))?.as_ref(), Duration::ZERO)?;
-    let Step::Ask(pending) = step else {
+    let Action::Ask(pending) = step else {
         return Err(PeerMisbehaved::MalformedMessage(format!("`{method}` asks nothing")).into());
     };
     let answered = ask(handlers, pending, method).await?.resume()?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +23,7 @@ use super::request::{Hello, Request, encoded};
 use super::server_request::Answering;
 use crate::client::{Closed, Error, Sent, Unreachable};
 use crate::legacy::handshake::{InitializeResult, NEWEST, SET_LEVEL, within_revision};
+use crate::lock::lock;
 
 /// Longest time for a request of the session's own.
 const ASIDE: Duration = Duration::from_secs(30);
@@ -111,7 +112,7 @@ impl<L: SessionLink> Session<L> {
     }
 
     fn caller_place(&self) -> MutexGuard<'_, Hello> {
-        self.caller.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.caller)
     }
 
     /// Returns the last caller.

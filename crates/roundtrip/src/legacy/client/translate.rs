@@ -21,7 +21,7 @@ use super::open_calls::{AGAIN, OpenCalls};
 use super::request::{Request, encoded};
 use super::session::Session;
 use super::unfold::unfold;
-use crate::client::{Error, Incoming, Rejection};
+use crate::client::{Error, Incoming, ServerRejection};
 use crate::legacy::handshake::{RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED};
 
 /// Serves a request in a session.
@@ -59,7 +59,7 @@ pub(super) fn calls_again(state: &str, answers: &InputResponses) -> Result<bool,
         return Ok(true);
     }
     let why = "the server wants a web page to be visited first, and the user did not agree to that";
-    Err(Error::Rejected(Rejection::Declined(ErrorObject::new(URL_ELICITATION_REQUIRED, why))))
+    Err(Error::Rejected(ServerRejection::Declined(ErrorObject::new(URL_ELICITATION_REQUIRED, why))))
 }
 
 /// Returns the messages of one round of a call: up to its answer, or to its next questions.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use roundtrip_core::wire::{InputRequest, InputRequests, Raw, encode_cancelled};
@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::question;
 use super::session::{Session, Sink, Weight};
+use crate::lock::lock;
 use crate::server::{LiveQuestion, LiveQuestions};
 
 /// Most times that a question is asked again because its answer does not fit.
@@ -152,7 +153,7 @@ impl Drop for Outstanding {
 impl Questions {
     fn register(&self) -> MutexGuard<'_, Register> {
         // Every change is made in one step.
-        self.register.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.register)
     }
 
     fn add(

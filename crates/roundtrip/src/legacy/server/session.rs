@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use roundtrip_core::wire::{
     Discover, ErrorObject, LoggingLevel, Method as _, Raw, Request, RequestId, SubscriptionFilter,
@@ -18,6 +18,7 @@ use super::calling::Calling;
 use super::negotiated::Negotiated;
 use super::outstanding::{Answer, Questions};
 use crate::legacy::handshake::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
+use crate::lock::lock;
 use crate::server::{Endpoint, Handshake, Owner, Peer, Subscription, random};
 
 /// Most messages in one batch.
@@ -71,11 +72,6 @@ pub(crate) enum Handled {
     Now(Vec<u8>),
     /// A future that gives the answer.
     Call(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is made in one step.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Session {

@@ -8,17 +8,21 @@ use std::task::Poll;
 use roundtrip_core::form::{Definition, Form};
 use roundtrip_core::round::{Question, QuestionKind};
 use roundtrip_core::wire::{
-    BooleanSchema, CreateMessageRequestParams, ElicitSchema, ElicitationCapability, PrimitiveSchemaDefinition,
+    BooleanSchema, CreateMessageRequestParams, CreateMessageResult, ElicitSchema, ElicitationCapability,
+    JsonObject, PrimitiveSchemaDefinition, Root,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::asking::{Asking, CONFIRM, Consent, Content, FormOf, Message, Roots, YesOrNo};
+use super::asking::Asking;
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
-use super::once;
 use super::tool_error::ToolError;
+use super::{once, read};
 use crate::server::round::{AskError, Parked, RoundState};
+
+/// The field that [`Ask::confirm`] asks for.
+pub(super) const CONFIRM: &str = "confirm";
 
 type Text = Cow<'static, str>;
 
@@ -72,8 +76,8 @@ pub struct May {
 
 impl Ask {
     /// Asks the user to fill in a form.
-    pub fn form<T: Form>(&self, key: impl Into<Text>, message: impl Into<Text>) -> Asking<FormOf<T>> {
-        Asking::new(&self.0, Question::form::<T>(key, message))
+    pub fn form<T: Form>(&self, key: impl Into<Text>, message: impl Into<Text>) -> Asking<T> {
+        Asking::new(&self.0, Question::form::<T>(key, message), read::form)
     }
 
     /// Asks the user to fill in a form that is given by its schema, not by a type.
@@ -82,13 +86,13 @@ impl Ask {
         key: impl Into<Text>,
         message: impl Into<Text>,
         schema: ElicitSchema,
-    ) -> Asking<Content> {
+    ) -> Asking<JsonObject> {
         let asks = QuestionKind::Form { message: message.into(), form: Cow::Owned(Definition::new(schema)) };
-        Asking::new(&self.0, Question::new(key, asks))
+        Asking::new(&self.0, Question::new(key, asks), read::content)
     }
 
     /// Asks the user to say yes or no.
-    pub fn confirm(&self, key: impl Into<Text>, message: impl Into<Text>) -> Asking<YesOrNo> {
+    pub fn confirm(&self, key: impl Into<Text>, message: impl Into<Text>) -> Asking<bool> {
         static FORM: LazyLock<Definition> = LazyLock::new(|| {
             let yes = PrimitiveSchemaDefinition::Boolean(BooleanSchema::default());
             Definition::new(ElicitSchema {
@@ -98,35 +102,33 @@ impl Ask {
             })
         });
         let asks = QuestionKind::Form { message: message.into(), form: Cow::Borrowed(&FORM) };
-        Asking::new(&self.0, Question::new(key, asks))
+        Asking::new(&self.0, Question::new(key, asks), read::yes_or_no)
     }
 
     /// Asks the user to open a web page. To accept is to consent, not to have finished there: wait for the end
     /// with [`until`](Self::until).
-    pub fn url(
-        &self,
-        key: impl Into<Text>,
-        message: impl Into<Text>,
-        url: impl Into<String>,
-    ) -> Asking<Consent> {
-        Asking::new(
-            &self.0,
-            Question::new(key, QuestionKind::Url { message: message.into(), url: url.into() }),
-        )
+    pub fn url(&self, key: impl Into<Text>, message: impl Into<Text>, url: impl Into<String>) -> Asking<()> {
+        let asks = QuestionKind::Url { message: message.into(), url: url.into() };
+        Asking::new(&self.0, Question::new(key, asks), read::consent)
     }
 
     /// Asks the client's model.
     ///
     /// Sampling is deprecated since revision 2026-07-28 (SEP-2577): call the API of a model's provider.
-    pub fn sample(&self, key: impl Into<Text>, request: CreateMessageRequestParams) -> Asking<Message> {
-        Asking::new(&self.0, Question::new(key, QuestionKind::Sample(Box::new(request))))
+    pub fn sample(
+        &self,
+        key: impl Into<Text>,
+        request: CreateMessageRequestParams,
+    ) -> Asking<CreateMessageResult> {
+        let asks = QuestionKind::Sample(Box::new(request));
+        Asking::new(&self.0, Question::new(key, asks), read::message)
     }
 
     /// Asks for the client's roots: the folders and files it works on.
     ///
     /// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
-    pub fn roots(&self, key: impl Into<Text>) -> Asking<Roots> {
-        Asking::new(&self.0, Question::new(key, QuestionKind::Roots))
+    pub fn roots(&self, key: impl Into<Text>) -> Asking<Vec<Root>> {
+        Asking::new(&self.0, Question::new(key, QuestionKind::Roots), read::roots)
     }
 
     /// Returns what may be asked. Asking for anything else is an error that tells the client what to declare.

@@ -9,7 +9,7 @@ use roundtrip_core::wire::JsonObject;
 use serde_json::Value;
 
 use super::ask::Ask;
-use super::asking::{Asking, FormOf, Plain, Refusals, ThreeWay};
+use super::asking::{Asking, accepted};
 use super::call::{Arguments, Call, Rejection};
 use super::function::Parameter;
 use super::needs::Needs;
@@ -44,7 +44,7 @@ use crate::server::round::AskError;
 pub struct Asked<T>(pub T);
 
 /// A question that is going to be asked.
-pub struct Wanted<T: Asks>(Asking<FormOf<T>, ThreeWay>);
+pub struct Wanted<T: Asks>(Asking<T, Answered<T>>);
 
 impl<T: AskedForm> Parameter for Asked<T> {
     type Taken = Wanted<T::Form>;
@@ -75,7 +75,7 @@ impl<T: AskedForm> Parameter for Asked<T> {
 
 fn refused<T>(refusal: Answered<T>, key: &str) -> AskError {
     // It is a refusal, so no value is lost here.
-    Plain::output(refusal, key).err().unwrap_or(AskError::Closed)
+    accepted(refusal, key).err().unwrap_or(AskError::Closed)
 }
 
 /// Returns the call's arguments, for the text of a question.

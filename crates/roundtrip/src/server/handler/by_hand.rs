@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use roundtrip_core::form::Form;
-use roundtrip_core::round::{Answer, Answered, Question, QuestionKind, Settled};
+use roundtrip_core::round::{Answered, Question, QuestionKind};
 use roundtrip_core::wire::{CreateMessageResult, Root};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ask::{Ask, May};
-use super::asking::{FormOf, Plain, Read as _, Refusals};
+use super::asking::accepted;
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
+use super::read::{self, Read};
 use super::reply::{self, Reply};
 use crate::server::round::{AskError, RoundState};
 
@@ -50,7 +51,7 @@ impl Round {
     /// # Errors
     /// [`AskError::Declined`] or [`AskError::Cancelled`].
     pub fn answer<T: Form>(&self, key: &str) -> Result<Option<T>, AskError> {
-        self.answered(key)?.map(|answered| Plain::output(answered, key)).transpose()
+        self.answered(key)?.map(|answered| accepted(answered, key)).transpose()
     }
 
     /// Returns the three-way answer to a form, if there is one that fits.
@@ -59,11 +60,7 @@ impl Round {
     /// Fails if the round is over.
     pub fn answered<T: Form>(&self, key: &str) -> Result<Option<Answered<T>>, AskError> {
         let question = by_kind(Question::form::<T>(key.to_owned(), ""));
-        self.0.look_up(&question, |answer| match answer {
-            Settled::Declined => Ok(Answered::Declined),
-            Settled::Cancelled => Ok(Answered::Cancelled),
-            accepted @ Settled::Accepted(_) => FormOf::read(&question, accepted).map(Answered::Accepted),
-        })
+        self.0.look_up(&question, |answer| read::answered(read::form, &question, answer))
     }
 
     /// Returns the model's message, if it has been asked and has answered.
@@ -73,11 +70,7 @@ impl Round {
     /// # Errors
     /// Fails if the round is over.
     pub fn message(&self, key: &str) -> Result<Option<CreateMessageResult>, AskError> {
-        let question = Question::new(key.to_owned(), QuestionKind::Sample(Box::default()));
-        Ok(self.read(question)?.and_then(|answer| match answer {
-            Answer::Message(message) => Some(*message),
-            _ => None,
-        }))
+        self.read(Question::new(key.to_owned(), QuestionKind::Sample(Box::default())), read::message)
     }
 
     /// Returns the client's roots, if it has been asked and has answered.
@@ -87,19 +80,16 @@ impl Round {
     /// # Errors
     /// Fails if the round is over.
     pub fn roots(&self, key: &str) -> Result<Option<Vec<Root>>, AskError> {
-        Ok(self.read(Question::new(key.to_owned(), QuestionKind::Roots))?.and_then(|answer| match answer {
-            Answer::Roots(roots) => Some(roots),
-            _ => None,
-        }))
+        self.read(Question::new(key.to_owned(), QuestionKind::Roots), read::roots)
     }
 
-    fn read(&self, question: Question) -> Result<Option<Answer>, AskError> {
+    fn read<T>(&self, question: Question, read: Read<T>) -> Result<Option<T>, AskError> {
         let question = by_kind(question);
-        self.0.look_up(&question, |answer| answer.answer(&question))
+        self.0.look_up(&question, |answer| read(&question, answer))
     }
 
     /// Ends the round with questions: the reply is `input_required`.
-    pub fn ask<R: reply::Answer>(&self, questions: impl IntoIterator<Item = Question>) -> Reply<R> {
+    pub fn ask<R: reply::HandlerResult>(&self, questions: impl IntoIterator<Item = Question>) -> Reply<R> {
         let mut any = false;
         for question in questions {
             any = true;
@@ -115,7 +105,7 @@ impl Round {
     }
 
     /// Ends the round with state of your own and without a question: the client retries, on any instance.
-    pub fn hand_off<R: reply::Answer>(&self, state: &impl Serialize) -> Reply<R> {
+    pub fn hand_off<R: reply::HandlerResult>(&self, state: &impl Serialize) -> Reply<R> {
         match self.set_state(state) {
             Ok(()) => {
                 self.0.hand_off();

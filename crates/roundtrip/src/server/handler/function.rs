@@ -14,7 +14,7 @@ use roundtrip_core::wire::ErrorObject;
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
 use super::needs::Needs;
-use super::reply::{Answer, IntoReply, Reply};
+use super::reply::{HandlerResult, IntoReply, Reply};
 use crate::server::round::AskError;
 
 /// Future of a handler that has its parameters.
@@ -170,13 +170,13 @@ pub(crate) fn needs_of<P: Parameters>() -> Needs {
 }
 
 /// Type-erased handler that answers with `R`.
-pub(crate) trait Handler<R: Answer>: Send + Sync {
+pub(crate) trait Handler<R: HandlerResult>: Send + Sync {
     fn start(&self, call: &mut Call<'_>, context: R::Context) -> Result<HandlerFuture<R>, Rejection>;
 }
 
 struct Erased<F, P>(Arc<F>, PhantomData<fn(P)>);
 
-impl<R: Answer, P: Parameters, F: Function<P>> Handler<R> for Erased<F, P>
+impl<R: HandlerResult, P: Parameters, F: Function<P>> Handler<R> for Erased<F, P>
 where
     F::Output: IntoReply<R>,
 {
@@ -202,7 +202,7 @@ where
 
 pub(crate) type BoxHandler<R> = Box<dyn Handler<R>>;
 
-pub(crate) fn erase<R: Answer, P: Parameters, F: Function<P>>(function: F) -> BoxHandler<R>
+pub(crate) fn erase<R: HandlerResult, P: Parameters, F: Function<P>>(function: F) -> BoxHandler<R>
 where
     F::Output: IntoReply<R>,
 {

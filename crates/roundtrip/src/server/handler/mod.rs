@@ -9,20 +9,19 @@ pub(crate) mod extract;
 pub(crate) mod function;
 pub(crate) mod needs;
 mod once;
+mod read;
 pub(crate) mod reply;
 mod strings;
 pub(crate) mod tool_error;
 
 pub use ask::{Ask, May};
 pub use asked::Asked;
-pub use asking::{
-    Asking, Consent, Content, FormOf, Message, Optional, Plain, Read, Refusals, Roots, ThreeWay, YesOrNo,
-};
+pub use asking::Asking;
 pub use by_hand::Round;
 pub use call::{Call, Rejection};
 pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, ProgressStep, State, Uri};
 pub use function::{Function, Parameter, Parameters};
 pub use needs::Needs;
 pub use once::Step;
-pub use reply::{Answer, IntoReply, Json, ReadAt, Reply};
+pub use reply::{HandlerResult, IntoReply, Json, ReadAt, Reply};
 pub use tool_error::{IntoFailure, ToolError};

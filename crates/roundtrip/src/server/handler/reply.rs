@@ -17,7 +17,7 @@ use crate::server::round::AskError;
 /// Result of a handler: of a tool, a prompt or a resource.
 ///
 /// This trait is sealed: the protocol says what can be called.
-pub trait Answer: Sized + Send + 'static + sealed::Sealed {
+pub trait HandlerResult: Sized + Send + 'static + sealed::Sealed {
     /// Data of the call that the result needs besides the handler's value.
     type Context: Send + 'static;
 
@@ -35,7 +35,7 @@ mod sealed {
     impl Sealed for super::ReadResourceResult {}
 }
 
-impl Answer for CallToolResult {
+impl HandlerResult for CallToolResult {
     type Context = ();
 
     fn failed(error: ToolError) -> Result<Self, ErrorObject> {
@@ -43,11 +43,11 @@ impl Answer for CallToolResult {
     }
 }
 
-impl Answer for GetPromptResult {
+impl HandlerResult for GetPromptResult {
     type Context = ();
 }
 
-impl Answer for ReadResourceResult {
+impl HandlerResult for ReadResourceResult {
     type Context = ReadAt;
 }
 
@@ -100,7 +100,7 @@ impl Reply {
     }
 }
 
-impl<R: Answer> IntoReply<R> for Reply<R> {
+impl<R: HandlerResult> IntoReply<R> for Reply<R> {
     fn into_reply(self, _: R::Context) -> Result<Self, ErrorObject> {
         match self.0 {
             HandlerOutcome::Failed(error) => Err(error.into()),
@@ -118,7 +118,7 @@ impl<R: Answer> IntoReply<R> for Reply<R> {
     note = "resources return `String`, `Vec<u8>`, `Json<T>`, `ResourceContents` or `ReadResourceResult`",
     note = "each may be in a `Result`, with any error type"
 )]
-pub trait IntoReply<R: Answer> {
+pub trait IntoReply<R: HandlerResult> {
     /// Turns the value into the protocol's result.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ pub trait IntoReply<R: Answer> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
-impl<R: Answer, T: IntoReply<R>, E: IntoFailure> IntoReply<R> for Result<T, E> {
+impl<R: HandlerResult, T: IntoReply<R>, E: IntoFailure> IntoReply<R> for Result<T, E> {
     fn into_reply(self, context: R::Context) -> Result<Reply<R>, ErrorObject> {
         match self {
             Ok(value) => value.into_reply(context),

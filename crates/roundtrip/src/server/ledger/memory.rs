@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::ready;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use roundtrip_core::seal::{BoxFuture, Timestamp};
@@ -10,6 +10,7 @@ use roundtrip_core::seal::{BoxFuture, Timestamp};
 use super::key::RoundKey;
 use super::records::{Capacity, Found, Records};
 use super::{Claim, ClaimGuard, Ledger, LedgerError};
+use crate::lock::lock;
 use crate::server::clock::now;
 
 /// A ledger in the memory of one process. Clones share it, so several servers of one process can.
@@ -52,8 +53,7 @@ impl MemoryLedger {
     }
 
     fn records(&self) -> MutexGuard<'_, Records> {
-        // Every change is made in one step: a panic elsewhere cannot leave it half made.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

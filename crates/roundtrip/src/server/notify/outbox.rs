@@ -1,7 +1,7 @@
 //! Queue of notifications that a handler sends before its result, for the transport that polls the handler.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use roundtrip_core::wire::{
@@ -9,6 +9,7 @@ use roundtrip_core::wire::{
     ProgressNotificationParams, encode_notification,
 };
 
+use crate::lock::lock;
 use crate::server::peer::Listens;
 
 /// Most messages that may wait for a slow client. Further ones are left out: progress and logs are hints.
@@ -36,8 +37,7 @@ impl Outbox {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // Nothing in here can panic half way through a change.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     pub(crate) fn progress(&self, params: &ProgressNotificationParams) {

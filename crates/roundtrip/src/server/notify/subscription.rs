@@ -4,7 +4,7 @@
 //! changed since it last looked is enough, however slow it is (N1).
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use indexmap::IndexSet;
@@ -18,6 +18,7 @@ use roundtrip_core::wire::{
 };
 use serde::Serialize;
 
+use crate::lock::lock;
 use crate::server::budget::{Budget, Owner, Reservation};
 use crate::server::limits::Limits;
 
@@ -76,11 +77,6 @@ pub(crate) enum Change<'a> {
     Prompts,
     Resources,
     Resource(&'a str),
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Flags and maps are changed in single steps: a panic elsewhere cannot leave them half changed.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Hub {

@@ -4,13 +4,14 @@ use std::any::TypeId;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use roundtrip_core::wire::{self, ErrorObject};
 
 use super::entry::{Definition, Entry};
 use super::list::Listing;
 use super::setup::SetupError;
+use crate::lock::{read, write};
 use crate::server::handler::call::{Call, Rejection, StateMap};
 use crate::server::handler::extract::FromCall;
 use crate::server::handler::needs::Needs;
@@ -91,12 +92,11 @@ impl Catalog {
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Tables> {
-        // Tables are changed in single steps: a panic elsewhere cannot leave them half changed.
-        self.0.tables.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.0.tables)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Tables> {
-        self.0.tables.write().unwrap_or_else(PoisonError::into_inner)
+        write(&self.0.tables)
     }
 
     pub(crate) fn hub(&self) -> &Arc<Hub> {

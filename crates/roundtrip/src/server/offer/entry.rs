@@ -9,7 +9,7 @@ use super::uri_template::UriTemplate;
 use crate::schema::Check;
 use crate::server::cache::Cache;
 use crate::server::handler::function::BoxHandler;
-use crate::server::handler::reply::Answer;
+use crate::server::handler::reply::HandlerResult;
 use crate::server::notify::subscription::Change;
 
 /// An offer that has been checked and is ready to be called.
@@ -28,7 +28,7 @@ pub(crate) trait Definition: Serialize {
     /// Change of the list, as subscribers are told of it.
     const CHANGE: Change<'static>;
     /// Result of the offer's handler.
-    type Result: Answer;
+    type Result: HandlerResult;
     /// Parts of an entry that only this kind of offer has.
     type Own;
 

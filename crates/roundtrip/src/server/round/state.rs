@@ -7,7 +7,7 @@ mod suspend;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -23,6 +23,7 @@ pub(crate) use suspend::{Suspended, Suspension};
 
 use super::error::AskError;
 use super::trace::Trace;
+use crate::lock::lock;
 use crate::server::delivery::{Delivery, LiveQuestion, TakesAnswers};
 use crate::server::limits::Admission;
 
@@ -155,8 +156,7 @@ impl RoundState {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every change is made in one step: a panic elsewhere cannot leave it half made.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 
     fn traced(&self, key: &str) {

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::lock::lock;
 
 thread_local! {
     /// True while this thread polls a step of `once`.
@@ -39,7 +41,7 @@ pub(crate) struct Trace(Mutex<Vec<Vec<String>>>);
 
 impl Trace {
     fn runs(&self) -> MutexGuard<'_, Vec<Vec<String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     pub(crate) fn begin_run(&self) {

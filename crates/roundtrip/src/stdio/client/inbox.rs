@@ -1,7 +1,7 @@
 //! Routes the child's messages to the requests they belong to.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use roundtrip_core::wire::{
 use serde::Deserialize;
 
 use crate::client::{Error, Sent, Unreachable, nameless_error};
+use crate::lock::lock;
 
 /// Most notifications that may wait in a mailbox. Calls drop those beyond, which are hints; a stream of changes that
 /// falls so far behind ends, because a change must not be lost unnoticed.
@@ -44,7 +45,7 @@ pub(super) enum Place {
 
 impl Inbox {
     fn places(&self) -> MutexGuard<'_, Places> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Opens a mailbox for a request's answer; `None` if the child is gone.
@@ -222,7 +223,7 @@ impl Mail {
 
 impl Mailbox {
     fn with(&self, change: impl FnOnce(&mut Mail)) {
-        let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mail = lock(&self.mail);
         change(&mut mail);
         if let Some(waker) = mail.waker.take() {
             waker.wake();
@@ -256,7 +257,7 @@ impl Mailbox {
     }
 
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
-        let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mail = lock(&self.mail);
         if let Some(message) = mail.messages.pop_front() {
             mail.bytes -= message.len();
             return Poll::Ready(Some(Ok(message)));

@@ -1,7 +1,7 @@
 //! Link to a child process: one pipe each way, shared by all requests and by the child's other messages.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use super::inbox::{Inbox, Mailbox, Place};
 #[cfg(feature = "legacy")]
 use super::legacy::sessions::Sessions;
 use crate::client::{ApiMisuse, Error, Failure, Incoming, Link, Outgoing, Sent};
+use crate::lock::lock;
 use crate::stdio::lines::end_line;
 
 /// Link to a server that runs as a child process.
@@ -39,7 +40,7 @@ impl ChildLink {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Ends all children at the same time, and waits until they have ended.

@@ -1,11 +1,12 @@
 //! Standard error of a child: passed on to the log, with its last lines kept for the error when it dies.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStderr;
 
+use crate::lock::lock;
 use crate::stdio::lines::{Line, Lines};
 
 /// Most lines that are kept.
@@ -41,7 +42,7 @@ impl LastWords {
     }
 
     fn push(&self, line: String) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.0);
         if kept.len() == KEPT {
             kept.pop_front();
         }
@@ -50,7 +51,7 @@ impl LastWords {
 
     /// Returns the lines, to be put after a sentence; empty if there are none.
     pub(super) fn quoted(&self) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = lock(&self.0);
         if kept.is_empty() {
             return String::new();
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use roundtrip::client::{ClientLimits, Misfit, Rejection, RootsRequest};
+use roundtrip::client::{ClientLimits, Misfit, RootsRequest, ServerRejection};
 use roundtrip::wire::{CreateMessageResult, Role, Root, SamplingContent};
 use roundtrip::{Client, Error, FormAnswer, FormRequest, UrlRequest};
 use serde_json::{Value, json};
@@ -380,7 +380,7 @@ async fn a_page_to_be_visited_first_is_a_question() {
     let refuses = client.clone().on_url(async |page: UrlRequest| page.decline());
     let error = refuses.call_tool("stubborn", ()).await.expect_err("the user refuses");
     assert!(
-        matches!(&error, Error::Rejected(Rejection::Declined(error)) if error.code == -32042),
+        matches!(&error, Error::Rejected(ServerRejection::Declined(error)) if error.code == -32042),
         "{error:?}"
     );
     let error = agrees.on_form(ada).call_tool("sly", ()).await.expect_err("not a page");

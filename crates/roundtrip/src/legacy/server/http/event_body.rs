@@ -10,10 +10,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::Frame;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, Sleep};
 
 use super::sessions::Present;
 use super::stream::{Reader, Stream};
+use crate::event_stream::EventBuffer;
 use crate::legacy::server::session::{Sink as _, Weight};
 use crate::server::Subscription;
 
@@ -21,10 +21,8 @@ use crate::server::Subscription;
 pub(crate) struct EventBody {
     stream: Arc<Stream>,
     reader: Reader,
-    buffer: Vec<u8>,
+    buffer: EventBuffer,
     ended: bool,
-    every: Duration,
-    keep_alive: Pin<Box<Sleep>>,
     owner: Owner,
 }
 
@@ -58,12 +56,11 @@ impl EventBody {
         owner: Owner,
     ) -> Self {
         let reader = stream.attach(after);
-        let mut buffer = Vec::new();
+        let mut buffer = EventBuffer::new(every);
         if primed {
-            stream.prime(&reader, &mut buffer);
+            stream.prime(&reader, &mut buffer.bytes);
         }
-        let keep_alive = Box::pin(tokio::time::sleep(every));
-        Self { stream, reader, buffer, ended: false, every, keep_alive, owner }
+        Self { stream, reader, buffer, ended: false, owner }
     }
 
     /// Moves the next change outside of any call into the stream; returns whether there was one. Only the current
@@ -86,8 +83,10 @@ impl EventBody {
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        match self.stream.poll_read(cx, &mut self.reader, &mut self.buffer) {
-            Poll::Pending if self.listen(cx) => self.stream.poll_read(cx, &mut self.reader, &mut self.buffer),
+        match self.stream.poll_read(cx, &mut self.reader, &mut self.buffer.bytes) {
+            Poll::Pending if self.listen(cx) => {
+                self.stream.poll_read(cx, &mut self.reader, &mut self.buffer.bytes)
+            }
             polled => polled,
         }
     }
@@ -102,23 +101,13 @@ impl http_body::Body for EventBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
-        if !this.ended {
-            match this.poll_read(cx) {
-                Poll::Ready(more) => this.ended = !more,
-                Poll::Pending if this.buffer.is_empty() => {
-                    if this.keep_alive.as_mut().poll(cx).is_pending() {
-                        return Poll::Pending;
-                    }
-                    this.buffer.extend_from_slice(b":\n\n");
-                }
-                Poll::Pending => {}
-            }
+        if !this.ended
+            && let Poll::Ready(more) = this.poll_read(cx)
+        {
+            this.ended = !more;
         }
-        if this.buffer.is_empty() {
-            return Poll::Ready(None);
-        }
-        this.keep_alive.as_mut().reset(Instant::now() + this.every);
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from(std::mem::take(&mut this.buffer))))))
+        let frame = this.buffer.poll_frame(cx, this.ended);
+        frame.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::stream::{Finish, Stream};
 use crate::legacy::server::session::{Session, Sink as _, Weight};
+use crate::lock::lock;
 use crate::server::{Budget, Handshake, Owner, Principal, Reservation, random};
 
 /// Most calls of one session that run at once.
@@ -98,11 +99,6 @@ impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is made in one step.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sessions {

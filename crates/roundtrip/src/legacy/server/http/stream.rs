@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use roundtrip_core::wire::one_line;
-
+use crate::event_stream::write_data;
 use crate::legacy::server::session::{Sink, Weight};
+use crate::lock::lock;
 use crate::server::Reservation;
 
 /// Most hints kept for a client that does not read them. All questions and answers are kept: they are few, because
@@ -76,8 +76,7 @@ impl Stream {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change is made in one step.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Ends the stream: no more messages will follow.
@@ -157,11 +156,8 @@ impl Stream {
         let before = out.len();
         for event in state.events.iter().filter(|event| event.number > reader.seen) {
             // Writing into memory does not fail.
-            let _ = write!(out, "id: {}-{}\ndata: ", self.number, event.number);
-            let start = out.len();
-            out.extend_from_slice(&event.message);
-            one_line(&mut out[start..]);
-            out.extend_from_slice(b"\n\n");
+            let _ = writeln!(out, "id: {}-{}", self.number, event.number);
+            write_data(out, |out| out.extend_from_slice(&event.message));
         }
         reader.seen = reader.seen.max(state.last);
         state.read |= state.finished;
