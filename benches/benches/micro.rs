@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use roundtrip::seal::{
-    Binding, BindingParts, Claims, FlowId, Key, Keyring, Limits, Suite, Timestamp, digest_arguments,
+    Binding, BindingParts, Claims, FlowId, Key, Keyring, Suite, Timestamp, TokenLimits, digest_arguments,
 };
 use roundtrip::server::{Endpoint, Event, Outcome, Peer};
 use roundtrip::wire::{ClientRequest, Message, Request};
@@ -101,7 +101,7 @@ fn seal_and_open(suite: Suite) -> u128 {
     const RUNS: u32 = 20;
     const TIMES: u32 = 10_000;
     let keyring = Keyring::new([Key::generate([7; 32])]).expect("a key ring").suite(suite);
-    let (limits, now) = (Limits::default(), Timestamp::from_unix(1_800_000_000));
+    let (limits, now) = (TokenLimits::default(), Timestamp::from_unix(1_800_000_000));
     let arguments = digest_arguments(None).expect("a digest");
     let parts = BindingParts {
         audience: "micro",

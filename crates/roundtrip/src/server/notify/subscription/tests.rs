@@ -1,7 +1,6 @@
 //! Tests of the bytes that subscriptions keep.
 
 use super::*;
-use crate::lock::lock;
 use crate::server::Principal;
 
 fn named(name: &str) -> Owner {
