@@ -9,7 +9,8 @@ use roundtrip_core::wire::{ErrorObject, Malformed, Message, decode_batch};
 use super::body::Body;
 use super::headers::{self, Accepts};
 use super::name;
-use super::service::{Admitted, Http, Instead, failed, json, refuse, refuse_with, respond, stream};
+use super::response::{failed, json, refuse, refuse_with, respond, stream};
+use super::service::{Admitted, Http, Instead};
 use crate::legacy::server::{self, Arrival, LONGEST_BATCH, Reply, SESSION};
 pub(super) use crate::legacy::server::{LegacyHttp, Taken};
 

@@ -13,6 +13,7 @@ mod legacy;
 mod limits;
 mod origin;
 mod receive;
+mod response;
 mod serve;
 mod service;
 mod shutdown;

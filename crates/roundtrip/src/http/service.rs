@@ -9,12 +9,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::request::Parts;
-use http::{HeaderName, Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
 use roundtrip_core::error::{BUSY, Stage, http_status};
-use roundtrip_core::wire::{ClientRequest, ErrorObject, Message, RequestId, encode_error};
+use roundtrip_core::wire::{ClientRequest, ErrorObject, Message, RequestId};
 use tower_service::Service;
 
 use super::body::Body;
@@ -25,7 +25,7 @@ use super::limits::HttpLimits;
 use super::name::METHOD;
 use super::origin::Gate;
 use super::receive::{Unread, read};
-use super::{EVENT_STREAM, JSON};
+use super::response::{failed, json, refuse, refuse_with, respond, stream};
 use crate::server::{
     Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server, SetupError,
     panicked,
@@ -381,54 +381,6 @@ const DRAINED: usize = 64 * 1024;
 
 fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-pub(super) fn respond(status: StatusCode, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response
-}
-
-pub(super) fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
-    let mut response = respond(status, Body::json(message));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-    let more = match status {
-        StatusCode::SERVICE_UNAVAILABLE => Some((RETRY_AFTER, "1")),
-        StatusCode::METHOD_NOT_ALLOWED => Some((ALLOW, "POST")),
-        _ => None,
-    };
-    if let Some((name, value)) = more {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
-}
-
-pub(super) fn stream(body: Body) -> Response<Body> {
-    let mut response = respond(StatusCode::OK, body);
-    let headers: &mut HeaderMap = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
-    headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // Tells nginx and similar proxies not to buffer events.
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    response
-}
-
-/// Responds with an internal error from before the call.
-pub(super) fn failed(error: &ErrorObject) -> Response<Body> {
-    refuse_with(StatusCode::INTERNAL_SERVER_ERROR, None, error)
-}
-
-/// Responds with an error about the request itself.
-pub(super) fn refuse(id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
-    let status = StatusCode::from_u16(http_status(error, Stage::Request)).unwrap_or(StatusCode::BAD_REQUEST);
-    refuse_with(status, id, error)
-}
-
-pub(super) fn refuse_with(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
-    tracing::debug!(%status, %error, "request refused");
-    let mut message = Vec::with_capacity(128);
-    encode_error(&mut message, id, error);
-    json(status, message)
 }
 
 impl<B> Service<Request<B>> for Http

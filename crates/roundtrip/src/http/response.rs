@@ -1,0 +1,61 @@
+//! Responses: a JSON-RPC message, a stream, a refusal.
+
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{HeaderMap, Response, StatusCode};
+use roundtrip_core::error::{Stage, http_status};
+use roundtrip_core::wire::{ErrorObject, RequestId, encode_error};
+
+use super::body::Body;
+use super::{EVENT_STREAM, JSON};
+
+/// Builds a response.
+pub(super) fn respond(status: StatusCode, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
+}
+
+/// Responds with a JSON-RPC message.
+pub(super) fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
+    let mut response = respond(status, Body::json(message));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    let more = match status {
+        StatusCode::SERVICE_UNAVAILABLE => Some((RETRY_AFTER, "1")),
+        StatusCode::METHOD_NOT_ALLOWED => Some((ALLOW, "POST")),
+        _ => None,
+    };
+    if let Some((name, value)) = more {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Responds with a stream of events.
+pub(super) fn stream(body: Body) -> Response<Body> {
+    let mut response = respond(StatusCode::OK, body);
+    let headers: &mut HeaderMap = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // Tells nginx and similar proxies not to buffer events.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+/// Responds with an internal error from before the call.
+pub(super) fn failed(error: &ErrorObject) -> Response<Body> {
+    refuse_with(StatusCode::INTERNAL_SERVER_ERROR, None, error)
+}
+
+/// Responds with an error about the request itself.
+pub(super) fn refuse(id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
+    let status = StatusCode::from_u16(http_status(error, Stage::Request)).unwrap_or(StatusCode::BAD_REQUEST);
+    refuse_with(status, id, error)
+}
+
+/// Responds with an error and a status of its own.
+pub(super) fn refuse_with(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Response<Body> {
+    tracing::debug!(%status, %error, "request refused");
+    let mut message = Vec::with_capacity(128);
+    encode_error(&mut message, id, error);
+    json(status, message)
+}
