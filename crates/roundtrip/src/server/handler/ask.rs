@@ -17,12 +17,10 @@ use serde::de::DeserializeOwned;
 use super::asking::Asking;
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
+use super::once;
+use super::read::{self, CONFIRM};
 use super::tool_error::ToolError;
-use super::{once, read};
 use crate::server::round::{AskError, Parked, RoundState};
-
-/// The field that [`Ask::confirm`] asks for.
-pub(super) const CONFIRM: &str = "confirm";
 
 type Text = Cow<'static, str>;
 

@@ -5,7 +5,8 @@ use roundtrip_core::round::{Answered, FullAnswer, Question, Settled, Unusable};
 use roundtrip_core::wire::{CreateMessageResult, JsonObject, Root};
 use serde_json::Value;
 
-use super::ask::CONFIRM;
+/// The field that [`Ask::confirm`](super::Ask::confirm) asks for.
+pub(super) const CONFIRM: &str = "confirm";
 
 /// Reader of an answer that was not refused. It fails if the answer fits its question and not the type: a number out of
 /// its range, or a check of the author's own form beyond its schema. The question is asked again, with the reason.
