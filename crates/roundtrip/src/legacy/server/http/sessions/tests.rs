@@ -1,7 +1,7 @@
 //! Bytes that sessions keep.
 
 use http::{HeaderMap, HeaderValue, StatusCode};
-use roundtrip_core::wire::Message;
+use roundtrip_core::wire::{JsonObject, Message};
 use serde_json::{Value, json};
 
 use super::*;
@@ -21,14 +21,13 @@ async fn much(log: Log) -> String {
     "y".repeat(PART)
 }
 
-async fn asking(Args(_): Args<Value>, ask: Ask) -> Result<&'static str, ToolError> {
+async fn asking(Args(_): Args<JsonObject>, ask: Ask) -> Result<&'static str, ToolError> {
     ask.confirm("sure", "Sure?").await?;
     Ok("sure")
 }
 
 fn legacy_http() -> LegacyHttp {
-    let asking = Tool::new("asking", asking).input_schema(json!({ "type": "object" }));
-    let server = Server::new("s", "1").tool(Tool::new("much", much)).tool(asking);
+    let server = Server::new("s", "1").tool(Tool::new("much", much)).tool(Tool::new("asking", asking));
     let server = server.tool(Tool::new("small", async || "small"));
     LegacyHttp::new(&server.handshake(Handshake::sessions().session_bytes(BUDGET)).build().expect("a server"))
 }
