@@ -3,8 +3,9 @@
 use std::error::Error;
 
 use inquire::error::InquireError;
+use inquire::ui::{RenderConfig, Styled};
 use inquire::validator::{ErrorMessage, StringValidator, Validation};
-use inquire::{Confirm, MultiSelect, Select, Text};
+use inquire::{Confirm, MultiSelect, Select, Text, set_global_render_config};
 use roundtrip::client::{Answer, Question};
 use roundtrip::form::check;
 use roundtrip::wire::{ElicitSchema, PrimitiveSchemaDefinition as Field};
@@ -30,6 +31,9 @@ pub(crate) async fn answer(question: &Question<'_>) -> Result<Answer, Box<dyn Er
 
 /// Asks all fields. The message of a form with a single one is its prompt.
 fn fill(message: &str, schema: &ElicitSchema) -> Result<Map<String, Value>, InquireError> {
+    set_global_render_config(
+        RenderConfig::default().with_canceled_prompt_indicator(Styled::new("<declined>")),
+    );
     let single = schema.properties.len() == 1;
     if !single {
         anstream::println!("{message}");

@@ -114,8 +114,9 @@ fn escape_declines() {
     terminal.shows("Esc declines");
     terminal.shows("How many people?");
     terminal.press("\u{1b}");
+    terminal.shows("<declined>");
     terminal.shows("the answer and the token to Ben");
-    terminal.shows("declined");
+    terminal.shows("the user declined to answer `party`");
     let (status, text) = terminal.ends();
     assert!(status.success() && !text.contains("Which day?"), "{text}");
 }
