@@ -1,5 +1,7 @@
 //! The demo shows what it promises, and leaves nothing behind.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[cfg(unix)]
 #[path = "demo/terminal.rs"]
 mod terminal;
