@@ -1,7 +1,7 @@
 //! The `roundtrip` command.
 
 mod demo;
-mod fleet;
+mod instance;
 mod printable;
 mod terminal;
 
@@ -19,14 +19,18 @@ struct Command {
 
 #[derive(Subcommand)]
 enum What {
-    /// Play one call over three instances of a server that share nothing but a key
+    /// Play one call over three processes that share nothing but a key
     Demo,
+    /// Serve one instance of the demo, which starts it
+    #[command(hide = true)]
+    DemoInstance,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let done = match Command::parse().what {
         What::Demo => demo::run().await,
+        What::DemoInstance => instance::serve().await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,11 +1,12 @@
-//! Forms in a terminal: one prompt per field, with its choices, default and range.
+//! Questions in a terminal: one prompt per field of a form, with its choices, default and range.
 
 use std::error::Error;
 
 use inquire::error::InquireError;
-use inquire::validator::{ErrorMessage, Validation};
-use inquire::{Confirm, MultiSelect, Select, Text};
-use roundtrip::client::{FormAnswer, FormRequest};
+use inquire::ui::{RenderConfig, Styled};
+use inquire::validator::{ErrorMessage, StringValidator, Validation};
+use inquire::{Confirm, MultiSelect, Select, Text, set_global_render_config};
+use roundtrip::client::{Answer, Question};
 use roundtrip::form::check;
 use roundtrip::wire::{ElicitSchema, PrimitiveSchemaDefinition as Field};
 use serde_json::{Map, Value};
@@ -13,24 +14,35 @@ use serde_json::{Map, Value};
 use crate::printable::printable;
 
 /// Asks a form in the terminal. Escape declines it.
-pub(crate) async fn form(form: FormRequest) -> Result<FormAnswer, Box<dyn Error + Send + Sync>> {
+///
+/// # Errors
+/// If it is interrupted, or there is no asking in this terminal.
+pub(crate) async fn answer(question: &Question<'_>) -> Result<Answer, Box<dyn Error>> {
+    let schema = question.schema().ok_or("there is no way to ask this in a terminal")?.clone();
+    let (message, fields) = (printable(question.message().unwrap_or_default()), schema.clone());
     // Prompts block, so they get a thread of their own.
-    let asked = form.clone();
-    let filled = tokio::task::spawn_blocking(move || fill(&asked)).await?;
-    match filled {
-        Ok(content) => Ok(form.accept(content)?),
-        Err(InquireError::OperationCanceled) => Ok(form.decline()),
-        Err(InquireError::OperationInterrupted) => Ok(form.cancel()),
+    match tokio::task::spawn_blocking(move || fill(&message, &fields)).await? {
+        Ok(content) => Ok(Answer::fill(&schema, content)?),
+        Err(InquireError::OperationCanceled) => Ok(Answer::decline()),
+        Err(InquireError::OperationInterrupted) => Err("interrupted".into()),
         Err(error) => Err(error.into()),
     }
 }
 
-fn fill(form: &FormRequest) -> Result<Map<String, Value>, InquireError> {
-    anstream::println!("{}", printable(&form.message));
+/// Asks all fields. The message of a form with a single one is its prompt.
+fn fill(message: &str, schema: &ElicitSchema) -> Result<Map<String, Value>, InquireError> {
+    set_global_render_config(
+        RenderConfig::default().with_canceled_prompt_indicator(Styled::new("<declined>")),
+    );
+    let single = schema.properties.len() == 1;
+    if !single {
+        anstream::println!("{message}");
+    }
     let mut content = Map::new();
-    for (name, field) in &form.schema.properties {
-        let required = form.schema.required.contains(name);
-        if let Some(value) = ask(&form.schema, name, field, required)? {
+    for (name, field) in &schema.properties {
+        let label = label(name, field);
+        let prompt = if single { (message, Some(label.as_str())) } else { (label.as_str(), None) };
+        if let Some(value) = ask(schema, name, field, prompt)? {
             content.insert(name.clone(), value);
         }
     }
@@ -42,17 +54,19 @@ fn ask(
     schema: &ElicitSchema,
     name: &str,
     field: &Field,
-    required: bool,
+    (prompt, help): (&str, Option<&str>),
 ) -> Result<Option<Value>, InquireError> {
-    let label = label(name, field);
     let value = match field {
         Field::Boolean(boolean) => {
-            let mut prompt = Confirm::new(&label);
-            prompt.default = boolean.default;
-            prompt.prompt()?.into()
+            let mut confirm = Confirm::new(prompt);
+            (confirm.default, confirm.help_message) = (boolean.default, help);
+            confirm.prompt()?.into()
         }
         Field::String(_) | Field::Number(_) | Field::Integer(_) => {
-            let text = typed(schema, name, field, required, &label)?;
+            let required = schema.required.iter().any(|wanted| wanted == name);
+            let mut text = Text::new(prompt).with_validator(validator(schema, name, field, required));
+            text.help_message = help;
+            let text = text.prompt()?;
             if text.is_empty() && !required {
                 return Ok(None);
             }
@@ -63,31 +77,30 @@ fn ask(
             let titles: Vec<&str> = options.iter().map(|(_, title)| title.as_str()).collect();
             let value = |index: usize| Value::from(options[index].0.clone());
             if matches!(choices, Field::UntitledMultiSelect(_) | Field::TitledMultiSelect(_)) {
-                let picked = MultiSelect::new(&label, titles).raw_prompt()?;
+                let picked = MultiSelect::new(prompt, titles).raw_prompt()?;
                 picked.into_iter().map(|option| value(option.index)).collect()
             } else {
-                value(Select::new(&label, titles).raw_prompt()?.index)
+                value(Select::new(prompt, titles).raw_prompt()?.index)
             }
         }
     };
     Ok(Some(value))
 }
 
-/// Asks for text, checked against the field as it is typed.
-fn typed(
+/// Returns the check of text against the field, as it is typed.
+fn validator(
     schema: &ElicitSchema,
     name: &str,
     field: &Field,
     required: bool,
-    label: &str,
-) -> Result<String, InquireError> {
+) -> impl StringValidator + 'static {
     let only = ElicitSchema {
         properties: vec![(name.to_owned(), field.clone())],
         required: schema.required.iter().filter(|wanted| *wanted == name).cloned().collect(),
         ..ElicitSchema::default()
     };
     let (key, kind) = (name.to_owned(), field.clone());
-    let validator = move |text: &str| {
+    move |text: &str| {
         if text.is_empty() && !required {
             return Ok(Validation::Valid);
         }
@@ -96,8 +109,7 @@ fn typed(
             Ok(_) => Validation::Valid,
             Err(problems) => Validation::Invalid(ErrorMessage::Custom(printable(&problems.to_string()))),
         })
-    };
-    Text::new(label).with_validator(validator).prompt()
+    }
 }
 
 /// Parses typed text as the field's type. Text that is not a number stays text, for the check to refuse.

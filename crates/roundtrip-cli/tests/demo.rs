@@ -1,26 +1,60 @@
-//! The demo shows what it promises.
+//! The demo shows what it promises, and leaves nothing behind.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[cfg(unix)]
+#[path = "demo/terminal.rs"]
+mod terminal;
+
+use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Without a terminal the answers are scripted; each round goes to another instance, and the step runs once.
+/// Returns the processes that a demo introduces, in its order.
+fn processes(text: &str) -> Vec<u32> {
+    let introduced = |line: &str| line.trim().split_once("  process ")?.1.trim().parse().ok();
+    text.lines().filter_map(introduced).collect()
+}
+
+/// Returns whether a process has ended, waited for or not.
+#[cfg(target_os = "linux")]
+fn is_gone(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z "))
+}
+
+/// Without a terminal the answers are scripted. Each round goes to another process when the one before is gone, the
+/// step runs once, and neither the token nor a question is shown twice.
 #[test]
-fn the_demo_passes_a_call_from_instance_to_instance() {
-    let said = Command::new(env!("CARGO_BIN_EXE_roundtrip")).arg("demo").output().unwrap();
-    let text = String::from_utf8(said.stdout).unwrap();
-    assert!(said.status.success(), "{text}{}", String::from_utf8_lossy(&said.stderr));
+fn the_demo_passes_a_call_from_process_to_process() {
+    let demo = Command::new(env!("CARGO_BIN_EXE_roundtrip")).arg("demo").output().unwrap();
+    let text = String::from_utf8(demo.stdout).unwrap();
+    assert!(demo.status.success(), "{text}{}", String::from_utf8_lossy(&demo.stderr));
+    let pids = processes(&text);
+    assert_eq!(BTreeSet::from_iter(&pids).len(), 3, "three processes: {text}");
     let mut rest = text.as_str();
     for part in [
-        "calls book_table at Ann, for the first time",
-        "Ann      asks party, and forgets: the sealed state has ",
-        "at Ben, again, answering party",
-        "Ben asks the restaurant for its deposit, once",
-        "Ben      asks when",
-        "at Cem, again, answering when",
-        "Cem      is done",
+        "(no terminal: answers are scripted)",
+        "client  calls book_table at Ann",
+        "Ann     has a question",
+        " characters)",
+        &format!("Ann     is killed: process {} is gone", pids[0]),
+        "> How many people? 2",
+        "client  takes the answer and the token to Ben",
+        "Ben     asks the restaurant for its deposit, once",
+        "Ben     has another question",
+        &format!("Ben     is killed: process {} is gone", pids[1]),
+        "> Which day? The deposit is 40. 2026-12-24",
+        "client  takes the answer and the token to Cem",
+        "Cem     is done",
         "Nopa for 2 on 2026-12-24, deposit 40",
+        "Try next",
     ] {
         let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} should come next in {rest}"));
         rest = &rest[at..];
     }
-    assert_eq!(text.matches("asks the restaurant").count(), 1, "the step is remembered: {text}");
+    for once in [" characters)", "How many people?", "Which day?", "asks the restaurant"] {
+        assert_eq!(text.matches(once).count(), 1, "{once:?} in {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "no line is wrapped: {text}");
+    #[cfg(target_os = "linux")]
+    assert!(pids.into_iter().all(is_gone), "{text}");
 }

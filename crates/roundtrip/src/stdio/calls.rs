@@ -1,7 +1,7 @@
-//! Calls of one connection that did not finish at once.
+//! Running calls of one connection.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use roundtrip_core::wire::RequestId;
@@ -17,6 +17,9 @@ pub(super) struct Calls {
     running: Mutex<HashMap<RequestId, Running>>,
     pub(super) next_number: AtomicU64,
     ended: Notify,
+    /// Number of calls that are queued for their first poll or in it.
+    starting: AtomicUsize,
+    started: Notify,
 }
 
 /// A running call.
@@ -50,6 +53,28 @@ impl Calls {
         });
     }
 
+    /// Counts a call until it has come back from its first poll.
+    pub(super) fn start(self: &Arc<Self>) -> Starting {
+        self.starting.fetch_add(1, Ordering::Relaxed);
+        Starting(Arc::clone(self))
+    }
+
+    /// Returns the number of calls that have not come back from their first poll.
+    pub(super) fn starting(&self) -> usize {
+        self.starting.load(Ordering::Acquire)
+    }
+
+    /// Waits until `room` is true, asking again whenever a call has started.
+    pub(super) async fn started_until(&self, room: impl Fn() -> bool) {
+        loop {
+            let started = self.started.notified();
+            if room() {
+                return;
+            }
+            started.await;
+        }
+    }
+
     /// Waits until no call is left.
     pub(super) async fn all_ended(&self) {
         loop {
@@ -63,6 +88,17 @@ impl Calls {
 
     pub(super) fn abort_all(&self) {
         self.running().drain().for_each(|(_, running)| running.task.abort());
+    }
+}
+
+/// A call that has not come back from its first poll.
+#[derive(Debug)]
+pub(super) struct Starting(Arc<Calls>);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.0.starting.fetch_sub(1, Ordering::Release);
+        self.0.started.notify_one();
     }
 }
 

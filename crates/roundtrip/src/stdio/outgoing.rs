@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use crate::lock::lock;
@@ -88,8 +89,13 @@ impl Outgoing {
         }
     }
 
-    /// Writes until closed, or until the reader is gone or accepts nothing any more.
-    pub(crate) async fn write_to(&self, mut writer: impl AsyncWrite + Unpin) -> io::Result<()> {
+    /// Writes until closed, or until the reader is gone or accepts nothing any more. Where `more` lines are about to come,
+    /// the tasks that add them run first: one write for all of them costs less than one for each.
+    pub(crate) async fn write_to(
+        &self,
+        mut writer: impl AsyncWrite + Unpin,
+        more: impl Fn() -> bool,
+    ) -> io::Result<()> {
         let mut batch = Vec::new();
         loop {
             let closed = {
@@ -102,6 +108,9 @@ impl Outgoing {
                     return self.in_time(writer.flush()).await;
                 }
                 self.ready.notified().await;
+                if more() {
+                    yield_now().await;
+                }
                 continue;
             }
             self.taken.notify_waiters();

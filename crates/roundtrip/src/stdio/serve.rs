@@ -1,6 +1,6 @@
 //! Server side: lines in, lines out, calls side by side.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,8 +12,9 @@ use roundtrip_core::wire::{
     RequestId, clip, decode_params, encode_error,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
-use super::calls::{Calls, Place, Running};
+use super::calls::{Calls, Place, Running, Starting};
 #[cfg(feature = "legacy")]
 use super::legacy::StdioSession;
 use super::lines::{Line, Lines, end_line};
@@ -23,6 +24,11 @@ use crate::server::{Endpoint, Event, InFlight, Peer, ServeError, Server};
 
 /// Time for running calls to finish once the input has ended.
 const GRACE: Duration = Duration::from_secs(1);
+/// Most calls that are in their first poll, or queued for it. Those that are done with it leave no more answers than this
+/// to a peer that reads none; those that block in it may be this many before reading stops.
+const MAX_STARTING: usize = 64;
+/// Bytes that an answer takes, more often than not.
+const USUAL_LINE: usize = 512;
 /// Most bytes read at once.
 const CHUNK: usize = 64 * 1024;
 
@@ -54,14 +60,15 @@ pub async fn serve_lines(
     let session = Session {
         endpoint,
         peer,
+        one_thread: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
         #[cfg(feature = "legacy")]
         legacy: StdioSession::new(endpoint),
         calls: Arc::default(),
         outgoing: Arc::default(),
     };
     let mut writing = {
-        let outgoing = Arc::clone(&session.outgoing);
-        tokio::spawn(async move { outgoing.write_to(output).await })
+        let (outgoing, calls) = (Arc::clone(&session.outgoing), Arc::clone(&session.calls));
+        tokio::spawn(async move { outgoing.write_to(output, || calls.starting() > 0).await })
     };
     let (ended, written) = tokio::select! {
         biased;
@@ -88,6 +95,8 @@ pub async fn serve_lines(
 pub(super) struct Session<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) peer: &'a Peer,
+    /// True where a task could not run beside this one: then calls that are done at their first poll need none.
+    one_thread: bool,
     /// Session of the handshake eras.
     #[cfg(feature = "legacy")]
     pub(super) legacy: StdioSession,
@@ -106,10 +115,10 @@ impl Session<'_> {
         while !ended || start < end {
             tokio::select! {
                 biased;
-                () = self.outgoing.calm(), if start < end => {
+                () = self.ready(), if start < end => {
                     start += lines.feed_while(&buffer[start..end], |line| {
                         self.line(line, &mut answers);
-                        answers.len() < HIGH_WATER
+                        answers.len() < HIGH_WATER && self.has_room()
                     });
                     self.send(&mut answers);
                     if start == end {
@@ -126,6 +135,12 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Waits until the peer has read most answers, and one more call may start.
+    async fn ready(&self) {
+        self.calls.started_until(|| self.has_room()).await;
+        self.outgoing.calm().await;
     }
 
     /// Sends answers that are ready.
@@ -181,16 +196,27 @@ impl Session<'_> {
         };
         let size = request.params.map_or(0, |params| params.get().len());
         let mut call = self.endpoint.begin_sized(request.id, &decoded, self.peer, size);
-        // Most handlers are done at the first poll, and those need no task.
-        let mut cx = Context::from_waker(Waker::noop());
-        while let Poll::Ready(event) = call.poll_event(&mut cx) {
-            if write(self.endpoint, &call, event, answers) {
-                return;
+        if self.one_thread || call.is_settled() {
+            let mut cx = Context::from_waker(Waker::noop());
+            while let Poll::Ready(event) = call.poll_event(&mut cx) {
+                if write(self.endpoint, &call, event, answers) {
+                    return;
+                }
             }
         }
         let listening = matches!(decoded, ClientRequest::SubscriptionsListen(_));
         let place = self.place(call.id());
-        self.spawn(&place, listening, run(self.endpoint.clone(), call, listening, place.clone()), answers);
+        let starting = self.calls.start();
+        let run = run(self.endpoint.clone(), call, listening, place.clone(), starting);
+        self.spawn(&place, listening, run, answers);
+    }
+
+    /// Returns whether one more call may start. One that comes back at once is never the reason to refuse the next.
+    fn has_room(&self) -> bool {
+        match self.calls.starting() {
+            0 => true,
+            starting => starting < MAX_STARTING && self.endpoint.has_place(),
+        }
     }
 
     /// Creates the registration of a call that does not finish at once.
@@ -242,22 +268,42 @@ impl Session<'_> {
 
 /// Drives a call to its end. Notifications may be dropped if the reader does not keep up; changes must not be, and
 /// wait until it does.
-async fn run(endpoint: Endpoint, mut call: InFlight, listening: bool, place: Place) {
-    let mut line = Vec::new();
-    loop {
-        if listening {
-            place.outgoing.calm().await;
+///
+/// It counts as starting until it waits for the first time, or its answer is among those to be read.
+// A block, and not an `async fn`, whose future would have the call twice: as a parameter and as a variable.
+fn run(
+    endpoint: Endpoint,
+    mut call: InFlight,
+    listening: bool,
+    place: Place,
+    starting: Starting,
+) -> impl Future<Output = ()> + Send + 'static {
+    let (mut line, mut starting) = (Vec::with_capacity(USUAL_LINE), Some(starting));
+    async move {
+        loop {
+            if listening {
+                place.outgoing.calm().await;
+            }
+            let event = poll_fn(|cx| {
+                let event = call.poll_event(cx);
+                if event.is_pending() {
+                    starting = None;
+                }
+                event
+            });
+            let event = event.await;
+            if write(&endpoint, &call, event, &mut line) {
+                // Its place among the running calls is free before it no longer counts as starting.
+                drop(call);
+                return place.end(&line);
+            }
+            if listening {
+                place.send(&line);
+            } else {
+                place.send_hint(&line);
+            }
+            line.clear();
         }
-        let event = call.event().await;
-        if write(&endpoint, &call, event, &mut line) {
-            return place.end(&line);
-        }
-        if listening {
-            place.send(&line);
-        } else {
-            place.send_hint(&line);
-        }
-        line.clear();
     }
 }
 

@@ -1,11 +1,12 @@
 //! stdio: one message a line (transports, "stdio").
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use roundtrip::server::Peer;
+use roundtrip::server::{Limits, Peer};
 use roundtrip::stdio::serve_lines;
 use roundtrip::{Args, Progress, Server, Tool};
 use schemars::JsonSchema;
@@ -395,4 +396,75 @@ async fn a_cancelled_call_does_not_answer_for_the_next_of_its_id() {
     release.notify_one();
     let answer = pipe.receive().await;
     assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(1), &json!("waited")));
+}
+
+/// I2: a call that blocks its thread from its first poll on does not hold up the others. Here it waits for one of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_call_that_blocks_does_not_hold_up_the_others() {
+    let (release, released) = mpsc::channel();
+    let released = Arc::new(Mutex::new(released));
+    let block = Tool::new("block", move || {
+        let released = Arc::clone(&released);
+        async move {
+            let released = released.lock().expect("one at a time");
+            released.recv_timeout(Duration::from_secs(20)).expect("released by the other call");
+            "blocked"
+        }
+    });
+    let release = Tool::new("release", move || {
+        release.send(()).expect("it waits");
+        async { "released" }
+    });
+    let mut pipe = Pipe::open(Server::new("s", "1").tool(block).tool(release));
+    let first = message(1, "tools/call", json!({ "name": "block" }));
+    let second = message(2, "tools/call", json!({ "name": "release" }));
+    pipe.send(&format!("{first}\n{second}")).await;
+    let mut answers = [pipe.receive().await, pipe.receive().await];
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    let texts = answers.map(|answer| answer["result"]["content"][0]["text"].clone());
+    assert_eq!(texts, ["blocked", "released"]);
+}
+
+/// Z3: quick calls that arrive in one piece are not too many calls at once, however many they are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn quick_calls_in_one_piece_are_not_refused() {
+    let mut limits = Limits::default();
+    limits.concurrent_calls = 2;
+    let (tool, started, release) = waiting("wait");
+    let mut pipe = Pipe::open(server().limits(limits).tool(tool));
+    pipe.request("slow", "tools/call", json!({ "name": "wait" })).await;
+    started.notified().await;
+    let quick = |id| message(id, "tools/call", json!({ "name": "echo", "arguments": { "text": "quick" } }));
+    let requests: Vec<String> = (0..200).map(|id| quick(id).to_string()).collect();
+    pipe.send(&requests.join("\n")).await;
+    let mut answered = HashSet::new();
+    for _ in 0..200 {
+        let answer = pipe.receive().await;
+        assert_eq!(answer["result"]["content"][0]["text"], "quick", "{answer}");
+        answered.insert(answer["id"].as_u64());
+    }
+    assert_eq!(answered.len(), 200);
+    release.notify_one();
+    assert_eq!(pipe.receive().await["id"], "slow");
+}
+
+/// Z2: calls that run side by side do not pile up either: they begin as their answers are read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn answers_of_calls_side_by_side_do_not_pile_up() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&runs);
+    let large = Tool::new("large", move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        async { "x".repeat(256 * 1024) }
+    });
+    let mut pipe = Pipe::open(Server::new("s", "1").tool(large));
+    let requests: Vec<String> =
+        (0..200).map(|id| message(id, "tools/call", json!({ "name": "large" })).to_string()).collect();
+    pipe.send(&requests.join("\n")).await;
+    for answered in 1..=200 {
+        pipe.receive().await;
+        let waiting = runs.load(Ordering::Relaxed) - answered;
+        // Four fill the queue, and 64 may have begun before it was full; the same again is being written.
+        assert!(waiting <= 2 * (4 + 64), "{waiting} wait, {answered} were read");
+    }
 }

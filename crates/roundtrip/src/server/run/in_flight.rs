@@ -102,6 +102,11 @@ impl InFlight {
         &self.id
     }
 
+    /// Returns whether no handler is left to run: the next events are ready, and so is the response.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.finished.is_some() || self.run.is_done()
+    }
+
     /// The next event. After [`Event::Response`] there is nothing more to poll for.
     pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         let Some(outcome) = self.finished.take() else { return self.poll_run(cx) };
