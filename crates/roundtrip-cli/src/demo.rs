@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 
 use anstream::println;
 use anstyle::{AnsiColor, Style};
-use roundtrip::client::{Answer, Pending, Question, Turn};
+use roundtrip::client::{Answer, Pending, PendingQuestion, Turn};
 use roundtrip::wire::{CallToolResult, ProgressNotificationParams};
 use serde_json::json;
 
@@ -79,7 +79,7 @@ async fn answer(mut pending: Pending, asks_here: bool) -> Result<Pending, Box<dy
 }
 
 /// Answers where there is nobody to ask, and shows question and answer as a terminal would.
-fn scripted(question: &Question<'_>) -> Result<Answer, Box<dyn Error>> {
+fn scripted(question: &PendingQuestion<'_>) -> Result<Answer, Box<dyn Error>> {
     let (answer, content) = match question.key() {
         "party" => ("2", json!({ "people": 2 })),
         _ => ("2026-12-24", json!({ "date": "2026-12-24" })),

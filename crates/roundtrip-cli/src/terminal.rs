@@ -6,7 +6,7 @@ use inquire::error::InquireError;
 use inquire::ui::{RenderConfig, Styled};
 use inquire::validator::{ErrorMessage, StringValidator, Validation};
 use inquire::{Confirm, MultiSelect, Select, Text, set_global_render_config};
-use roundtrip::client::{Answer, Question};
+use roundtrip::client::{Answer, PendingQuestion};
 use roundtrip::form::check;
 use roundtrip::wire::{ElicitSchema, PrimitiveSchemaDefinition as Field};
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ use crate::printable::printable;
 ///
 /// # Errors
 /// If it is interrupted, or there is no asking in this terminal.
-pub(crate) async fn answer(question: &Question<'_>) -> Result<Answer, Box<dyn Error>> {
+pub(crate) async fn answer(question: &PendingQuestion<'_>) -> Result<Answer, Box<dyn Error>> {
     let schema = question.schema().ok_or("there is no way to ask this in a terminal")?.clone();
     let (message, fields) = (printable(question.message().unwrap_or_default()), schema.clone());
     // Prompts block, so they get a thread of their own.
