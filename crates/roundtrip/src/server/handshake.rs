@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Longest duration that is accepted: adding more to a clock might overflow.
-const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Settings for clients of the handshake eras, which speak 2025-11-25 or an earlier revision and begin with
 /// `initialize`. The same handlers serve them, on the same endpoint.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use roundtrip_core::error::BUSY;
 use roundtrip_core::seal::{CLOCK_SKEW, Reason, Rejected, Timestamp};
-use roundtrip_core::wire::ErrorObject;
+use roundtrip_core::wire::{ErrorObject, ServerResult};
 
 use super::key::{self, IDEMPOTENCY_KEY, RoundKey};
 use super::recorded::Recorded;
@@ -73,7 +73,8 @@ impl Recorder {
         let own = call.meta.get(IDEMPOTENCY_KEY).map(key::read).transpose()?;
         let (key, repeatable) = match (input.claims(), own) {
             (Some(claims), _) => {
-                (RoundKey::of_token(claims), Repeatable::Until(claims.expires_at.plus(CLOCK_SKEW)))
+                let end = claims.expires_at.plus(input.flows.sealer.clock_skew());
+                (RoundKey::of_token(claims, input.stalled()), Repeatable::Until(end))
             }
             (None, Some(own)) => (RoundKey::of_caller(&own, input)?, Repeatable::For(config.keys_for)),
             (None, None) => return Ok(None),
@@ -118,9 +119,21 @@ impl Recorder {
         let _claimed = self.admission.claimed();
         // Moved here to be dropped first: the handler is gone before another request may run it.
         let mut run = run;
+        let round = run.round_state().map(Arc::clone);
         let outcome = poll_fn(|cx| run.poll(cx)).await;
+        if self.leaves_round_open(&outcome, round.as_deref()) {
+            return outcome;
+        }
         self.recording.store(true, Ordering::Relaxed);
         self.record(held, outcome).await
+    }
+
+    /// Returns whether a round only asked again or handed off: it settled no answer, began no step and kept no new state.
+    /// Its token stays good, so that the answers that do count can still be given.
+    fn leaves_round_open(&self, outcome: &Outcome, round: Option<&RoundState>) -> bool {
+        matches!(self.repeatable, Repeatable::Until(_))
+            && matches!(outcome, Ok(ServerResult::InputRequired(_)))
+            && round.is_some_and(|round| !round.has_advanced())
     }
 
     async fn record(&self, held: Box<dyn ClaimGuard>, outcome: Outcome) -> Outcome {

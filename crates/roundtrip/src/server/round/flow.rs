@@ -15,6 +15,7 @@ use super::state::{Asked, RoundState, Suspended, Suspension};
 use super::trace::Trace;
 use crate::server::clock::{now, random};
 use crate::server::limits::Admission;
+use crate::server::notify::outbox::Outbox;
 use crate::server::outcome::{Conclusion, Outcome, given_up};
 
 /// Settings of a server's flows.
@@ -42,9 +43,13 @@ pub(crate) struct Flow {
     pub(crate) binding: Binding,
     /// Claims of the token that this round began with.
     pub(crate) claims: Option<Claims>,
+    /// Number of rounds before this one that were no progress.
+    pub(crate) stalled: u32,
     pub(crate) flows: Arc<FlowConfig>,
     /// Runs while a question waits for a step to end.
     pub(crate) behind_step: Option<Pin<Box<Sleep>>>,
+    /// Notifications of the handler, if it can send any.
+    pub(crate) outbox: Option<Arc<Outbox>>,
 }
 
 impl FlowConfig {
@@ -67,7 +72,7 @@ impl FlowConfig {
 
     /// Builds the `InputRequiredResult` of a suspended round: its questions, and the sealed journal.
     pub(crate) async fn conclude(&self, flow: &Flow, suspended: Suspended) -> Outcome {
-        let Suspended { mut journal, asked, misuse, stateless } = suspended;
+        let Suspended { mut journal, asked, misuse, stateless, advanced } = suspended;
         if let Some(misuse) = misuse {
             return Err(misuse.into());
         }
@@ -77,6 +82,12 @@ impl FlowConfig {
                 flow.method,
                 format!("this call has asked {most} times without coming to an end"),
             );
+        }
+        if !advanced && flow.claims.is_some() {
+            journal.count_stalled();
+        }
+        if let Some(outbox) = &flow.outbox {
+            journal.set_sent(outbox.take_sent());
         }
         let request_state = if stateless { None } else { Some(self.seal(flow, &journal, &asked).await?) };
         Ok(ServerResult::InputRequired(InputRequiredResult {
