@@ -62,6 +62,11 @@ impl Claims {
         Self { round: self.round.saturating_add(1), issued_at: now, expires_at: now.plus(ttl), ..*self }
     }
 
+    /// Returns the time from the making of the token to its end.
+    pub fn lifetime(&self) -> Duration {
+        Duration::from_secs(self.expires_at.as_unix().saturating_sub(self.issued_at.as_unix()))
+    }
+
     /// Checks that a token with these claims is valid for that call, now.
     pub(super) fn check(
         &self,

@@ -78,7 +78,7 @@ impl Reentry {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Says whether a round was progress.
+    /// Records whether a round was progress.
     pub(super) fn set_due(&self, due: bool) {
         self.0.store(due, Ordering::Relaxed);
     }

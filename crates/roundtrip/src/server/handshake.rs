@@ -92,7 +92,8 @@ impl Handshake {
         self
     }
 
-    /// Sets how long a question waits for its answer. The default is ten minutes. Handlers that take their rounds by
+    /// Sets how long a question waits for its answer, unless it says so itself
+    /// ([`valid_for`](super::Asking::valid_for)). The default is ten minutes. Handlers that take their rounds by
     /// hand have their state sealed meanwhile: for them [`Server::answer_within`](super::Server::answer_within) counts as well.
     pub fn answer_within(mut self, duration: Duration) -> Self {
         self.answer_within = duration.min(YEAR);

@@ -175,7 +175,7 @@ async fn what_was_sent_weighs_little() {
         Turn(messages.last().expect("a response").clone()).state().expect("state").len()
     }
     let telling = |steps: u32, lines: u32| {
-        Tool::new("t", async move |ask: Ask, progress: Progress, log: Log| {
+        Tool::new("t", move |ask: Ask, progress: Progress, log: Log| async move {
             (1..=steps).for_each(|step| progress.report(step));
             (0..lines).for_each(|line| log.info(line));
             Ok::<_, ToolError>(ask.confirm("a", "A?").await?.to_string())

@@ -1,16 +1,18 @@
 //! Encoding and decoding of the journal inside the seal.
 
+use std::time::Duration;
+
 use super::entry::{Slot, UNPINNED};
-use super::{Journal, Kind};
+use super::{Journal, Kind, Stalled};
 use crate::round::sent::Sent;
 use crate::round::{Pin, PinKey};
 
-/// Version of the encoding. The rounds and the pin key follow, then the number of stalled rounds and the notifications
+/// Version of the encoding. The rounds and the pin key follow, then the stalled rounds and the notifications
 /// sent, each only if there are any, behind its tag; then for each entry its kind, its pin if it has one, and the lengths
 /// of its key and its value; then a zero, and the text of all keys and values in order.
 const FORMAT: u8 = 2;
 
-/// Tag of the number of stalled rounds, apart from the kinds of entries.
+/// Tag of the stalled rounds, apart from the kinds of entries.
 const STALLED: u8 = 0x40;
 
 /// Tag of the record of notifications.
@@ -50,7 +52,7 @@ impl Journal {
         let pins = PinKey::new(reader.chunk()?);
         let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
         let (mut at, mut answers): (usize, usize) = (0, 0);
-        let (mut stalled, mut sent) = (0, None);
+        let (mut stalled, mut sent) = (Stalled::NONE, None);
         loop {
             let (kind, pin, key, value) = match reader.short_header() {
                 Some(short) => short,
@@ -59,7 +61,8 @@ impl Journal {
                     match tag {
                         END => break,
                         STALLED => {
-                            stalled = u32::from_le_bytes(reader.chunk()?);
+                            stalled.rounds = u32::from_le_bytes(reader.chunk()?);
+                            stalled.longest = Duration::from_secs(u64::from_le_bytes(reader.chunk()?));
                             continue;
                         }
                         SENT => {
@@ -111,9 +114,10 @@ impl Journal {
         let mut out = Vec::with_capacity(self.text.len() + (self.slots.len() + 1) * USUAL_HEADER + SPARE);
         out.extend_from_slice(&[FORMAT, self.rounds]);
         out.extend_from_slice(self.pins.as_bytes());
-        if self.stalled > 0 {
+        if self.stalled.rounds > 0 {
             out.push(STALLED);
-            out.extend_from_slice(&self.stalled.to_le_bytes());
+            out.extend_from_slice(&self.stalled.rounds.to_le_bytes());
+            out.extend_from_slice(&self.stalled.longest.as_secs().to_le_bytes());
         }
         if let Some(sent) = &self.sent {
             out.push(SENT);

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 
@@ -32,6 +33,20 @@ const FEW_RESPONSES: usize = 16;
 /// entry of a list that a client sent.
 const MANY_ENTRIES: usize = 64;
 
+/// Rounds of a flow that were no progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stalled {
+    /// Their number.
+    pub rounds: u32,
+    /// Longest lifetime of the tokens that stand for one round, in whole seconds.
+    pub longest: Duration,
+}
+
+impl Stalled {
+    /// No such rounds.
+    pub const NONE: Self = Self { rounds: 0, longest: Duration::ZERO };
+}
+
 /// The memory of a flow between rounds.
 #[derive(Clone)]
 pub struct Journal {
@@ -47,8 +62,8 @@ pub struct Journal {
     rounds: u8,
     /// The key of its pins.
     pins: PinKey,
-    /// Number of rounds that were no progress.
-    stalled: u32,
+    /// Rounds that were no progress.
+    stalled: Stalled,
     /// Notifications that the rounds so far have sent. In a box, as few journals have them.
     sent: Option<Box<Sent>>,
 }
@@ -76,7 +91,7 @@ impl Journal {
             index: None,
             rounds: 0,
             pins,
-            stalled: 0,
+            stalled: Stalled::NONE,
             sent: None,
         }
     }
@@ -155,14 +170,14 @@ impl Journal {
         self.slots.iter().any(|slot| slot.fresh && !slot.dead && slot.kind.is_progress())
     }
 
-    /// Counts a round that began with a token and was no progress: the token that it ends with stands for the same as the
-    /// one it began with.
-    pub fn count_stalled(&mut self) {
-        self.stalled = self.stalled.saturating_add(1);
+    /// Counts a round that began with a token and was no progress: the token that it ends with stands for the same round as
+    /// the one it began with. `longest` is the longest lifetime of such tokens.
+    pub fn count_stalled(&mut self, longest: Duration) {
+        self.stalled = Stalled { rounds: self.stalled.rounds.saturating_add(1), longest };
     }
 
-    /// Returns the number of rounds that were no progress.
-    pub const fn stalled(&self) -> u32 {
+    /// Returns the rounds that were no progress.
+    pub const fn stalled(&self) -> Stalled {
         self.stalled
     }
 

@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use roundtrip_core::round::Stalled;
 use roundtrip_core::seal::{Claims, Digest, digest_arguments};
 use roundtrip_core::wire::ErrorObject;
 use serde_json::value::RawValue;
@@ -73,8 +74,8 @@ impl RoundKey {
 
     /// Creates the key of a round that began with a token. Tokens are bound to their call already.
     /// Rounds that were no progress do not count: no two of a flow's tokens give one question two answers.
-    pub(super) fn of_token(claims: &Claims, stalled: u32) -> Self {
-        let round = claims.round.saturating_sub(stalled);
+    pub(super) fn of_token(claims: &Claims, stalled: Stalled) -> Self {
+        let round = claims.round.saturating_sub(stalled.rounds);
         Self::numbered(claims.flow.as_bytes(), round, Digest::from_bytes([0; Digest::LEN]))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use roundtrip_core::round::Journal;
+use roundtrip_core::round::{Journal, Stalled};
 use roundtrip_core::seal::{Binding, Claims, Digest, FlowId, Opened, Rejected, SealError, Sealer};
 use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
 use tokio::time::Sleep;
@@ -43,8 +43,8 @@ pub(crate) struct Flow {
     pub(crate) binding: Binding,
     /// Claims of the token that this round began with.
     pub(crate) claims: Option<Claims>,
-    /// Number of rounds before this one that were no progress.
-    pub(crate) stalled: u32,
+    /// Rounds before this one that were no progress.
+    pub(crate) stalled: Stalled,
     pub(crate) flows: Arc<FlowConfig>,
     /// Runs while a question waits for a step to end.
     pub(crate) behind_step: Option<Pin<Box<Sleep>>>,
@@ -83,13 +83,20 @@ impl FlowConfig {
                 format!("this call has asked {most} times without coming to an end"),
             );
         }
-        if !advanced && flow.claims.is_some() {
-            journal.count_stalled();
+        let claims = self.next_claims(flow, &asked);
+        if flow.claims.is_some() {
+            // A token that lives longer than all that stand for this round before it begins a round of its own: a ledger could
+            // not tell how long to remember this one.
+            if advanced || claims.lifetime() > flow.stalled.longest {
+                flow.round.set_advanced();
+            } else {
+                journal.count_stalled(flow.stalled.longest);
+            }
         }
         if let Some(outbox) = &flow.outbox {
             journal.set_sent(outbox.take_sent());
         }
-        let request_state = if stateless { None } else { Some(self.seal(flow, &journal, &asked).await?) };
+        let request_state = if stateless { None } else { Some(self.seal(&claims, &journal, &asked).await?) };
         Ok(ServerResult::InputRequired(InputRequiredResult {
             input_requests: asked.into_iter().map(|asked| (asked.key.into_owned(), asked.request)).collect(),
             request_state,
@@ -97,16 +104,27 @@ impl FlowConfig {
         }))
     }
 
-    async fn seal(&self, flow: &Flow, journal: &Journal, asked: &[Asked]) -> Result<String, ErrorObject> {
-        let now = now();
+    /// Returns the rounds before one that were no progress, with the longest time for which the tokens that stand for this
+    /// round can be presented.
+    pub(crate) fn stalled(&self, claims: Option<&Claims>, journal: &Journal) -> Stalled {
+        let Stalled { rounds, longest } = journal.stalled();
+        let own = claims.map_or(Duration::ZERO, Claims::lifetime);
+        Stalled { rounds, longest: longest.max(own).max(self.valid_for) }
+    }
+
+    /// Returns the claims of the token that a round ends with.
+    fn next_claims(&self, flow: &Flow, asked: &[Asked]) -> Claims {
         let valid_for = asked.iter().map(|asked| asked.valid_for.unwrap_or(self.valid_for)).max();
         let valid_for = valid_for.unwrap_or(self.valid_for);
-        let claims = match &flow.claims {
-            Some(claims) => claims.next_round(now, valid_for),
-            None => Claims::begin(flow.flow, flow.binding, now, valid_for),
-        };
+        match &flow.claims {
+            Some(claims) => claims.next_round(now(), valid_for),
+            None => Claims::begin(flow.flow, flow.binding, now(), valid_for),
+        }
+    }
+
+    async fn seal(&self, claims: &Claims, journal: &Journal, asked: &[Asked]) -> Result<String, ErrorObject> {
         let payload = journal.encode(asked.iter().map(|asked| (&*asked.key, asked.pin)));
-        let token = self.sealer.seal(&claims, &payload, random()?).await.map_err(|error| {
+        let token = self.sealer.seal(claims, &payload, random()?).await.map_err(|error| {
             let (key, size) = journal.largest().unwrap_or_default();
             tracing::error!(%error, flow = %claims.flow, key, size, "the round's state cannot be sealed");
             match error {

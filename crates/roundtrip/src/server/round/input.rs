@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use roundtrip_core::round::{Journal, PinKey};
+use roundtrip_core::round::{Journal, PinKey, Stalled};
 use roundtrip_core::seal::{
     ArgumentsError, Binding, Claims, Digest, FlowId, digest_arguments, digest_text_arguments,
 };
@@ -94,12 +94,12 @@ impl RoundInput<'_> {
         opened.or_else(|| self.flow.as_ref().and_then(|flow| flow.claims.as_ref()))
     }
 
-    /// Returns the number of rounds of this flow that were no progress.
-    pub(crate) fn stalled(&self) -> u32 {
+    /// Returns the rounds of this flow so far that were no progress.
+    pub(crate) fn stalled(&self) -> Stalled {
         match (&self.opened, &self.flow) {
-            (Some((_, journal)), _) => journal.stalled(),
+            (Some((claims, journal)), _) => self.flows.stalled(Some(claims), journal),
             (None, Some(flow)) => flow.stalled,
-            (None, None) => 0,
+            (None, None) => Stalled::NONE,
         }
     }
 
@@ -126,7 +126,7 @@ impl RoundInput<'_> {
             }
         };
         journal.merge(&self.answers);
-        let stalled = journal.stalled();
+        let stalled = self.flows.stalled(claims.as_ref(), &journal);
         let round = claims.map_or(0, |claims| claims.round);
         let span = tracing::Span::current();
         span.record("flow", tracing::field::display(flow)).record("round", round.saturating_add(1));

@@ -61,7 +61,7 @@ struct Inner {
     stepping: Vec<ThreadId>,
     /// True once a step has begun in this round.
     stepped: bool,
-    /// True once the round has ended without a result and was progress.
+    /// True if the round has ended without a result and was progress.
     advanced: bool,
     /// Keys of answers that fit their form and not the handler's type, and the reasons.
     unfit: Vec<(Cow<'static, str>, Unusable)>,

@@ -1,12 +1,14 @@
 //! What comes twice runs once.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use roundtrip::seal::Timestamp;
 use roundtrip::wire::ErrorObject;
 use roundtrip::{Ask, Form, Keyring, MemoryLedger, Prompt, Question, Reply, Round, State, Tool, ToolError};
 use serde_json::{Value, json};
 
+use super::stores::Noting;
 use super::{Shop, answer, begin_as, call, call_as, end, endpoint, keyed, plain, poll, server, soup, text};
 
 /// M6: a first round whose reply was lost is repeated with its caller's key, and gets the same questions and state.
@@ -353,4 +355,19 @@ async fn a_round_that_began_a_step_or_kept_state_is_recorded() {
         assert_eq!(shop.done(), done + 1, "{name}");
     }
     assert_eq!(ledger.len(), 4);
+}
+
+/// M6: the tokens of one round do not all expire at once: its record is kept for as long as any of them is good.
+#[tokio::test]
+async fn a_record_outlives_every_token_of_its_round() {
+    let (shop, ledger) = (Shop::default(), Noting::new());
+    let endpoint = server(&shop).ledger(ledger.clone()).answer_within(Duration::from_secs(1000));
+    let endpoint = endpoint.build().expect("a server");
+    let first = call(&endpoint, plain(soup())).await;
+    let asked = Timestamp::from(SystemTime::now());
+    call(&endpoint, without_answers(&first)).await;
+    call(&endpoint, answer(&first, "sure", true)).await;
+    let kept = ledger.0.lock().expect("no panic").clone();
+    let enough = asked.plus(Duration::from_secs(1000));
+    assert!(kept.len() == 3 && kept.iter().all(|until| *until >= enough), "{kept:?}");
 }

@@ -83,6 +83,11 @@ impl RoundState {
         Some(self.end(inner))
     }
 
+    /// Records that this round has ended without a result and was progress.
+    pub(crate) fn set_advanced(&self) {
+        self.lock().advanced = true;
+    }
+
     /// Returns whether this round has ended without a result and was progress.
     pub(crate) fn has_advanced(&self) -> bool {
         self.lock().advanced
@@ -91,7 +96,6 @@ impl RoundState {
     fn end(&self, mut inner: MutexGuard<'_, Inner>) -> Suspended {
         inner.closed = true;
         let advanced = inner.stepped || inner.journal.has_advanced();
-        inner.advanced = advanced;
         if let Some(reentry) = &self.reentry {
             // A handler that waits in `until` looks again after a pause, whatever it did before.
             reentry.set_due(advanced && inner.parked.is_empty());
