@@ -11,10 +11,12 @@ mod journal;
 mod pin;
 mod question;
 mod responses;
+mod sent;
 
 pub use answer::{FullAnswer, Settled, Unusable};
 pub use asked::{Answered, AskedForm};
-pub use journal::{Found, Journal, Kind, MalformedJournal, Place};
+pub use journal::{Found, Journal, Kind, MalformedJournal, Place, Stalled};
 pub use pin::{Pin, PinKey};
 pub use question::{Question, QuestionKind};
 pub use responses::read_responses;
+pub use sent::{Compared, Sent};

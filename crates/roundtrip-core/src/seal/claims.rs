@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::digest::show_in_hex;
-use super::{Binding, CLOCK_SKEW, Digest, Reason, Timestamp, TokenLimits};
+use super::{Binding, CLOCK_SKEW, Digest, Reason, Timestamp};
 
 /// Version of the encoding.
 const FORMAT: u8 = 1;
@@ -62,22 +62,29 @@ impl Claims {
         Self { round: self.round.saturating_add(1), issued_at: now, expires_at: now.plus(ttl), ..*self }
     }
 
+    /// Returns the time from the making of the token to its end.
+    pub fn lifetime(&self) -> Duration {
+        Duration::from_secs(self.expires_at.as_unix().saturating_sub(self.issued_at.as_unix()))
+    }
+
     /// Checks that a token with these claims is valid for that call, now.
     pub(super) fn check(
         &self,
         expected: &Binding,
         now: Timestamp,
-        limits: &TokenLimits,
+        max_flow_age: Option<Duration>,
+        clock_skew: Duration,
     ) -> Result<(), Reason> {
         self.binding.check(expected)?;
-        if self.issued_at > now.plus(CLOCK_SKEW) {
+        // Always some: a clock that is set back must not refuse what it has just sealed, and no token lives longer by this.
+        if self.issued_at > now.plus(clock_skew.max(CLOCK_SKEW)) {
             return Err(Reason::NotYetValid);
         }
-        if now > self.expires_at.plus(CLOCK_SKEW) {
+        if now > self.expires_at.plus(clock_skew) {
             return Err(Reason::Expired);
         }
-        match limits.max_flow_age {
-            Some(age) if now > self.started_at.plus(age).plus(CLOCK_SKEW) => Err(Reason::FlowTooOld),
+        match max_flow_age {
+            Some(age) if now > self.started_at.plus(age).plus(clock_skew) => Err(Reason::FlowTooOld),
             _ => Ok(()),
         }
     }

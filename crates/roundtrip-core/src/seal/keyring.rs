@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::suite::Ciphers;
-use super::{Key, KeyError, KeyId, Suite};
+use super::{CLOCK_SKEW, Key, KeyError, KeyId, Suite, TokenLimits};
 
 /// The keys of a service. The first seals; every one opens.
 ///
@@ -19,6 +20,7 @@ use super::{Key, KeyError, KeyId, Suite};
 pub struct Keyring {
     slots: Arc<Slots>,
     suite: Suite,
+    single_process: bool,
 }
 
 struct Slots {
@@ -48,7 +50,7 @@ impl Keyring {
         let mut slots = slots.into_iter();
         let first = slots.next().ok_or(KeyringError::Empty)?;
         let slots = Arc::new(Slots { first, rest: slots.collect() });
-        Ok(Self { slots, suite: Suite::fastest() })
+        Ok(Self { slots, suite: Suite::fastest(), single_process: false })
     }
 
     /// Seals with this suite. Opening needs no setting: a token names its own suite.
@@ -56,6 +58,20 @@ impl Keyring {
     pub fn suite(mut self, suite: Suite) -> Self {
         self.suite = suite;
         self
+    }
+
+    /// Declares that no other process has these keys: what they open was sealed by the clock that it is opened by, so no
+    /// difference of clocks is allowed for unless [`TokenLimits::clock_skew`] says so.
+    #[must_use]
+    pub fn single_process(mut self) -> Self {
+        self.single_process = true;
+        self
+    }
+
+    /// Returns the difference of clocks that is allowed for.
+    pub(super) fn clock_skew(&self, limits: &TokenLimits) -> Duration {
+        let usual = if self.single_process { Duration::ZERO } else { CLOCK_SKEW };
+        limits.clock_skew.unwrap_or(usual)
     }
 
     /// Reads keys as variables and files have them: one to a line or separated by commas, each in base64 or in

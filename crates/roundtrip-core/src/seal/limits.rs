@@ -4,10 +4,10 @@ use std::time::Duration;
 
 /// Default time that a round waits for its answers.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(600);
-/// Greatest difference allowed between the clocks of two instances.
+/// Default of [`TokenLimits::clock_skew`] where several processes may share the keys.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(60);
 
-/// Limits on the length of a token and the age of its flow.
+/// Limits on the length of a token, on the age of its flow, and on the difference of clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TokenLimits {
@@ -15,12 +15,16 @@ pub struct TokenLimits {
     pub max_token: usize,
     /// Greatest age of a flow since its first round; `None` means no limit.
     pub max_flow_age: Option<Duration>,
+    /// Greatest difference between the clocks of two instances: a token is opened this long after it has expired, in case the
+    /// clock of the instance that sealed it is behind. `None` means [`CLOCK_SKEW`], and no time at all where only one process
+    /// can have sealed it ([`Keyring::single_process`](super::Keyring::single_process)).
+    pub clock_skew: Option<Duration>,
 }
 
 impl Default for TokenLimits {
-    /// 64 KiB, and no limit on a flow's age.
+    /// 64 KiB, no limit on a flow's age, and the usual difference of clocks.
     fn default() -> Self {
-        Self { max_token: 64 * 1024, max_flow_age: None }
+        Self { max_token: 64 * 1024, max_flow_age: None, clock_skew: None }
     }
 }
 
@@ -36,6 +40,13 @@ impl TokenLimits {
     #[must_use]
     pub const fn max_flow_age(mut self, age: Duration) -> Self {
         self.max_flow_age = Some(age);
+        self
+    }
+
+    /// Sets the greatest difference between the clocks of two instances.
+    #[must_use]
+    pub const fn clock_skew(mut self, difference: Duration) -> Self {
+        self.clock_skew = Some(difference);
         self
     }
 

@@ -2,11 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64_simd::URL_SAFE_NO_PAD;
 
 use super::token::{BY_CODEC, admit, decode, fits};
-use super::{Binding, Claims, Codec, Keyring, Opened, Rejected, SealError, Timestamp, TokenLimits, claims};
+use super::{
+    Binding, CLOCK_SKEW, Claims, Codec, Keyring, Opened, Rejected, SealError, Timestamp, TokenLimits, claims,
+};
 
 /// Associated data for codecs; the last byte is the token's version.
 const ASSOCIATED: &[u8] = b"roundtrip/request-state/\x02";
@@ -47,6 +50,14 @@ impl Sealer {
     /// Returns the limits on tokens.
     pub fn allowed(&self) -> &TokenLimits {
         &self.limits
+    }
+
+    /// Returns the difference of clocks that is allowed for when a token is opened.
+    pub fn clock_skew(&self) -> Duration {
+        match &self.by {
+            By::Keyring(keyring) => keyring.clock_skew(&self.limits),
+            By::Codec(_) => self.limits.clock_skew.unwrap_or(CLOCK_SKEW),
+        }
     }
 
     /// Seals a flow's state. The nonce must be random; a codec has its own and ignores it.
@@ -100,7 +111,7 @@ impl Sealer {
         let (bytes, ()) = decode(token, &self.limits, by_codec)?;
         let sealed = bytes.get(1..).unwrap_or_default();
         let plain = codec.open(sealed, ASSOCIATED).await.map_err(Rejected::by_codec)?;
-        Ok(admit(plain, 0, expected, now, &self.limits)?)
+        Ok(admit(plain, 0, expected, now, (self.limits.max_flow_age, self.clock_skew()))?)
     }
 }
 

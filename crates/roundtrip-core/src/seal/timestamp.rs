@@ -17,10 +17,11 @@ impl Timestamp {
         self.0
     }
 
-    /// Returns the timestamp this much later, saturating at the greatest.
+    /// Returns the timestamp this much later, rounded up to a whole second and saturating at the greatest.
     #[must_use]
     pub const fn plus(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(duration.as_secs()))
+        let begun = (duration.subsec_nanos() > 0) as u64;
+        Self(self.0.saturating_add(duration.as_secs()).saturating_add(begun))
     }
 }
 

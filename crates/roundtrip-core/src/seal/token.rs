@@ -1,6 +1,7 @@
 //! Tokens: their bytes, their one spelling, and the checks when one is opened.
 
 use std::fmt;
+use std::time::Duration;
 
 use base64_simd::URL_SAFE_NO_PAD;
 
@@ -88,7 +89,8 @@ impl Keyring {
 
         let end = bytes.len() - TAG_LEN;
         bytes.truncate(end);
-        admit(bytes, PREFIX_LEN + NONCE_LEN, expected, now, limits)
+        let allowed = (limits.max_flow_age, self.clock_skew(limits));
+        admit(bytes, PREFIX_LEN + NONCE_LEN, expected, now, allowed)
             .map_err(|reason| Rejected::by_key(reason, id))
     }
 }
@@ -109,17 +111,18 @@ pub(super) fn decode<V>(
     Ok((bytes, known))
 }
 
-/// Decodes opened bytes from `start` on, and checks that the claims are valid for this call, now.
+/// Decodes opened bytes from `start` on, and checks that the claims are valid for this call, now, given the greatest age of a
+/// flow and the difference of clocks.
 pub(super) fn admit(
     mut bytes: Vec<u8>,
     start: usize,
     expected: &Binding,
     now: Timestamp,
-    limits: &TokenLimits,
+    (max_flow_age, clock_skew): (Option<Duration>, Duration),
 ) -> Result<Opened, Reason> {
     let mut rest = bytes.get(start..).ok_or(Reason::Malformed)?;
     let claims = Claims::decode(&mut rest)?;
-    claims.check(expected, now, limits)?;
+    claims.check(expected, now, max_flow_age, clock_skew)?;
     let payload_at = bytes.len() - rest.len();
     bytes.drain(..payload_at);
     Ok(Opened { claims, payload: bytes })

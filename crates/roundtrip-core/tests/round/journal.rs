@@ -293,3 +293,62 @@ proptest! {
         }
     }
 }
+
+/// M6: a round is progress if it has settled an answer, begun a step or changed the author's state, and not if it has asked,
+/// taken an answer that does not fit, or passed a checkpoint.
+#[test]
+fn progress_is_told_from_asking_again() {
+    let question = form("a", "?");
+    let asked = next_round(&begin(), &[&question]);
+    assert!(!asked.has_advanced());
+    let mut misfit = asked.clone();
+    misfit.merge(&[("a".into(), &raw(&accept(100)))]);
+    assert_eq!(ask(&mut misfit, &question), None);
+    misfit.remember(Kind::Passed, "place", None, "");
+    assert!(!misfit.has_advanced());
+
+    let mut answered = asked.clone();
+    answered.merge(&[("a".into(), &raw(&accept(1)))]);
+    assert!(!answered.has_advanced(), "nothing has read it");
+    let mut unread = next_round(&answered, &[]);
+    for journal in [&mut answered, &mut unread] {
+        assert!(ask(journal, &question).is_some());
+        assert!(journal.has_advanced());
+        assert!(!next_round(journal, &[]).has_advanced());
+    }
+
+    let mut kept = asked.clone();
+    kept.set_state("1");
+    assert!(kept.has_advanced());
+    let mut kept = next_round(&kept, &[]);
+    kept.set_state("1");
+    assert!(!kept.has_advanced(), "the same state");
+    kept.set_state("2");
+    assert!(kept.has_advanced());
+    let mut stepped = asked;
+    stepped.remember(Kind::Begun, "step", None, "key");
+    assert!(stepped.has_advanced());
+}
+
+/// N2: the record of what was sent, and the number of stalled rounds, are carried on; a journal without them has no byte more.
+#[test]
+fn what_was_sent_is_carried_on() {
+    let mut journal = begin();
+    let before = journal.encode([]).len();
+    for logs in [0, 1, 16, 17, 400] {
+        let mut sent = Sent::default();
+        sent.progress = (logs % 2 == 0).then_some(0.5);
+        (0..logs).for_each(|line| sent.log(1, &line.to_string()));
+        journal.set_sent(Some(Box::new(sent.clone())));
+        journal.count_stalled(Duration::from_secs(600));
+        let mut next = next_round(&journal, &[]);
+        assert_eq!(next.stalled(), journal.stalled());
+        assert_eq!(next.take_sent().as_deref(), Some(&sent));
+        assert!(journal.encode([]).len() <= before + 13 + 61, "{logs}");
+    }
+    assert_eq!(begin().encode([]).len(), before);
+    assert_eq!(
+        (next_round(&begin(), &[]).stalled(), next_round(&begin(), &[]).take_sent()),
+        (Stalled::NONE, None)
+    );
+}

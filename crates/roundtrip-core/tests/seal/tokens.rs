@@ -130,6 +130,33 @@ fn tokens_expire() {
     assert_eq!(reason(&at_once, 61, usual), Some(Reason::Expired));
 }
 
+/// S5: the allowance for clocks that differ can be set, and there is none for a key of a single process. A clock that is set
+/// back a little refuses nothing.
+#[test]
+fn the_allowance_for_clocks_is_a_limit() {
+    let (shared, own) = (ring([1]), ring([1]).single_process());
+    let reason = |keyring: &Keyring, now: i64, limits: TokenLimits| {
+        keyring.open(&seal(keyring, &claims(), b""), &call(), at(now), &limits).err().map(|no| no.reason)
+    };
+    let (usual, narrow) = (TokenLimits::default(), TokenLimits::default().clock_skew(Duration::from_secs(5)));
+    for (keyring, limits, last) in [(&own, usual, 600), (&own, narrow, 605), (&shared, narrow, 605)] {
+        assert_eq!(reason(keyring, last, limits), None);
+        assert_eq!(reason(keyring, last + 1, limits), Some(Reason::Expired));
+        assert_eq!(reason(keyring, -60, limits), None);
+    }
+    let wide = TokenLimits::default().clock_skew(Duration::from_secs(600));
+    assert_eq!((reason(&own, 1_200, wide), reason(&own, -600, wide)), (None, None));
+}
+
+/// S5: parts of a second are rounded up: no answer has less time than was said.
+#[test]
+fn no_token_expires_early() {
+    let begun = |ttl| Claims::begin(FlowId::new([1; 16]), call(), at(0), ttl).expires_at;
+    assert_eq!(begun(Duration::from_millis(1)), at(1));
+    assert_eq!(begun(Duration::from_millis(1_500)), at(2));
+    assert_eq!(begun(Duration::from_secs(2)), at(2));
+}
+
 /// S5: a flow's age is capped where the author says so, however fresh its rounds are.
 #[test]
 fn flows_grow_too_old() {

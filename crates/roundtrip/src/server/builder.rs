@@ -227,7 +227,9 @@ impl Server {
         self
     }
 
-    /// Sets how long an answer may take, unless its question says otherwise. The default is 10 minutes.
+    /// Sets how long an answer may take, unless its question says otherwise: to the second, rounded up. The default is 10
+    /// minutes. Where instances share a key, their clocks may differ, and a state is taken for a minute more:
+    /// [`TokenLimits::clock_skew`](roundtrip_core::seal::TokenLimits::clock_skew).
     pub fn answer_within(mut self, duration: Duration) -> Self {
         self.valid_for = duration;
         self

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use roundtrip_core::wire::{ErrorObject, InputRequest};
 
@@ -40,6 +42,7 @@ pub(crate) trait TakesAnswers: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct LiveQuestion {
     pub(super) key: Cow<'static, str>,
+    pub(super) valid_for: Option<Duration>,
     pub(super) round: Weak<dyn TakesAnswers>,
 }
 
@@ -49,11 +52,34 @@ impl LiveQuestion {
         &self.key
     }
 
+    /// Returns how long the answer may take, if the question says so.
+    pub fn valid_for(&self) -> Option<Duration> {
+        self.valid_for
+    }
+
     /// Hands the answer to the handler: the result as JSON text, or the reason why there is none. If it does not fit, the
     /// question is asked again.
     pub fn answer(self, answer: Result<&str, String>) {
         if let Some(round) = self.round.upgrade() {
             round.answer(&self.key, answer);
         }
+    }
+}
+
+/// Pace of a transport that enters a handler again by itself when a round has ended with `requestState` alone. For a modern
+/// client there is none: it retries when it likes, on any instance.
+#[derive(Debug, Default)]
+pub struct Reentry(AtomicBool);
+
+impl Reentry {
+    /// Returns whether the handler is to be entered again at once, because the last round was progress. Otherwise it waits for
+    /// something outside, and is entered again after a pause.
+    pub fn is_due(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Records whether a round was progress.
+    pub(super) fn set_due(&self, due: bool) {
+        self.0.store(due, Ordering::Relaxed);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Longest duration that is accepted: adding more to a clock might overflow.
-const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Settings for clients of the handshake eras, which speak 2025-11-25 or an earlier revision and begin with
 /// `initialize`. The same handlers serve them, on the same endpoint.
@@ -92,7 +92,8 @@ impl Handshake {
         self
     }
 
-    /// Sets how long a question waits for its answer. The default is ten minutes. Handlers that take their rounds by
+    /// Sets how long a question waits for its answer, unless it says so itself
+    /// ([`valid_for`](super::Asking::valid_for)). The default is ten minutes. Handlers that take their rounds by
     /// hand have their state sealed meanwhile: for them [`Server::answer_within`](super::Server::answer_within) counts as well.
     pub fn answer_within(mut self, duration: Duration) -> Self {
         self.answer_within = duration.min(YEAR);

@@ -49,7 +49,8 @@ impl fmt::Debug for KeysError {
 }
 
 impl Keyring {
-    /// Creates a ring of one random key, known to this process alone.
+    /// Creates a ring of one random key, known to this process alone. Its clock is the only one, so a state is refused as soon as
+    /// the time for an answer is over.
     ///
     /// # Errors
     /// Fails if the operating system has no randomness.
@@ -57,7 +58,8 @@ impl Keyring {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(KeysError::NoRandomness)?;
         let ring = seal::Keyring::new([Key::generate(secret)]);
-        ring.map(Self).map_err(|error| KeysError::Unusable { place: "random key".into(), error })
+        ring.map(|ring| Self(ring.single_process()))
+            .map_err(|error| KeysError::Unusable { place: "random key".into(), error })
     }
 
     /// Reads the keys in an environment variable.

@@ -181,6 +181,7 @@ impl Started {
             Err(Rejection::Arguments(problem)) => unfit(problem).into(),
             Err(Rejection::Error(error)) => error.into(),
         };
+        call.input.remember_sent(call.outbox.as_ref());
         let recorder = match &self.ledger {
             None => None,
             Some(ledger) => match Recorder::of(ledger, &call, &work) {

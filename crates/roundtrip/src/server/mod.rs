@@ -27,7 +27,7 @@ mod started;
 
 pub use builder::{Listed, Server};
 pub use cache::Cache;
-pub use delivery::{Delivery, LiveQuestion, LiveQuestions};
+pub use delivery::{Delivery, LiveQuestion, LiveQuestions, Reentry};
 pub use endpoint::Endpoint;
 pub use handler::{
     Args, Ask, Asked, Asking, Call, Caller, Extension, FromCall, Function, HandlerResult, IntoFailure,
@@ -53,6 +53,6 @@ pub(crate) use round::{Disagreement, Trace, is_in_step};
 pub(crate) use started::SUPPORTED;
 #[cfg(feature = "legacy")]
 pub(crate) use {
-    clock::random, endpoint::INITIALIZE, handshake::Served, notify::subscription::Subscription,
-    outcome::given_up,
+    clock::random, endpoint::INITIALIZE, handshake::Served, handshake::YEAR,
+    notify::subscription::Subscription, outcome::given_up,
 };

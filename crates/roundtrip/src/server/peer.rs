@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::delivery::Delivery;
+use super::delivery::{Delivery, Reentry};
 
 /// The peer of a call, as far as the transport knows it.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,8 @@ pub struct Peer {
     pub listens: Listens,
     /// Delivery of questions.
     pub questions: Delivery,
+    /// Pace of the rounds, if the transport enters a handler again by itself.
+    pub reentry: Option<Arc<Reentry>>,
 }
 
 /// Delivery of notifications before the result.

@@ -82,10 +82,12 @@ fn read(mut result: Value) -> RoundReply {
     RoundReply::Asked { questions, state }
 }
 
-/// Returns the `_meta` of a client that can be asked everything.
+/// Returns the `_meta` of a client that can be asked and told everything.
 pub(super) fn meta() -> Value {
     json!({
+        "progressToken": "replay",
         "io.modelcontextprotocol/protocolVersion": roundtrip_core::wire::ProtocolVersion::LATEST.as_str(),
+        "io.modelcontextprotocol/logLevel": "debug",
         "io.modelcontextprotocol/clientCapabilities": {
             "elicitation": { "form": {}, "url": {} },
             "sampling": { "tools": {} },

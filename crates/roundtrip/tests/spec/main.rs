@@ -5,6 +5,7 @@
 
 mod answers;
 mod asking;
+mod clocks;
 mod elicitation;
 #[cfg(feature = "legacy")]
 mod eras;
@@ -24,6 +25,7 @@ mod panics;
 mod peers;
 mod replays;
 mod robustness;
+mod rounds_told;
 #[cfg(feature = "validation")]
 mod schemas;
 mod seal;

@@ -7,8 +7,8 @@ use roundtrip::server::{Event, Limits, Peer};
 use roundtrip::testing::{Effects, ReplayError, play, replay};
 use roundtrip::wire::Message;
 use roundtrip::{
-    Answered, Args, Ask, AskError, Asked, Form, Keyring, Prompt, ResourceTemplate, Server, State, Tool,
-    ToolError,
+    Answered, Args, Ask, AskError, Asked, Form, Keyring, Log, Progress, Prompt, ResourceTemplate, Server,
+    State, Tool, ToolError,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -270,4 +270,38 @@ async fn a_loop_around_a_refusal_ends() {
         matches!(&ended, Err(ReplayError::Failed(why)) if why.contains("`ok` is used twice")),
         "{ended:?}"
     );
+}
+
+/// A8, M16: a client is handed off at a checkpoint whatever it declared: there is nothing to ask it.
+#[tokio::test]
+async fn a_client_that_can_be_asked_nothing_is_handed_off_too() {
+    let server = Server::new("s", "1").tool(Tool::new("report", report)).state(Effects::new());
+    let endpoint = server.build().expect("a server");
+    endpoint.drain();
+    let client = crate::support::Call::tool("report").declaring(&json!({}));
+    let moved = client.begin(&endpoint).await;
+    assert_eq!(moved.keys(), [""; 0]);
+    assert_eq!(client.send(&endpoint, moved.state(), None).await.text(), "reported");
+}
+
+/// N2: the harness asks for progress and logs as a client does; what a replay leaves out is no change of its reply.
+#[tokio::test]
+async fn the_harness_hears_progress_and_logs() {
+    let heard =
+        Tool::new("work", async |ask: Ask, progress: Progress, log: Log, State(effects): State<Effects>| {
+            progress.report((1, 2));
+            log.info("begun");
+            ask.once("work", async |_| {
+                effects.happened("work");
+                Ok::<_, ToolError>(())
+            })
+            .await?;
+            let Approval { .. } = ask.form("approval", "Go on?").await?;
+            progress.report((2, 2));
+            log.info("approved");
+            Ok::<_, ToolError>("done")
+        });
+    let effects = Effects::new();
+    let flow = replay(with(&effects, heard)).tool("work", json!({})).accept("approval", approved());
+    assert_eq!(flow.effects(&effects).await.expect("no fault")["content"][0]["text"], "done");
 }

@@ -180,7 +180,7 @@ async fn a_state_is_bound_to_its_call() {
 }
 
 /// The claims of a state for the usual call: issued and expiring so many seconds from now.
-fn claims(issued: i64, expires: i64) -> Claims {
+pub(crate) fn claims(issued: i64, expires: i64) -> Claims {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock").as_secs();
     let at = |seconds: i64| Timestamp::from_unix(now.saturating_add_signed(seconds));
     let binding = Binding::new(BindingParts {
@@ -218,7 +218,7 @@ async fn a_forged_round_number_does_not_overflow() {
     }
 }
 
-/// S5: a state is good until it expires, and for a minute more in which clocks may differ.
+/// S5: a state is good until it expires, and with a shared key for a minute more in which clocks may differ.
 #[tokio::test]
 async fn an_expired_state_is_refused() {
     let endpoint = instance(&[1]);

@@ -1,12 +1,22 @@
 //! Encoding and decoding of the journal inside the seal.
 
+use std::time::Duration;
+
 use super::entry::{Slot, UNPINNED};
-use super::{Journal, Kind};
+use super::{Journal, Kind, Stalled};
+use crate::round::sent::Sent;
 use crate::round::{Pin, PinKey};
 
-/// Version of the encoding. The rounds and the pin key follow, then for each entry its kind, its pin if it has one,
-/// and the lengths of its key and its value; then a zero, and the text of all keys and values in order.
+/// Version of the encoding. The rounds and the pin key follow, then the stalled rounds and the notifications
+/// sent, each only if there are any, behind its tag; then for each entry its kind, its pin if it has one, and the lengths
+/// of its key and its value; then a zero, and the text of all keys and values in order.
 const FORMAT: u8 = 2;
+
+/// Tag of the stalled rounds, apart from the kinds of entries.
+const STALLED: u8 = 0x40;
+
+/// Tag of the record of notifications.
+const SENT: u8 = 0x41;
 
 /// Byte after the last entry.
 const END: u8 = 0;
@@ -42,13 +52,24 @@ impl Journal {
         let pins = PinKey::new(reader.chunk()?);
         let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
         let (mut at, mut answers): (usize, usize) = (0, 0);
+        let (mut stalled, mut sent) = (Stalled::NONE, None);
         loop {
             let (kind, pin, key, value) = match reader.short_header() {
                 Some(short) => short,
                 None => {
                     let tag = reader.byte()?;
-                    if tag == END {
-                        break;
+                    match tag {
+                        END => break,
+                        STALLED => {
+                            stalled.rounds = u32::from_le_bytes(reader.chunk()?);
+                            stalled.longest = Duration::from_secs(u64::from_le_bytes(reader.chunk()?));
+                            continue;
+                        }
+                        SENT => {
+                            sent = Some(Box::new(Sent::decode(&mut reader.0).ok_or(MalformedJournal)?));
+                            continue;
+                        }
+                        _ => {}
                     }
                     let kind = Kind::from_tag(tag).ok_or(MalformedJournal)?;
                     let pin = if kind.is_pinned() { Pin::from_bytes(reader.chunk()?) } else { UNPINNED };
@@ -57,7 +78,15 @@ impl Journal {
             };
             let middle = at.checked_add(key).ok_or(MalformedJournal)?;
             let end = middle.checked_add(value).ok_or(MalformedJournal)?;
-            slots.push(Slot { kind, key: at..middle, pin, value: middle..end, dead: false, used: false });
+            slots.push(Slot {
+                kind,
+                key: at..middle,
+                pin,
+                value: middle..end,
+                dead: false,
+                used: false,
+                fresh: false,
+            });
             if kind.is_pinned() {
                 answers = slots.len();
             }
@@ -72,7 +101,7 @@ impl Journal {
         // New answers are appended.
         let mut text = String::with_capacity(read.len() + SPARE);
         text.push_str(read);
-        Ok(Self { text, slots, next: 0, answers, index: None, rounds, pins })
+        Ok(Self { text, slots, next: 0, answers, index: None, rounds, pins, stalled, sent })
     }
 
     /// Encodes the journal for sealing, with the questions that are open now.
@@ -85,6 +114,15 @@ impl Journal {
         let mut out = Vec::with_capacity(self.text.len() + (self.slots.len() + 1) * USUAL_HEADER + SPARE);
         out.extend_from_slice(&[FORMAT, self.rounds]);
         out.extend_from_slice(self.pins.as_bytes());
+        if self.stalled.rounds > 0 {
+            out.push(STALLED);
+            out.extend_from_slice(&self.stalled.rounds.to_le_bytes());
+            out.extend_from_slice(&self.stalled.longest.as_secs().to_le_bytes());
+        }
+        if let Some(sent) = &self.sent {
+            out.push(SENT);
+            sent.encode(&mut out);
+        }
         for slot in alive() {
             write_header(&mut out, slot.kind, slot.pin, [slot.key.len(), slot.value.len()]);
         }

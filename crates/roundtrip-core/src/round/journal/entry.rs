@@ -21,6 +21,8 @@ pub(super) struct Slot {
     pub(super) dead: bool,
     /// Looked up in this run of the handler.
     pub(super) used: bool,
+    /// Made or settled in this round.
+    pub(super) fresh: bool,
 }
 
 /// Positions of entries by key.

@@ -48,6 +48,11 @@ impl Kind {
         !matches!(self, Self::Open | Self::State)
     }
 
+    /// Returns whether such an entry, where a round has made it, is progress of the flow: a settled answer, a step, or state.
+    pub(super) const fn is_progress(self) -> bool {
+        !matches!(self, Self::Open | Self::Given | Self::Passed)
+    }
+
     /// Returns whether the entry is about a question, and pinned to it.
     pub(super) const fn is_pinned(self) -> bool {
         matches!(self, Self::Open | Self::Given | Self::Settled | Self::Declined | Self::Cancelled)

@@ -12,12 +12,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 
 use super::answer::{Settled, Unusable};
 use super::pin::{Pin, PinKey};
 use super::question::Question;
+use super::sent::Sent;
 use entry::{Index, Slot, UNPINNED};
 
 pub use encoding::MalformedJournal;
@@ -30,6 +32,20 @@ const FEW_RESPONSES: usize = 16;
 /// Number of entries up to which a search through them is quicker than an index. A handler may take a step for every
 /// entry of a list that a client sent.
 const MANY_ENTRIES: usize = 64;
+
+/// Rounds of a flow that were no progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stalled {
+    /// Their number.
+    pub rounds: u32,
+    /// Longest lifetime of the tokens that stand for one round, in whole seconds.
+    pub longest: Duration,
+}
+
+impl Stalled {
+    /// No such rounds.
+    pub const NONE: Self = Self { rounds: 0, longest: Duration::ZERO };
+}
 
 /// The memory of a flow between rounds.
 #[derive(Clone)]
@@ -46,6 +62,10 @@ pub struct Journal {
     rounds: u8,
     /// The key of its pins.
     pins: PinKey,
+    /// Rounds that were no progress.
+    stalled: Stalled,
+    /// Notifications that the rounds so far have sent. In a box, as few journals have them.
+    sent: Option<Box<Sent>>,
 }
 
 /// Shows entries by kind and key, without values: the seal is there to hide those.
@@ -63,7 +83,17 @@ impl fmt::Debug for Journal {
 impl Journal {
     /// Creates the empty journal of a new flow.
     pub const fn new(pins: PinKey) -> Self {
-        Self { text: String::new(), slots: Vec::new(), next: 0, answers: 0, index: None, rounds: 0, pins }
+        Self {
+            text: String::new(),
+            slots: Vec::new(),
+            next: 0,
+            answers: 0,
+            index: None,
+            rounds: 0,
+            pins,
+            stalled: Stalled::NONE,
+            sent: None,
+        }
     }
 
     fn text(&self, range: &Range<usize>) -> &str {
@@ -135,6 +165,32 @@ impl Journal {
         self.rounds.into()
     }
 
+    /// Returns whether this round has settled an answer, begun a step, or changed the author's state.
+    pub fn has_advanced(&self) -> bool {
+        self.slots.iter().any(|slot| slot.fresh && !slot.dead && slot.kind.is_progress())
+    }
+
+    /// Counts a round that began with a token and was no progress: the token that it ends with stands for the same round as
+    /// the one it began with. `longest` is the longest lifetime of such tokens.
+    pub fn count_stalled(&mut self, longest: Duration) {
+        self.stalled = Stalled { rounds: self.stalled.rounds.saturating_add(1), longest };
+    }
+
+    /// Returns the rounds that were no progress.
+    pub const fn stalled(&self) -> Stalled {
+        self.stalled
+    }
+
+    /// Takes the record of the notifications that earlier rounds have sent.
+    pub fn take_sent(&mut self) -> Option<Box<Sent>> {
+        self.sent.take()
+    }
+
+    /// Keeps the record of the notifications that the rounds so far have sent.
+    pub fn set_sent(&mut self, sent: Option<Box<Sent>>) {
+        self.sent = sent;
+    }
+
     /// Returns the answer at a position if it answers a question with that pin. An answer that has not been checked
     /// yet is checked against the question first, and settled if it fits; later look-ups only read it.
     ///
@@ -158,7 +214,7 @@ impl Journal {
             let start = self.text.len();
             self.text.push_str(&value);
             let slot = &mut self.slots[index];
-            (slot.kind, slot.value) = (kind, start..self.text.len());
+            (slot.kind, slot.value, slot.fresh) = (kind, start..self.text.len(), true);
         }
         let slot = &self.slots[index];
         Ok(Settled::from_kind(slot.kind, self.text(&slot.value)))
@@ -183,7 +239,15 @@ impl Journal {
         self.text.push_str(value);
         let end = self.text.len();
         let pin = pin.unwrap_or(UNPINNED);
-        self.slots.push(Slot { kind, key: start..middle, pin, value: middle..end, dead: false, used });
+        self.slots.push(Slot {
+            kind,
+            key: start..middle,
+            pin,
+            value: middle..end,
+            dead: false,
+            used,
+            fresh: true,
+        });
         if kind.is_pinned() {
             self.answers = self.slots.len();
         }
@@ -210,9 +274,12 @@ impl Journal {
         self.enter(Kind::Given, key, Some(pin), answer, false);
     }
 
-    /// Replaces the author's state.
+    /// Replaces the author's state. The same state is left as it is.
     pub fn set_state(&mut self, json: &str) {
         if let Some(index) = self.state_slot() {
+            if self.text(&self.slots[index].value) == json {
+                return;
+            }
             self.slots[index].dead = true;
         }
         self.remember(Kind::State, "", None, json);

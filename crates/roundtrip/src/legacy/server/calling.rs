@@ -7,14 +7,15 @@ use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     ClientRequest, ErrorObject, InputRequiredResult, ProtocolVersion, Request, RequestId, ServerResult,
 };
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
 use super::outstanding::{AGAIN, Outstanding};
 use super::session::{Session, Sink, Weight, answer};
 use super::{question, translate};
-use crate::server::{AskError, Delivery, Event, Listens, Outcome, Peer, given_up};
+use crate::server::{AskError, Delivery, Event, Listens, Outcome, Peer, Reentry, given_up};
 
-/// First and longest pause before a handler is entered again that asked no question.
+/// First and longest pause before a handler is entered again that waits for something outside.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// One call of a legacy client.
@@ -25,6 +26,7 @@ pub(super) struct Calling {
     params: Params,
     peer: Peer,
     sink: Arc<dyn Sink>,
+    reentry: Arc<Reentry>,
 }
 
 impl Calling {
@@ -42,6 +44,7 @@ impl Calling {
             params,
             peer: peer.clone(),
             sink: Arc::clone(sink),
+            reentry: Arc::default(),
         }
     }
 
@@ -70,8 +73,7 @@ impl Calling {
                 if waiting.get_or_insert_with(Instant::now).elapsed() > self.session.settings.answer_within {
                     return given_up(&self.method, "this call has not ended in time".to_owned());
                 }
-                sleep(pause).await;
-                pause = PAUSES.1.min(pause * 2);
+                pause = self.pace(pause).await;
                 None
             } else {
                 (pause, waiting) = (PAUSES.0, None);
@@ -94,12 +96,25 @@ impl Calling {
         }
     }
 
+    /// Waits until a handler that asked nothing is to be entered again: not at all if its last round was progress. Returns the
+    /// pause after this one.
+    async fn pace(&self, pause: Duration) -> Duration {
+        if self.reentry.is_due() {
+            // A handler may hand off often without waiting for anything: other calls have their turn.
+            yield_now().await;
+            return PAUSES.0;
+        }
+        sleep(pause).await;
+        PAUSES.1.min(pause * 2)
+    }
+
     /// Runs the handler once. It may ask live questions, and waits for their answers without being entered again.
     async fn round(&self, outstanding: &Outstanding) -> Outcome {
         let mut call = {
             let text = translate::raw(&self.params)?;
             let request = ClientRequest::decode(&self.method, Some(text.as_ref()))?;
-            let peer = Peer { questions: self.delivery(outstanding), ..self.peer.clone() };
+            let (questions, reentry) = (self.delivery(outstanding), Some(Arc::clone(&self.reentry)));
+            let peer = Peer { questions, reentry, ..self.peer.clone() };
             self.session.endpoint.begin_sized(self.id.clone(), &request, &peer, text.get().len())
         };
         loop {

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::question;
 use super::session::{Session, Sink, Weight};
 use crate::lock::lock;
-use crate::server::{LiveQuestion, LiveQuestions};
+use crate::server::{LiveQuestion, LiveQuestions, YEAR};
 
 /// Most times that a question is asked again because its answer does not fit.
 pub(super) const AGAIN: u32 = 10;
@@ -243,7 +243,9 @@ impl LiveQuestions for Questions {
             return self.changed.notify_one();
         }
         let key = question.key().to_owned();
-        self.add(key, request, self.session.settings.answer_within, move |answer| match answer {
+        let within =
+            question.valid_for().map_or(self.session.settings.answer_within, |within| within.min(YEAR));
+        self.add(key, request, within, move |answer| match answer {
             Ok(answer) => question.answer(Ok(answer.get())),
             Err(reason) => question.answer(Err(reason)),
         });

@@ -170,7 +170,7 @@ impl Ask {
 
     /// Marks a place where the flow can move to another instance. This costs nothing, unless the server drains or sheds
     /// load: then the round ends here, with `requestState` and without a question, and the client's retry continues from
-    /// here, on any instance.
+    /// here, on any instance. A client of the handshake eras does not retry: for its calls this does nothing.
     ///
     /// # Errors
     /// Fails if the key is used twice.

@@ -67,7 +67,9 @@ impl<T, O> Asking<T, O> {
         self
     }
 
-    /// Sets how long the answer may take, in place of the server's default.
+    /// Sets how long the answer may take, in place of the server's default: to the second, rounded up. Of questions that are
+    /// asked together the longest time counts. See [`TokenLimits::clock_skew`](crate::seal::TokenLimits::clock_skew) for instances
+    /// whose clocks differ.
     pub fn valid_for(mut self, duration: Duration) -> Self {
         self.valid_for = Some(duration);
         self

@@ -104,7 +104,8 @@ impl Round {
         }
     }
 
-    /// Ends the round with state of your own and without a question: the client retries, on any instance.
+    /// Ends the round with state of your own and without a question: the client retries, on any instance. For a client of the
+    /// handshake eras the handler is entered again here: at once if the state is new, otherwise after a pause.
     pub fn hand_off<R: reply::HandlerResult>(&self, state: &impl Serialize) -> Reply<R> {
         match self.set_state(state) {
             Ok(()) => {

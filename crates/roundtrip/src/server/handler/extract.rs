@@ -210,7 +210,7 @@ impl FromCall for Progress {
 impl Progress {
     /// Reports progress: `0.5`, `(50, 100)` or `(50, 100, "half way")`.
     ///
-    /// Progress only ever increases (N2): a report that does not go beyond the last one is left out.
+    /// Progress only ever increases (N2): a report that does not go beyond the last one of this flow is left out.
     pub fn report(&self, step: impl Into<ProgressStep>) {
         let Some((outbox, token)) = &self.0 else { return };
         let ProgressStep { progress, total, message } = step.into();
@@ -256,7 +256,8 @@ impl<P: Into<f64>, T: Into<f64>, M: Into<String>> From<(P, T, M)> for ProgressSt
     }
 }
 
-/// Extractor that sends log messages to a client that asked for them, at the level it asked for and above (N2).
+/// Extractor that sends log messages to a client that asked for them, at the level it asked for and above (N2). A handler that
+/// runs again does not repeat them: those that earlier rounds have sent are left out, up to the first that differs.
 ///
 /// Log messages are deprecated since revision 2026-07-28 (SEP-2577): prefer `tracing`.
 #[derive(Debug, Clone)]

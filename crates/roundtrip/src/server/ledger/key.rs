@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use roundtrip_core::round::Stalled;
 use roundtrip_core::seal::{Claims, Digest, digest_arguments};
 use roundtrip_core::wire::ErrorObject;
 use serde_json::value::RawValue;
@@ -53,7 +54,8 @@ impl RoundKey {
         Self { owner, ..self }
     }
 
-    /// Returns the id that tells rounds apart: a flow's id, and the number of the round that made the token presented.
+    /// Returns the id that tells rounds apart: a flow's id, and the number of its rounds up to the token presented that were
+    /// progress. So a token and the one of a round that only asked again are one and the same.
     /// For a first round with a key of its caller: a digest of that key and its owner, and the number 0.
     pub const fn id(&self) -> &[u8; Self::LEN] {
         &self.id
@@ -71,8 +73,10 @@ impl RoundKey {
     }
 
     /// Creates the key of a round that began with a token. Tokens are bound to their call already.
-    pub(super) fn of_token(claims: &Claims) -> Self {
-        Self::numbered(claims.flow.as_bytes(), claims.round, Digest::from_bytes([0; Digest::LEN]))
+    /// Rounds that were no progress do not count: no two of a flow's tokens give one question two answers.
+    pub(super) fn of_token(claims: &Claims, stalled: Stalled) -> Self {
+        let round = claims.round.saturating_sub(stalled.rounds);
+        Self::numbered(claims.flow.as_bytes(), round, Digest::from_bytes([0; Digest::LEN]))
     }
 
     /// Creates the key of a round without a token, from its caller's key.

@@ -6,6 +6,9 @@
 //!
 //! - A round that began with a token is known by its flow and its number: **the first answers win**. A later
 //!   request with the same token gets the recorded reply, even if its `inputResponses` differ.
+//! - A round that only asked again or handed off is not recorded: it settled no answer, began no step and kept no new state
+//!   of its author's. Its token stays good for the answers that do count. The token it ended with stands for the same round,
+//!   so that an answer counts with one of them.
 //! - The first round has no token. A caller that wants to be able to repeat it sends a key of its own in `_meta`, under
 //!   [`IDEMPOTENCY_KEY`]: 1 to 128 characters, hard to guess, new for every call. It is the caller's own: no
 //!   other principal can find a reply with it. The same key with another method, target or other arguments is refused

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use roundtrip_core::error::BUSY;
 use roundtrip_core::seal::{CLOCK_SKEW, Reason, Rejected, Timestamp};
-use roundtrip_core::wire::ErrorObject;
+use roundtrip_core::wire::{ErrorObject, ServerResult};
 
 use super::key::{self, IDEMPOTENCY_KEY, RoundKey};
 use super::recorded::Recorded;
@@ -42,8 +42,9 @@ pub(crate) struct Recorder {
 /// Time for which a round can be repeated.
 #[derive(Clone, Copy)]
 enum Repeatable {
-    /// Until its token expires.
-    Until(Timestamp),
+    /// Until its token has expired. Other tokens stand for it too, if rounds before it were no progress: none made by now lives
+    /// longer than this duration.
+    Until(Timestamp, Duration),
     /// As long as its caller's key is remembered.
     For(Duration),
 }
@@ -53,7 +54,7 @@ impl Repeatable {
     /// to the ledger, so the record stays a little longer.
     fn keep_until(self) -> Timestamp {
         match self {
-            Self::Until(end) => end.plus(CLOCK_SKEW),
+            Self::Until(end, longest) => end.max(now().plus(longest)).plus(CLOCK_SKEW),
             Self::For(duration) => now().plus(duration),
         }
     }
@@ -73,7 +74,10 @@ impl Recorder {
         let own = call.meta.get(IDEMPOTENCY_KEY).map(key::read).transpose()?;
         let (key, repeatable) = match (input.claims(), own) {
             (Some(claims), _) => {
-                (RoundKey::of_token(claims), Repeatable::Until(claims.expires_at.plus(CLOCK_SKEW)))
+                let (stalled, skew) = (input.stalled(), input.flows.sealer.clock_skew());
+                let until =
+                    Repeatable::Until(claims.expires_at.plus(skew), stalled.longest.saturating_add(skew));
+                (RoundKey::of_token(claims, stalled), until)
             }
             (None, Some(own)) => (RoundKey::of_caller(&own, input)?, Repeatable::For(config.keys_for)),
             (None, None) => return Ok(None),
@@ -93,7 +97,7 @@ impl Recorder {
 
     async fn fulfil(self, run: Runner) -> Outcome {
         // The token may have expired while hooks ran.
-        if matches!(self.repeatable, Repeatable::Until(end) if now() > end) {
+        if matches!(self.repeatable, Repeatable::Until(end, _) if now() > end) {
             let rejected = Rejected::from(Reason::Expired);
             tracing::warn!(reason = %rejected, "`requestState` refused");
             return Err(rejected.error_object());
@@ -118,9 +122,21 @@ impl Recorder {
         let _claimed = self.admission.claimed();
         // Moved here to be dropped first: the handler is gone before another request may run it.
         let mut run = run;
+        let round = run.round_state().map(Arc::clone);
         let outcome = poll_fn(|cx| run.poll(cx)).await;
+        if self.leaves_round_open(&outcome, round.as_deref()) {
+            return outcome;
+        }
         self.recording.store(true, Ordering::Relaxed);
         self.record(held, outcome).await
+    }
+
+    /// Returns whether a round only asked again or handed off: it settled no answer, began no step and kept no new state.
+    /// Its token stays good, so that the answers that do count can still be given.
+    fn leaves_round_open(&self, outcome: &Outcome, round: Option<&RoundState>) -> bool {
+        matches!(self.repeatable, Repeatable::Until(..))
+            && matches!(outcome, Ok(ServerResult::InputRequired(_)))
+            && round.is_some_and(|round| !round.has_advanced())
     }
 
     async fn record(&self, held: Box<dyn ClaimGuard>, outcome: Outcome) -> Outcome {

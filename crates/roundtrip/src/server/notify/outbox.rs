@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
+use roundtrip_core::round::{Compared, Sent};
 use roundtrip_core::wire::{
     LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod, ProgressNotification,
     ProgressNotificationParams, encode_notification,
@@ -23,12 +24,25 @@ pub(crate) struct Outbox(Mutex<Queue>);
 #[derive(Debug, Default)]
 struct Queue {
     messages: VecDeque<Vec<u8>>,
+    /// Number of messages at the end that earlier rounds may have sent: a later one will tell.
+    held: usize,
     /// Bytes of all messages.
     bytes: usize,
     last_progress: Option<f64>,
     left_out: usize,
     closed: bool,
     waker: Option<Waker>,
+    /// Of a call that can ask.
+    replay: Option<Replay>,
+}
+
+/// Log messages of a flow, for a replay to leave out those that were sent before.
+#[derive(Debug, Default)]
+struct Replay {
+    /// Record of earlier rounds, as long as this round repeats it.
+    earlier: Option<Box<Sent>>,
+    /// Record of this round, once it has sent one.
+    said: Option<Box<Sent>>,
 }
 
 impl Outbox {
@@ -42,17 +56,51 @@ impl Outbox {
 
     pub(crate) fn progress(&self, params: &ProgressNotificationParams) {
         let mut queue = self.queue();
+        if queue.closed {
+            return;
+        }
         let increases = queue.last_progress.is_none_or(|last| params.progress > last);
         if !increases || !params.progress.is_finite() {
             tracing::debug!(progress = params.progress, "progress that does not increase is left out");
             return;
         }
         queue.last_progress = Some(params.progress);
-        queue.push::<ProgressNotification>(params);
+        queue.push::<ProgressNotification>(params, false);
     }
 
     pub(crate) fn log(&self, params: &LoggingMessageNotificationParams) {
-        self.queue().push::<LoggingMessageNotification>(params);
+        let mut queue = self.queue();
+        if queue.closed {
+            return;
+        }
+        let compared = queue.compare(params);
+        match compared {
+            Compared::Same => return queue.drop_held(),
+            Compared::Differs => queue.release_held(),
+            Compared::Undecided => {}
+        }
+        queue.push::<LoggingMessageNotification>(params, compared == Compared::Undecided);
+    }
+
+    /// Begins to record what is sent, and leaves out what earlier rounds have sent: log messages up to the first that
+    /// differs, and progress that does not go beyond theirs.
+    pub(crate) fn remember(&self, earlier: Option<Box<Sent>>) {
+        let mut queue = self.queue();
+        let progress = earlier.as_ref().and_then(|earlier| earlier.progress);
+        queue.last_progress = queue.last_progress.or(progress);
+        let earlier = earlier.filter(|earlier| earlier.logs() > 0);
+        queue.replay = Some(Replay { earlier, said: None });
+    }
+
+    /// Takes the record of what the rounds so far have sent, for the next one.
+    pub(crate) fn take_sent(&self) -> Option<Box<Sent>> {
+        let mut queue = self.queue();
+        let progress = queue.last_progress;
+        let Replay { earlier, said } = queue.replay.take()?;
+        // A round that ends before it has repeated everything has sent nothing new.
+        let mut sent = earlier.or(said).or_else(|| progress.map(|_| Box::default()))?;
+        sent.progress = progress;
+        Some(sent)
     }
 
     /// Returns the next message, or `Pending` with the waker kept.
@@ -77,6 +125,7 @@ impl Outbox {
     /// Closes the queue: nothing is sent for a call that has ended, even if a task of its handler goes on (N2).
     pub(crate) fn close(&self) {
         let mut queue = self.queue();
+        queue.release_held();
         queue.closed = true;
         queue.waker = None;
         if queue.left_out > 0 {
@@ -87,15 +136,40 @@ impl Outbox {
 
 impl Queue {
     fn pop(&mut self) -> Option<Vec<u8>> {
+        if self.messages.len() == self.held {
+            return None;
+        }
         let message = self.messages.pop_front()?;
         self.bytes -= message.len();
         Some(message)
     }
 
-    fn push<N: NotificationMethod>(&mut self, params: &N::Params) {
-        if self.closed {
-            return;
+    /// Compares a log message with those of earlier rounds. A message of a call that cannot ask has not been sent before.
+    fn compare(&mut self, params: &LoggingMessageNotificationParams) -> Compared {
+        let Some(replay) = &mut self.replay else { return Compared::Differs };
+        let said = replay.said.get_or_insert_default();
+        said.log(params.level as u8, params.data.get());
+        let Some(earlier) = &replay.earlier else { return Compared::Differs };
+        let compared = said.compare(earlier);
+        if compared == Compared::Differs || said.logs() == earlier.logs() {
+            replay.earlier = None;
         }
+        compared
+    }
+
+    /// Drops the messages that were held back: they have been sent before.
+    fn drop_held(&mut self) {
+        let kept = self.messages.len() - self.held;
+        self.bytes -= self.messages.drain(kept..).map(|message| message.len()).sum::<usize>();
+        self.held = 0;
+    }
+
+    /// Lets the messages go that were held back.
+    fn release_held(&mut self) {
+        self.held = 0;
+    }
+
+    fn push<N: NotificationMethod>(&mut self, params: &N::Params, hold: bool) {
         if self.messages.len() >= CAPACITY || self.bytes >= CAPACITY_BYTES {
             self.left_out += 1;
             return;
@@ -103,11 +177,13 @@ impl Queue {
         match encode_notification(N::NAME, params) {
             Ok(message) => {
                 self.bytes += message.len();
-                self.messages.push_back(message);
+                self.held += usize::from(hold);
+                let at = if hold { self.messages.len() } else { self.messages.len() - self.held };
+                self.messages.insert(at, message);
             }
             Err(error) => tracing::warn!(%error, "a notification does not serialise"),
         }
-        if let Some(waker) = self.waker.take() {
+        if !hold && let Some(waker) = self.waker.take() {
             waker.wake();
         }
     }

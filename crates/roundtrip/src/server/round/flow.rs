@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use roundtrip_core::round::Journal;
+use roundtrip_core::round::{Journal, Stalled};
 use roundtrip_core::seal::{Binding, Claims, Digest, FlowId, Opened, Rejected, SealError, Sealer};
 use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
 use tokio::time::Sleep;
@@ -15,6 +15,7 @@ use super::state::{Asked, RoundState, Suspended, Suspension};
 use super::trace::Trace;
 use crate::server::clock::{now, random};
 use crate::server::limits::Admission;
+use crate::server::notify::outbox::Outbox;
 use crate::server::outcome::{Conclusion, Outcome, given_up};
 
 /// Settings of a server's flows.
@@ -42,9 +43,13 @@ pub(crate) struct Flow {
     pub(crate) binding: Binding,
     /// Claims of the token that this round began with.
     pub(crate) claims: Option<Claims>,
+    /// Rounds before this one that were no progress.
+    pub(crate) stalled: Stalled,
     pub(crate) flows: Arc<FlowConfig>,
     /// Runs while a question waits for a step to end.
     pub(crate) behind_step: Option<Pin<Box<Sleep>>>,
+    /// Notifications of the handler, if it can send any.
+    pub(crate) outbox: Option<Arc<Outbox>>,
 }
 
 impl FlowConfig {
@@ -67,7 +72,7 @@ impl FlowConfig {
 
     /// Builds the `InputRequiredResult` of a suspended round: its questions, and the sealed journal.
     pub(crate) async fn conclude(&self, flow: &Flow, suspended: Suspended) -> Outcome {
-        let Suspended { mut journal, asked, misuse, stateless } = suspended;
+        let Suspended { mut journal, asked, misuse, stateless, advanced } = suspended;
         if let Some(misuse) = misuse {
             return Err(misuse.into());
         }
@@ -78,7 +83,20 @@ impl FlowConfig {
                 format!("this call has asked {most} times without coming to an end"),
             );
         }
-        let request_state = if stateless { None } else { Some(self.seal(flow, &journal, &asked).await?) };
+        let claims = self.next_claims(flow, &asked);
+        if flow.claims.is_some() {
+            // A token that lives longer than all that stand for this round before it begins a round of its own: a ledger could
+            // not tell how long to remember this one.
+            if advanced || claims.lifetime() > flow.stalled.longest {
+                flow.round.set_advanced();
+            } else {
+                journal.count_stalled(flow.stalled.longest);
+            }
+        }
+        if let Some(outbox) = &flow.outbox {
+            journal.set_sent(outbox.take_sent());
+        }
+        let request_state = if stateless { None } else { Some(self.seal(&claims, &journal, &asked).await?) };
         Ok(ServerResult::InputRequired(InputRequiredResult {
             input_requests: asked.into_iter().map(|asked| (asked.key.into_owned(), asked.request)).collect(),
             request_state,
@@ -86,16 +104,27 @@ impl FlowConfig {
         }))
     }
 
-    async fn seal(&self, flow: &Flow, journal: &Journal, asked: &[Asked]) -> Result<String, ErrorObject> {
-        let now = now();
+    /// Returns the rounds before one that were no progress, with the longest time for which the tokens that stand for this
+    /// round can be presented.
+    pub(crate) fn stalled(&self, claims: Option<&Claims>, journal: &Journal) -> Stalled {
+        let Stalled { rounds, longest } = journal.stalled();
+        let own = claims.map_or(Duration::ZERO, Claims::lifetime);
+        Stalled { rounds, longest: longest.max(own).max(self.valid_for) }
+    }
+
+    /// Returns the claims of the token that a round ends with.
+    fn next_claims(&self, flow: &Flow, asked: &[Asked]) -> Claims {
         let valid_for = asked.iter().map(|asked| asked.valid_for.unwrap_or(self.valid_for)).max();
         let valid_for = valid_for.unwrap_or(self.valid_for);
-        let claims = match &flow.claims {
-            Some(claims) => claims.next_round(now, valid_for),
-            None => Claims::begin(flow.flow, flow.binding, now, valid_for),
-        };
+        match &flow.claims {
+            Some(claims) => claims.next_round(now(), valid_for),
+            None => Claims::begin(flow.flow, flow.binding, now(), valid_for),
+        }
+    }
+
+    async fn seal(&self, claims: &Claims, journal: &Journal, asked: &[Asked]) -> Result<String, ErrorObject> {
         let payload = journal.encode(asked.iter().map(|asked| (&*asked.key, asked.pin)));
-        let token = self.sealer.seal(&claims, &payload, random()?).await.map_err(|error| {
+        let token = self.sealer.seal(claims, &payload, random()?).await.map_err(|error| {
             let (key, size) = journal.largest().unwrap_or_default();
             tracing::error!(%error, flow = %claims.flow, key, size, "the round's state cannot be sealed");
             match error {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use roundtrip_core::round::{Journal, PinKey};
+use roundtrip_core::round::{Journal, PinKey, Stalled};
 use roundtrip_core::seal::{
     ArgumentsError, Binding, Claims, Digest, FlowId, digest_arguments, digest_text_arguments,
 };
@@ -15,7 +15,8 @@ use serde_json::value::RawValue;
 use super::flow::{Flow, FlowConfig};
 use super::state::RoundState;
 use crate::server::clock::random;
-use crate::server::delivery::Delivery;
+use crate::server::delivery::{Delivery, Reentry};
+use crate::server::notify::outbox::Outbox;
 
 /// Inputs of one round: binding, opened `requestState`, `inputResponses`. Built into round state by the first extractor that
 /// can ask.
@@ -33,6 +34,8 @@ pub(crate) struct RoundInput<'a> {
     pub(crate) capabilities: &'a ClientCapabilities,
     /// Delivery of questions.
     pub(crate) questions: &'a Delivery,
+    /// Pace of the rounds, if the transport enters the handler again by itself.
+    pub(crate) reentry: Option<&'a Arc<Reentry>>,
     /// Binding of the flow, once it has been computed.
     pub(crate) bound: Option<Binding>,
     /// Claims and journal of the token, if there was one.
@@ -91,6 +94,23 @@ impl RoundInput<'_> {
         opened.or_else(|| self.flow.as_ref().and_then(|flow| flow.claims.as_ref()))
     }
 
+    /// Returns the rounds of this flow so far that were no progress.
+    pub(crate) fn stalled(&self) -> Stalled {
+        match (&self.opened, &self.flow) {
+            (Some((claims, journal)), _) => self.flows.stalled(Some(claims), journal),
+            (None, Some(flow)) => flow.stalled,
+            (None, None) => Stalled::NONE,
+        }
+    }
+
+    /// Lets the flow remember what is sent through an outbox, which leaves out what earlier rounds have sent.
+    pub(crate) fn remember_sent(&mut self, outbox: Option<&Arc<Outbox>>) {
+        if let (Some(flow), Some(outbox)) = (&mut self.flow, outbox) {
+            outbox.remember(flow.round.take_sent());
+            flow.outbox = Some(Arc::clone(outbox));
+        }
+    }
+
     /// Returns the state of this round, built on the first call.
     pub(crate) fn round_state(&mut self) -> Result<Arc<RoundState>, ErrorObject> {
         if let Some(flow) = &self.flow {
@@ -106,19 +126,21 @@ impl RoundInput<'_> {
             }
         };
         journal.merge(&self.answers);
+        let stalled = self.flows.stalled(claims.as_ref(), &journal);
         let round = claims.map_or(0, |claims| claims.round);
         let span = tracing::Span::current();
         span.record("flow", tracing::field::display(flow)).record("round", round.saturating_add(1));
         let state = Arc::new(RoundState::new(
             (flow, round),
             journal,
-            (self.capabilities.clone(), self.questions.clone()),
+            (self.capabilities.clone(), self.questions.clone(), self.reentry.cloned()),
             (&self.flows.admission, self.flows.trace.as_ref()),
         ));
         let flows = Arc::clone(self.flows);
         let method = self.method;
-        let behind_step = None;
-        let flow = Flow { round: Arc::clone(&state), flow, method, binding, claims, flows, behind_step };
+        let round = Arc::clone(&state);
+        let (behind_step, outbox) = (None, None);
+        let flow = Flow { round, flow, method, binding, claims, stalled, flows, behind_step, outbox };
         self.flow = Some(Box::new(flow));
         Ok(state)
     }

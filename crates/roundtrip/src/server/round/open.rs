@@ -139,6 +139,7 @@ impl FlowConfig {
             answers: Vec::new(),
             capabilities: &asking.meta.client_capabilities,
             questions: &peer.questions,
+            reentry: peer.reentry.as_ref(),
             bound: None,
             opened: None,
             flow: None,

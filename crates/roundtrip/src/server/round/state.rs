@@ -12,7 +12,7 @@ use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use roundtrip_core::round::{Journal, Kind, Pin, Question, Settled, Unusable, read_responses};
+use roundtrip_core::round::{Journal, Kind, Pin, Question, Sent, Settled, Unusable, read_responses};
 use roundtrip_core::seal::FlowId;
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject, InputRequest};
 use serde_json::value::RawValue;
@@ -24,7 +24,7 @@ pub(crate) use suspend::{Suspended, Suspension};
 use super::error::AskError;
 use super::trace::Trace;
 use crate::lock::lock;
-use crate::server::delivery::{Delivery, LiveQuestion, TakesAnswers};
+use crate::server::delivery::{Delivery, LiveQuestion, Reentry, TakesAnswers};
 use crate::server::limits::Admission;
 
 /// Most questions that are open at once. More than these fit into no state, and a client's list may be longer.
@@ -35,6 +35,7 @@ pub(crate) struct RoundState {
     inner: Mutex<Inner>,
     pub(crate) capabilities: ClientCapabilities,
     questions: Delivery,
+    reentry: Option<Arc<Reentry>>,
     /// Knows whether the server wants flows to move on to another instance.
     admission: Arc<Admission>,
     trace: Option<Arc<Trace>>,
@@ -60,6 +61,8 @@ struct Inner {
     stepping: Vec<ThreadId>,
     /// True once a step has begun in this round.
     stepped: bool,
+    /// True if the round has ended without a result and was progress.
+    advanced: bool,
     /// Keys of answers that fit their form and not the handler's type, and the reasons.
     unfit: Vec<(Cow<'static, str>, Unusable)>,
     /// By hand: the round ends with `requestState` alone once the handler has returned.
@@ -123,7 +126,7 @@ impl RoundState {
     pub(crate) fn new(
         (flow, round): (FlowId, u32),
         journal: Journal,
-        (capabilities, questions): (ClientCapabilities, Delivery),
+        (capabilities, questions, reentry): (ClientCapabilities, Delivery, Option<Arc<Reentry>>),
         (admission, trace): (&Arc<Admission>, Option<&Arc<Trace>>),
     ) -> Self {
         let inner = Inner {
@@ -139,6 +142,7 @@ impl RoundState {
             passed: HashSet::new(),
             stepping: Vec::new(),
             stepped: false,
+            advanced: false,
             unfit: Vec::new(),
             handed_off: false,
             misuse: None,
@@ -150,6 +154,7 @@ impl RoundState {
             inner: Mutex::new(inner),
             capabilities,
             questions,
+            reentry,
             admission: Arc::clone(admission),
             trace: trace.cloned(),
         }
@@ -179,9 +184,15 @@ impl RoundState {
         self.lock().round
     }
 
+    /// Returns whether the flow is to move to another instance. It can where the client retries: a call of a handshake era
+    /// stays where it is, whether or not its client can be asked.
     pub(crate) fn is_moving(&self) -> bool {
-        // With live questions the handler waits for its answers on this instance, so the flow cannot move.
-        !self.is_live() && self.admission.is_moving()
+        matches!(self.questions, Delivery::EndRound) && self.admission.is_moving()
+    }
+
+    /// Takes the record of the notifications that earlier rounds have sent.
+    pub(crate) fn take_sent(&self) -> Option<Box<Sent>> {
+        self.lock().journal.take_sent()
     }
 
     /// Inline: returns the answer to a question as `read` reads it, or records the question. A key is used once a run.
@@ -229,7 +240,7 @@ impl RoundState {
         inner.take_up(Asked { key: key.clone(), pin, request, valid_for, waits: true })?;
         if let (Delivery::Live(live), Some(request)) = (&self.questions, sent) {
             let round: Weak<Self> = Arc::downgrade(self);
-            live.ask(LiveQuestion { key: key.clone(), round }, request);
+            live.ask(LiveQuestion { key: key.clone(), valid_for, round }, request);
         }
         Self::stir(inner);
         Ok(None)

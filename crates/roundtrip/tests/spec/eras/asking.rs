@@ -146,7 +146,7 @@ async fn rounds_by_hand_have_an_end() {
     assert_eq!(diary.read().len(), 11);
 }
 
-/// L3: a round without a question is entered again after a pause, with its state.
+/// L3: a round without a question is entered again, with its state.
 #[tokio::test(start_paused = true)]
 async fn rounds_that_only_hand_over_go_on_by_themselves() {
     let diary = Diary::default();
@@ -241,8 +241,10 @@ async fn steps_and_waits_work_in_a_session() {
     let diary = Diary::default();
     let mut pipe = pipe(&diary).await;
     let day = pipe.call(&tool(1, "patient")).await;
+    let begun = tokio::time::Instant::now();
     let done = pipe.call(&accept(&day, json!({ "day": "Friday" }))).await;
     assert_eq!(text(&done), "Friday, after 3 looks");
+    assert_eq!(begun.elapsed().as_millis(), 100 + 200, "pauses between the looks");
     let steps = diary.read().iter().filter(|what| *what == "step").count();
     assert_eq!(steps, 1, "{:?}", diary.read());
 }

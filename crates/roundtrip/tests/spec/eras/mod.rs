@@ -6,4 +6,5 @@ mod http;
 mod sessions;
 mod stdio;
 mod tools;
+mod waiting;
 mod words;

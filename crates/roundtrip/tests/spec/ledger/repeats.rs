@@ -1,12 +1,14 @@
 //! What comes twice runs once.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use roundtrip::seal::Timestamp;
 use roundtrip::wire::ErrorObject;
 use roundtrip::{Ask, Form, Keyring, MemoryLedger, Prompt, Question, Reply, Round, State, Tool, ToolError};
 use serde_json::{Value, json};
 
+use super::stores::Noting;
 use super::{Shop, answer, begin_as, call, call_as, end, endpoint, keyed, plain, poll, server, soup, text};
 
 /// M6: a first round whose reply was lost is repeated with its caller's key, and gets the same questions and state.
@@ -285,4 +287,87 @@ async fn a_refused_round_is_not_used_up() {
     let second = call(&endpoint, answer(&first, "sure", true)).await;
     assert_eq!(second["result"]["resultType"], "input_required", "{second}");
     assert_eq!((shop.done(), ledger.len()), (2, 2));
+}
+
+/// The call that repeats a round without any answer.
+fn without_answers(asked: &Value) -> Value {
+    let mut params = answer(asked, "sure", true);
+    params.as_object_mut().expect("an object").remove("inputResponses");
+    params
+}
+
+/// M6, M9, M12: a round that settled no answer and began no step is not recorded: the honest retry with the same token still
+/// counts, whatever came before it. But one answer counts, whichever of the tokens it comes with.
+#[tokio::test]
+async fn a_round_that_settles_nothing_leaves_its_token_good() {
+    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+    let endpoint = endpoint(&shop, &ledger);
+    let first = call(&endpoint, plain(soup())).await;
+    let mut misfit = answer(&first, "sure", true);
+    misfit["inputResponses"]["sure"]["content"] = json!({ "confirm": "perhaps" });
+    let again = call(&endpoint, misfit).await;
+    let missing = call(&endpoint, without_answers(&again)).await;
+    for asked in [&again, &missing] {
+        assert!(asked["result"]["inputRequests"].get("sure").is_some(), "{asked}");
+    }
+    assert!(ledger.is_empty());
+    let second = call(&endpoint, answer(&first, "sure", true)).await;
+    assert!(second["result"]["inputRequests"].get("pay").is_some(), "{second}");
+    assert_eq!((shop.done(), ledger.len()), (4, 1));
+    for token in [&first, &again, &missing] {
+        assert_eq!(call(&endpoint, answer(token, "sure", false)).await, second, "the first answer counts");
+    }
+    let last = call(&endpoint, answer(&second, "pay", true)).await;
+    assert_eq!((text(&last), shop.done(), ledger.len()), ("soup ordered", 5, 2));
+}
+
+/// M6: a step that began, and state that a round by hand has kept, are progress: their rounds are recorded.
+#[tokio::test]
+async fn a_round_that_began_a_step_or_kept_state_is_recorded() {
+    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+    let stepping = async |State(shop): State<Shop>, ask: Ask| {
+        ask.confirm("first", "First?").optional().await?;
+        let paid = ask.once("pay", async |_| Err::<(), _>(ToolError::new(format!("try {}", shop.work()))));
+        drop(paid.await);
+        ask.confirm("second", "Second?").await?;
+        Ok::<_, ToolError>("done")
+    };
+    let by_hand = async |State(shop): State<Shop>, round: Round| {
+        shop.work();
+        let kept = round.state::<u32>()?.unwrap_or(0);
+        let reply: Reply = round.hand_off(&(kept + 1));
+        Ok::<_, ToolError>(reply)
+    };
+    let server = server(&shop).tool(Tool::new("stepping", stepping)).tool(Tool::new("by_hand", by_hand));
+    let endpoint = server.ledger(ledger.clone()).build().expect("a server");
+    for name in ["stepping", "by_hand"] {
+        let first = call(&endpoint, plain(json!({ "name": name }))).await;
+        let mut retry =
+            plain(json!({ "name": name, "inputResponses": { "first": { "action": "decline" } } }));
+        retry["requestState"] = first["result"]["requestState"].clone();
+        let second = call(&endpoint, retry.clone()).await;
+        let done = shop.done();
+        assert_eq!(call(&endpoint, retry.clone()).await, second, "{name}");
+        // The step fails again, and no answer is settled: it has begun all the same.
+        retry["requestState"] = second["result"]["requestState"].clone();
+        let third = call(&endpoint, retry.clone()).await;
+        assert_eq!(call(&endpoint, retry).await, third, "{name}");
+        assert_eq!(shop.done(), done + 1, "{name}");
+    }
+    assert_eq!(ledger.len(), 4);
+}
+
+/// M6: the tokens of one round do not all expire at once: its record is kept for as long as any of them is good.
+#[tokio::test]
+async fn a_record_outlives_every_token_of_its_round() {
+    let (shop, ledger) = (Shop::default(), Noting::new());
+    let endpoint = server(&shop).ledger(ledger.clone()).answer_within(Duration::from_secs(1000));
+    let endpoint = endpoint.build().expect("a server");
+    let first = call(&endpoint, plain(soup())).await;
+    let asked = Timestamp::from(SystemTime::now());
+    call(&endpoint, without_answers(&first)).await;
+    call(&endpoint, answer(&first, "sure", true)).await;
+    let kept = ledger.0.lock().expect("no panic").clone();
+    let enough = asked.plus(Duration::from_secs(1000));
+    assert!(kept.len() == 3 && kept.iter().all(|until| *until >= enough), "{kept:?}");
 }

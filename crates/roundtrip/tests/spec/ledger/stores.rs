@@ -1,7 +1,7 @@
 //! Ledgers that are full, forgetful or out of order, and who stands outside of them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use roundtrip::MemoryLedger;
 use roundtrip::seal::{BoxFuture, Timestamp};
@@ -98,6 +98,41 @@ impl ledger::ClaimGuard for ClaimGuard {
         _: Timestamp,
     ) -> BoxFuture<'static, Result<(), LedgerError>> {
         self.0.record(reply, Timestamp::from_unix(0))
+    }
+}
+
+/// A ledger that notes how long it was told to keep what.
+#[derive(Clone)]
+pub(super) struct Noting(pub(super) Arc<Mutex<Vec<Timestamp>>>, MemoryLedger);
+
+impl Noting {
+    pub(super) fn new() -> Self {
+        Self(Arc::default(), MemoryLedger::new())
+    }
+}
+
+struct NotingGuard(Noting, Box<dyn ledger::ClaimGuard>);
+
+impl Ledger for Noting {
+    fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>> {
+        self.0.lock().expect("no panic").push(until);
+        Box::pin(async move {
+            Ok(match self.1.claim(key, until).await? {
+                Claim::Run(held) => Claim::Run(Box::new(NotingGuard(self.clone(), held))),
+                other => other,
+            })
+        })
+    }
+}
+
+impl ledger::ClaimGuard for NotingGuard {
+    fn record(
+        self: Box<Self>,
+        reply: bytes::Bytes,
+        until: Timestamp,
+    ) -> BoxFuture<'static, Result<(), LedgerError>> {
+        self.0.0.lock().expect("no panic").push(until);
+        self.1.record(reply, until)
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Suspended {
     pub(crate) misuse: Option<AskError>,
     /// True if there is nothing to remember, and the handler wants no `requestState` for that.
     pub(crate) stateless: bool,
+    /// True if the round was progress: it has settled an answer, begun a step, or changed the author's state.
+    pub(crate) advanced: bool,
 }
 
 impl RoundState {
@@ -38,7 +40,7 @@ impl RoundState {
         let mut inner = self.lock();
         let waits = self.waits_for_the_end(&inner);
         if waits && inner.running.is_empty() {
-            return Suspension::Ended(Self::end(inner));
+            return Suspension::Ended(self.end(inner));
         }
         if !inner.runner.as_ref().is_some_and(|runner| runner.will_wake(cx.waker())) {
             inner.runner = Some(cx.waker().clone());
@@ -69,7 +71,7 @@ impl RoundState {
                  raise `Limits::question_behind_step` if the step is merely slow"
             ))
         });
-        Self::end(inner)
+        self.end(inner)
     }
 
     /// Ends the round if the handler has returned with questions or with state, and closes the state.
@@ -78,17 +80,32 @@ impl RoundState {
         if inner.closed || (inner.asked.is_empty() && !inner.handed_off) {
             return None;
         }
-        Some(Self::end(inner))
+        Some(self.end(inner))
     }
 
-    fn end(mut inner: MutexGuard<'_, Inner>) -> Suspended {
+    /// Records that this round has ended without a result and was progress.
+    pub(crate) fn set_advanced(&self) {
+        self.lock().advanced = true;
+    }
+
+    /// Returns whether this round has ended without a result and was progress.
+    pub(crate) fn has_advanced(&self) -> bool {
+        self.lock().advanced
+    }
+
+    fn end(&self, mut inner: MutexGuard<'_, Inner>) -> Suspended {
         inner.closed = true;
+        let advanced = inner.stepped || inner.journal.has_advanced();
+        if let Some(reentry) = &self.reentry {
+            // A handler that waits in `until` looks again after a pause, whatever it did before.
+            reentry.set_due(advanced && inner.parked.is_empty());
+        }
         // The journal that is left behind is never used: the state is closed.
         let left = Journal::new(PinKey::new([0; PinKey::LEN]));
         let journal = std::mem::replace(&mut inner.journal, left);
         let stateless = inner.by_key_alone && journal.is_empty();
         let (asked, misuse) = (std::mem::take(&mut inner.asked), inner.misuse.take());
-        let suspended = Suspended { journal, asked, misuse, stateless };
+        let suspended = Suspended { journal, asked, misuse, stateless, advanced };
         wake_all(inner);
         suspended
     }

@@ -1,0 +1,110 @@
+//! Record of the notifications that the rounds of a flow have sent, so that a replay does not repeat them.
+
+use crate::seal::Digest;
+
+/// Number of log messages that are told apart one by one.
+const TAGS: usize = 16;
+
+/// First bytes of the running digest behind a message.
+type Tag = [u8; 2];
+
+/// Record of notifications: the number of log messages and their running digest, and the greatest progress.
+///
+/// Its size is bounded, whatever was sent. A short tag for each of the first messages tells where a replay begins to differ;
+/// behind them, only the whole can be compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    logs: u32,
+    digest: Digest,
+    tags: [Tag; TAGS],
+    /// The greatest progress that was reported.
+    pub progress: Option<f64>,
+}
+
+/// Result of comparing the last message of a replay with an earlier record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// The message was sent before, and so were all before it.
+    Same,
+    /// The message, or one before it, was not sent before.
+    Differs,
+    /// A later message will tell.
+    Undecided,
+}
+
+impl Default for Sent {
+    /// Nothing was sent.
+    fn default() -> Self {
+        let digest = Digest::from_bytes([0; Digest::LEN]);
+        Self { logs: 0, digest, tags: [[0; 2]; TAGS], progress: None }
+    }
+}
+
+impl Sent {
+    /// Returns whether nothing was sent.
+    pub const fn is_empty(&self) -> bool {
+        self.logs == 0 && self.progress.is_none()
+    }
+
+    /// Returns the number of log messages.
+    pub const fn logs(&self) -> u32 {
+        self.logs
+    }
+
+    /// Adds a log message: its level, and its data as JSON.
+    pub fn log(&mut self, level: u8, data: &str) {
+        self.digest = Digest::of("sent", &[self.digest.as_bytes(), &[level], data.as_bytes()]);
+        if let (Some(tag), [first, second, ..]) =
+            (self.tags.get_mut(self.logs as usize), self.digest.as_bytes())
+        {
+            *tag = [*first, *second];
+        }
+        self.logs = self.logs.saturating_add(1);
+    }
+
+    /// Compares the last log message with the one at its place in an earlier record, all before it having been the same.
+    pub fn compare(&self, earlier: &Self) -> Compared {
+        let last = (self.logs as usize).saturating_sub(1);
+        let same = if self.logs == earlier.logs {
+            self.digest == earlier.digest
+        } else if self.logs > earlier.logs {
+            false
+        } else if last < TAGS {
+            self.tags.get(last) == earlier.tags.get(last)
+        } else {
+            return Compared::Undecided;
+        };
+        if same { Compared::Same } else { Compared::Differs }
+    }
+
+    /// Encodes the record: 12 bytes, and for log messages 18 to 48 more.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.logs.to_le_bytes());
+        // No progress is not a number, which is never reported.
+        out.extend_from_slice(&self.progress.unwrap_or(f64::NAN).to_le_bytes());
+        if self.logs > 0 {
+            out.extend_from_slice(self.digest.as_bytes());
+            self.tags.iter().take(self.logs as usize).for_each(|tag| out.extend_from_slice(tag));
+        }
+    }
+
+    /// Decodes a record from the front of `rest`.
+    pub(super) fn decode(rest: &mut &[u8]) -> Option<Self> {
+        let logs = u32::from_le_bytes(take(rest)?);
+        let progress = Some(f64::from_le_bytes(take(rest)?)).filter(|progress| progress.is_finite());
+        let mut sent = Self { logs, progress, ..Self::default() };
+        if logs > 0 {
+            sent.digest = Digest::from_bytes(take(rest)?);
+            for tag in sent.tags.iter_mut().take(logs as usize) {
+                *tag = take(rest)?;
+            }
+        }
+        Some(sent)
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, tail) = rest.split_first_chunk()?;
+    *rest = tail;
+    Some(*head)
+}
