@@ -26,6 +26,7 @@ mod replays;
 mod robustness;
 #[cfg(feature = "validation")]
 mod schemas;
+mod scripts;
 mod seal;
 mod seps;
 mod server;
