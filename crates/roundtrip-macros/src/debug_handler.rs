@@ -10,7 +10,7 @@ use syn::{Attribute, Error, Generics, Ident, ReturnType, Token, Type, Visibility
 const MOST: usize = 8;
 
 /// Expands to the function as it is, and to checks beside it that do nothing when they compile.
-pub(crate) fn expand(offer: TokenStream, function: TokenStream) -> TokenStream {
+pub(crate) fn expand(offer: TokenStream, function: &TokenStream) -> TokenStream {
     let checks = reply_of
         .parse2(offer)
         .and_then(|reply| syn::parse2::<Handler>(function.clone()).and_then(|handler| handler.checks(&reply)))

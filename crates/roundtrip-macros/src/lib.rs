@@ -117,5 +117,5 @@ pub fn derive_choice(input: TokenStream) -> TokenStream {
 /// of a resource or template. It cannot check generic functions and closures.
 #[proc_macro_attribute]
 pub fn debug_handler(offer: TokenStream, function: TokenStream) -> TokenStream {
-    debug_handler::expand(offer.into(), function.into()).into()
+    debug_handler::expand(offer.into(), &function.into()).into()
 }
