@@ -1,16 +1,18 @@
-//! The derive macros of Roundtrip. Use them through the `roundtrip` crate, which re-exports them beside the traits
-//! they implement.
+//! The macros of Roundtrip. Use them through the `roundtrip` crate, which re-exports them beside the traits they
+//! implement or check.
 //!
 //! | file | content |
 //! |---|---|
 //! | `form`, `field`, `kind`, `bounds` | `#[derive(Form)]`: the struct, a field, the kind of its type, its bounds |
 //! | `choice` | `#[derive(Choice)]` |
-//! | `derive`, `errors` | the preamble of both macros, the errors they collect |
+//! | `debug_handler` | `#[debug_handler]` |
+//! | `derive`, `errors` | the preamble of both derive macros, the errors they collect |
 //! | `setting`, `doc`, `case`, `template` | reading attributes, doc comments, names, messages |
 
 mod bounds;
 mod case;
 mod choice;
+mod debug_handler;
 mod derive;
 mod doc;
 mod errors;
@@ -103,4 +105,17 @@ pub fn derive_form(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Choice, attributes(choice))]
 pub fn derive_choice(input: TokenStream) -> TokenStream {
     choice::DERIVE.expand(&parse_macro_input!(input as DeriveInput)).into()
+}
+
+/// Checks a handler where it is written, and changes nothing about it.
+///
+/// The compiler reports a function that cannot be a handler where it is given to a tool, prompt or resource. With this
+/// attribute it reports, at the function, each parameter that no call can provide, a return type that cannot be answered
+/// with, the ninth parameter, and the value that keeps the future from being `Send`.
+///
+/// It checks the handler of a tool; `#[debug_handler(prompt)]` and `#[debug_handler(resource)]` check those of a prompt and
+/// of a resource or template. It cannot check generic functions and closures.
+#[proc_macro_attribute]
+pub fn debug_handler(offer: TokenStream, function: TokenStream) -> TokenStream {
+    debug_handler::expand(offer.into(), &function.into()).into()
 }

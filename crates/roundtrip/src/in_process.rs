@@ -13,7 +13,7 @@ use futures_core::Stream;
 use roundtrip_core::wire::{ErrorObject, Message, encode_error};
 
 use super::client::{BoxFuture, Client, Error, Incoming, Outgoing, Transport};
-use super::server::{Endpoint, Event, InFlight, Peer, Server, SetupError};
+use super::server::{Endpoint, Event, InFlight, Peer, Principal, Server, SetupError};
 
 impl Client {
     /// Connects a client to a server in the same process: for tests, and for hosts that bring their own tools.
@@ -23,18 +23,49 @@ impl Client {
     pub fn in_process(server: Server) -> Result<Self, SetupError> {
         Ok(Self::new(InProcess::new(server.build()?)))
     }
+
+    /// Makes every call as this principal, in process. Over HTTP the server works out who calls.
+    ///
+    /// ```
+    /// use roundtrip::{Caller, Client, Principal, Server, Tool};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tool = Tool::new("whoami", async |caller: Caller| caller.principal.map(|who| who.to_string()).unwrap_or_default());
+    /// let client = Client::in_process(Server::new("desk", "1.0.0").tool(tool))?.principal(Principal::new("ada"));
+    /// let result = client.call_tool("whoami", serde_json::json!({})).await?;
+    /// assert_eq!(result.content[0].as_text(), Some("ada"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn principal(self, principal: Principal) -> Self {
+        self.set_transport("principal", |transport: &mut InProcess| {
+            transport.peer.principal = Some(principal);
+            Ok(())
+        })
+    }
+
+    /// Attaches an [`Extension`](crate::Extension) to every request, in process, as a layer of the HTTP stack would.
+    pub fn extension<T: Clone + Send + Sync + 'static>(self, extension: T) -> Self {
+        self.set_transport("extension", |transport: &mut InProcess| {
+            transport.peer.extensions.insert(extension);
+            Ok(())
+        })
+    }
 }
 
 /// Transport to a server in the same process. [`Client::in_process`] is the short way; use this with an [`Endpoint`],
 /// or to wrap it in a transport of your own.
+#[derive(Clone)]
 pub struct InProcess {
     endpoint: Endpoint,
+    peer: Peer,
 }
 
 impl InProcess {
     /// Creates a transport to a started server. Any number of them, and of any other transport, can share one.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint }
+        Self { endpoint, peer: Peer::default() }
     }
 }
 
@@ -64,7 +95,7 @@ impl InProcess {
         };
         match self.endpoint.decode(&request) {
             Ok(decoded) => {
-                let call = self.endpoint.begin(request.id, &decoded, &Peer::default());
+                let call = self.endpoint.begin(request.id, &decoded, &self.peer);
                 Answers { endpoint: self.endpoint.clone(), call: Some(call), refusal: None }
             }
             Err(error) => refused(&error),

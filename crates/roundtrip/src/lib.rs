@@ -124,6 +124,16 @@ pub use legacy::Handshake;
 pub use roundtrip_core::form::{self, Choice, Form};
 pub use roundtrip_core::round::Question;
 pub use roundtrip_core::{seal, wire};
+/// ```
+/// # use roundtrip::{Args, Tool};
+/// # #[derive(serde::Deserialize, schemars::JsonSchema)] struct Greet { name: String }
+/// #[roundtrip::debug_handler]
+/// async fn greet(Args(Greet { name }): Args<Greet>) -> String {
+///     format!("Hello, {name}!")
+/// }
+/// # Tool::new("greet", greet);
+/// ```
+pub use roundtrip_macros::debug_handler;
 pub use roundtrip_macros::{Choice, Form};
 pub use server::{
     Answered, Args, Ask, AskError, Asked, Cache, Caller, Catalog, Extension, Json, Keyring, Log,

@@ -49,7 +49,7 @@ pub use run::{CallInfo, Event, InFlight, Next};
 pub(crate) use budget::{Budget, Owner, Reservation};
 pub(crate) use endpoint::refuse_handshake;
 pub(crate) use outcome::panicked;
-pub(crate) use round::{Disagreement, Trace, is_in_step};
+pub(crate) use round::{AskedAgain, Disagreement, Trace, is_in_step};
 pub(crate) use started::SUPPORTED;
 #[cfg(feature = "legacy")]
 pub(crate) use {

@@ -26,14 +26,19 @@ pub(super) enum RoundReply {
 
 impl Flow {
     /// Runs a round. With `polls`, the handler is dropped after that many, and there is no reply.
-    pub(super) async fn round(&self, endpoint: &Endpoint, polls: Option<usize>) -> Option<RoundReply> {
+    pub(super) async fn round(
+        &self,
+        endpoint: &Endpoint,
+        peer: &Peer,
+        polls: Option<usize>,
+    ) -> Option<RoundReply> {
         let bytes = encode_request(&1.into(), self.method, &self.params).ok()?;
         let Ok(Message::Request(request)) = Message::decode(&bytes) else { return None };
         let decoded = match endpoint.decode(&request) {
             Ok(decoded) => decoded,
             Err(error) => return Some(RoundReply::Failed(error.to_string())),
         };
-        let mut call = endpoint.begin(request.id.clone(), &decoded, &Peer::default());
+        let mut call = endpoint.begin(request.id.clone(), &decoded, peer);
         drop(decoded);
         let mut polled = 0;
         let outcome = poll_fn(|cx| {

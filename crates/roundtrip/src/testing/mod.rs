@@ -2,8 +2,10 @@
 //!
 //! A handler that asks runs again from the top in every round, and a round whose reply was lost runs again as a
 //! whole. [`replay`] does all of that on purpose: it drops the handler at every await, loses every reply, repeats every
-//! round, and fails when an effect happened twice outside [`once`](crate::Ask::once), when a key is not the same in
-//! every run, or when the handler uses its keys in another order.
+//! round, and fails when an effect happened twice outside [`once`](crate::Ask::once), when a key or a question is not the
+//! same in every run, when the handler uses its keys in another order, or when a repeated round gives another reply.
+//! [`play`] plays the script without faults. Both fail when a question has no scripted answer, or an answer was not asked
+//! for.
 //!
 //! ```
 //! use roundtrip::testing::{self, Effects};
@@ -40,9 +42,13 @@
 //! # }
 //! ```
 
+mod difference;
 mod effects;
+mod error;
 mod flow;
 mod replay;
+mod script;
 
 pub use effects::Effects;
-pub use replay::{Replay, ReplayError, play, replay};
+pub use error::ReplayError;
+pub use replay::{Replay, play, replay};

@@ -1,106 +1,37 @@
 //! Plays a flow with scripted answers, with or without injected faults.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use roundtrip_core::error::debug_as_text;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::difference::Difference;
 use super::effects::Effects;
+use super::error::ReplayError;
 use super::flow::{Flow, RoundReply, meta};
-use crate::server::{Disagreement, Endpoint, Server, SetupError, Trace};
+use super::script::{AskedSoFar, Script};
+use crate::server::{Disagreement, Endpoint, Peer, Principal, Server, SetupError, Trace};
 
 /// Most rounds of a scripted flow, and most drops of a handler in one of them.
-const MAX_ROUNDS: usize = 100;
+pub(super) const MAX_ROUNDS: usize = 100;
 const MAX_DROPS: usize = 200;
 
 /// A scripted flow. Choose the call, script the answers, and await it.
+///
+/// Answers under one key are given in the order of the script, one for each time that the question is asked. Every answer
+/// has to be asked for.
 #[must_use = "a flow is played when it is awaited"]
 pub struct Replay {
     server: Result<Endpoint, SetupError>,
     trace: Arc<Trace>,
     faults: bool,
     flow: Flow,
-    answers: BTreeMap<String, Value>,
+    peer: Peer,
+    script: Script,
     effects: Option<Effects>,
-}
-
-/// Mistake in a handler, or in the script.
-#[derive(Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplayError {
-    /// The server's setup has a mistake.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The script has no answer to a question.
-    #[error("the script has no answer to `{0}`")]
-    NoAnswer(String),
-    /// An answer of the script does not fit its question.
-    #[error("the scripted answer to `{key}` does not fit: {message}")]
-    Unfit {
-        /// The question's key.
-        key: String,
-        /// The server's message when it asked again.
-        message: String,
-    },
-    /// The call failed with a JSON-RPC error.
-    #[error("the call failed: {0}")]
-    Failed(String),
-    /// An effect happened more than once.
-    #[error(
-        "`{what}` happened {times} times outside `once` ({place}): a handler that asks runs again, so put it into `ask.once(..)`"
-    )]
-    Repeated {
-        /// The name of the effect.
-        what: String,
-        /// The number of times it happened.
-        times: usize,
-        /// The place in the source that reported it.
-        place: String,
-    },
-    /// A key is not the same in every run.
-    #[error(
-        "the key `{before}` of one run is `{now}` in another: a key must not depend on time, randomness or state"
-    )]
-    VolatileKey {
-        /// The key that was expected.
-        before: String,
-        /// The key that was used instead.
-        now: String,
-    },
-    /// The handler uses its keys in another order.
-    #[error(
-        "`{then}` comes before `{first}` in one run and after it in another: a handler must use its keys in the same order in every run"
-    )]
-    ChangedOrder {
-        /// The key that comes first in most runs.
-        first: String,
-        /// The key that came first this time.
-        then: String,
-    },
-    /// A round that was repeated gave another reply.
-    #[error("round {round} gave another reply when it was repeated: {first} and then {then}")]
-    ChangedReply {
-        /// The round, counted from 1.
-        round: usize,
-        /// The first reply, in short.
-        first: String,
-        /// The reply when it was repeated, in short.
-        then: String,
-    },
-    /// The flow does not end.
-    #[error("the flow has not ended after {MAX_ROUNDS} rounds")]
-    Endless,
-}
-
-impl fmt::Debug for ReplayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug_as_text(self, f)
-    }
 }
 
 /// Plays a flow while everything goes wrong: the handler is dropped at every await, every reply is lost once, and every
@@ -119,7 +50,7 @@ impl Replay {
         let trace = Arc::new(Trace::default());
         let flow = Flow { method: "tools/call", params: Map::new() };
         let server = server.traced(&trace).build();
-        Self { server, trace, faults, flow, answers: BTreeMap::new(), effects: None }
+        Self { server, trace, faults, flow, peer: Peer::default(), script: Script::default(), effects: None }
     }
 
     fn target(mut self, method: &'static str, params: Value) -> Self {
@@ -149,18 +80,35 @@ impl Replay {
         self.target("resources/read", json!({ "uri": uri }))
     }
 
-    /// Answers a form with this content, or consents to a web page with `{}`.
+    /// Makes the call as this principal.
+    pub fn principal(mut self, principal: Principal) -> Self {
+        self.peer.principal = Some(principal);
+        self
+    }
+
+    /// Attaches an [`Extension`](crate::Extension) to every request, as a layer of the HTTP stack would.
+    pub fn extension<T: Clone + Send + Sync + 'static>(mut self, extension: T) -> Self {
+        self.peer.extensions.insert(extension);
+        self
+    }
+
+    /// Answers a form with this content.
     pub fn accept(self, key: &str, content: impl Serialize) -> Self {
         let content = serde_json::to_value(content).unwrap_or_default();
         self.result(key, json!({ "action": "accept", "content": content }))
     }
 
-    /// Declines a question.
+    /// Consents to a web page.
+    pub fn consent(self, key: &str) -> Self {
+        self.result(key, json!({ "action": "accept" }))
+    }
+
+    /// Declines a form or a web page.
     pub fn decline(self, key: &str) -> Self {
         self.result(key, json!({ "action": "decline" }))
     }
 
-    /// Dismisses a question.
+    /// Dismisses a form or a web page.
     pub fn cancel(self, key: &str) -> Self {
         self.result(key, json!({ "action": "cancel" }))
     }
@@ -179,9 +127,10 @@ impl Replay {
         self.result(key, json!({ "roots": roots }))
     }
 
-    /// Answers a question with any result.
-    pub fn result(mut self, key: &str, result: Value) -> Self {
-        self.answers.insert(key.to_owned(), result);
+    /// Answers a question with a result as it is on the wire, such as a
+    /// [`CreateMessageResult`](crate::wire::CreateMessageResult) that calls a tool.
+    pub fn result(mut self, key: &str, result: impl Serialize) -> Self {
+        self.script.add(key, serde_json::to_value(result).unwrap_or_default());
         self
     }
 
@@ -194,25 +143,18 @@ impl Replay {
     async fn run(self) -> Result<Value, ReplayError> {
         let endpoint = self.server.clone()?;
         let mut flow = self.flow.clone();
-        let mut last_asked: Vec<String> = Vec::new();
+        let mut asked = AskedSoFar::default();
         for round in 1..=MAX_ROUNDS {
             let reply = self.round(&endpoint, &flow, round).await?;
             let (questions, state) = match reply {
-                RoundReply::Done(result) => return Ok(result),
+                RoundReply::Done(result) => {
+                    self.script.is_used_up(&asked, &result)?;
+                    return Ok(result);
+                }
                 RoundReply::Failed(message) => return Err(ReplayError::Failed(message)),
                 RoundReply::Asked { questions, state } => (questions, state),
             };
-            let mut answers = Map::new();
-            for (key, question) in &questions {
-                if last_asked.contains(key) {
-                    let message = question["params"]["message"].as_str().unwrap_or_default().to_owned();
-                    return Err(ReplayError::Unfit { key: key.clone(), message });
-                }
-                let answer = self.answers.get(key).ok_or_else(|| ReplayError::NoAnswer(key.clone()))?;
-                answers.insert(key.clone(), answer.clone());
-            }
-            last_asked = questions.into_keys().collect();
-            flow = flow.next(answers, state);
+            flow = flow.next(self.script.answer(questions, &mut asked, &self.trace)?, state);
         }
         Err(ReplayError::Endless)
     }
@@ -233,8 +175,11 @@ impl Replay {
             let Some(again) = self.attempt(endpoint, flow, None).await? else {
                 return Err(ReplayError::Endless);
             };
-            if shape(&again) != shape(&reply) {
-                return Err(ReplayError::ChangedReply { round, first: shape(&reply), then: shape(&again) });
+            if let Some(Difference { place, first, then }) =
+                Difference::between(&shape(&reply), &shape(&again))
+            {
+                let step = self.trace.changed_step();
+                return Err(ReplayError::ChangedReply { round, step, place, first, then });
             }
         }
         Ok(reply)
@@ -247,7 +192,7 @@ impl Replay {
         polls: Option<usize>,
     ) -> Result<Option<RoundReply>, ReplayError> {
         self.trace.begin_run();
-        let reply = flow.round(endpoint, polls).await;
+        let reply = flow.round(endpoint, &self.peer, polls).await;
         if let Some((what, times, place)) = self.effects.as_ref().and_then(Effects::repeated) {
             return Err(ReplayError::Repeated { what, times, place: place.to_string() });
         }
@@ -259,14 +204,15 @@ impl Replay {
     }
 }
 
-/// Describes what two replies to the same round must have in common. Sealed states differ by their nonce.
-fn shape(reply: &RoundReply) -> String {
+/// Returns the parts that two replies to the same round must have in common. Sealed states differ by their nonce, and
+/// questions may be made of steps, which a repeated round runs again.
+fn shape(reply: &RoundReply) -> Value {
     match reply {
-        RoundReply::Done(result) => result.to_string(),
-        RoundReply::Failed(message) => message.clone(),
+        RoundReply::Done(result) => result.clone(),
+        RoundReply::Failed(message) => json!({ "error": message }),
         RoundReply::Asked { questions, state } => {
-            let keys: Vec<&str> = questions.keys().map(String::as_str).collect();
-            format!("questions {keys:?}, state {}", state.is_some())
+            let keys: Vec<&String> = questions.keys().collect();
+            json!({ "resultType": "input_required", "inputRequests": keys, "requestState": state.is_some() })
         }
     }
 }

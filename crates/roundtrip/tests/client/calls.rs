@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use roundtrip::client::{ServerRejection, Turn};
 use roundtrip::wire::{ClientCapabilities, ListTools, LoggingLevel, RootsCapability};
-use roundtrip::{Client, Error};
+use roundtrip::{Ask, AskError, Caller, Client, Error, Extension, InProcess, Principal, Server, Tool};
 use serde_json::json;
 
 use crate::fixture::{serve, server, text};
@@ -139,6 +140,8 @@ async fn mistakes_of_the_caller_are_named_when_the_call_is_made() {
     };
     assert!(misuse(client.call_tool("greet", "Ada").await).contains("must be an object"));
     assert!(misuse(client.call_tool("greet", ()).meta("progressToken", 1).await).contains("progressToken"));
+    let as_ada = Client::http("http://127.0.0.1:9/mcp").expect("a url").principal(Principal::new("ada"));
+    assert!(misuse(as_ada.call_tool("greet", ()).await).contains("`principal`"));
     let with_header = client.clone().header("x-token", "1");
     assert!(misuse(with_header.call_tool("greet", ()).await).contains("`header`"));
     let bad = Client::http("http://127.0.0.1:9/mcp").expect("a url").header("no name", "1");
@@ -159,4 +162,29 @@ async fn calls_run_side_by_side_and_can_be_sent_to_other_tasks() {
         let result = call.await.expect("no panic").expect("a result");
         assert_eq!(text(&result), format!("Hello, {number}!"));
     }
+}
+
+#[derive(Clone)]
+struct Tenant(&'static str);
+
+async fn sign(
+    ask: Ask,
+    caller: Caller,
+    Extension(Tenant(tenant)): Extension<Tenant>,
+) -> Result<String, AskError> {
+    ask.confirm("sign", "Sign it?").await?;
+    Ok(format!("{} of {tenant}", caller.principal.map(|who| who.to_string()).unwrap_or_default()))
+}
+
+#[tokio::test]
+async fn calls_in_process_have_a_principal_and_extensions() {
+    let endpoint = Server::new("s", "1").tool(Tool::new("sign", sign)).build().expect("a sound server");
+    let client = Client::new(InProcess::new(endpoint)).extension(Tenant("acme"));
+    let ada = client.clone().principal(Principal::new("ada"));
+    let Ok(Turn::Asked(pending)) = ada.call_tool("sign", ()).one_round().await else { panic!("a question") };
+    let answered = pending.answer("sign", json!({ "confirm": true })).expect("an answer that fits");
+    let other = client.principal(Principal::new("grace")).resume(answered.clone()).await;
+    assert!(matches!(other, Err(Error::Rejected(ServerRejection::StateRejected(_)))), "{other:?}");
+    let Ok(Turn::Done(signed)) = ada.resume(answered).await else { panic!("a result") };
+    assert_eq!(text(&signed), "ada of acme");
 }

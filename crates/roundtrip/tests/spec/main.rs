@@ -28,6 +28,7 @@ mod robustness;
 mod rounds_told;
 #[cfg(feature = "validation")]
 mod schemas;
+mod scripts;
 mod seal;
 mod seps;
 mod server;

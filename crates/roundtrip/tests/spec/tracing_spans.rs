@@ -1,4 +1,4 @@
-//! Spans around requests.
+//! Spans around requests, and events inside them.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -28,6 +28,12 @@ impl<S: tracing::Subscriber> Layer<S> for Recorder {
 
     fn on_record(&self, _: &tracing::span::Id, values: &tracing::span::Record<'_>, _: Context<'_, S>) {
         values.record(&mut Fields(&mut self.0.lock().expect("a lock")));
+    }
+
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        let mut text = self.0.lock().expect("a lock");
+        let _ = write!(text, "\n{}", event.metadata().level());
+        event.record(&mut Fields(&mut text));
     }
 }
 
@@ -88,4 +94,32 @@ fn rounds_of_a_flow_are_linked() {
     assert_eq!(spans.len(), 2, "{recorded}");
     assert_eq!(field(spans[0], "flow="), field(spans[1], "flow="));
     assert_eq!((field(spans[0], "round="), field(spans[1], "round=")), ("1".into(), "2".into()));
+}
+
+/// A6, N7: a question that changed since it was answered is asked again, and the server's log says which and what to do.
+#[test]
+fn a_question_that_changes_is_logged() {
+    let asked_with = |identity: Option<&'static str>| {
+        let recorder = Recorder::default();
+        let subscriber = tracing_subscriber::registry().with(recorder.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let _default = tracing::subscriber::set_default(subscriber);
+        runtime.block_on(async {
+            let tool = Tool::new("sure", move |ask: Ask| async move {
+                let asking = ask.confirm("sure", format!("Round {}. Sure?", ask.round()));
+                match identity {
+                    Some(identity) => asking.identity(identity).await.map(|sure| sure.to_string()),
+                    None => asking.await.map(|sure| sure.to_string()),
+                }
+            });
+            let script = play(Server::new("s", "1").tool(tool)).tool("sure", json!({}));
+            let _ = script.accept("sure", json!({ "confirm": true })).await;
+        });
+        let recorded = recorder.0.lock().expect("a lock").clone();
+        recorded.lines().filter(|line| line.starts_with("WARN")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [warning]: [String; 1] = asked_with(None).try_into().expect("one warning");
+    assert!(warning.contains("key=\"sure\"") && warning.contains(".identity(..)"), "{warning}");
+    assert!(!warning.contains("Sure?"), "no text of the question: {warning}");
+    assert_eq!(asked_with(Some("sure")), Vec::<String>::new());
 }

@@ -44,6 +44,13 @@ pub struct Found<'a> {
     pub place: Place,
 }
 
+impl Found<'_> {
+    /// Returns whether it is an answer to a question.
+    pub fn is_answer(&self) -> bool {
+        matches!(self.kind, Kind::Given | Kind::Settled | Kind::Declined | Kind::Cancelled)
+    }
+}
+
 /// Hides the value, which is an answer or the result of a step.
 impl fmt::Debug for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,9 @@
 //! Handlers: async functions whose parameter types say what they need.
 //!
 //! Three traits make a function a handler, so that the compiler can say which part is missing:
-//! [`Function`] (it is async and its future is `Send`), [`Parameters`] (each one is a [`Parameter`]), and
-//! [`IntoReply`] (what it returns).
+//! [`Function`] (it is async), [`Parameters`] (at most eight, each one a [`Parameter`]), and [`IntoReply`] (its return
+//! type). That it and its future are `Send` is asked for apart from these: as a condition of an implementation it would
+//! hide the value that is not.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -20,17 +21,19 @@ use crate::server::round::AskError;
 /// Future of a handler that has its parameters.
 pub(crate) type HandlerFuture<R> = Pin<Box<dyn Future<Output = Result<Reply<R>, ErrorObject>> + Send>>;
 
-/// An async function or closure of up to eight parameters.
+/// An async function or closure. A handler has up to eight parameters; functions with a few more are recognised, so that
+/// the compiler can say that these are too many.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an async function",
     label = "a handler is an `async fn`, or a closure that returns a future",
-    note = "it has at most eight parameters, and its future must be `Send`"
+    note = "a handler takes at most eight parameters",
+    note = "`#[roundtrip::debug_handler]` on the function says what is wrong with it, and where"
 )]
-pub trait Function<Parameters>: Send + Sync + 'static {
+pub trait Function<Parameters>: 'static {
     /// Its return type.
     type Output;
     /// Its future.
-    type Future: Future<Output = Self::Output> + Send + 'static;
+    type Future: Future<Output = Self::Output> + 'static;
     /// Calls the function.
     fn call(&self, parameters: Parameters) -> Self::Future;
 }
@@ -88,7 +91,12 @@ impl<T: FromCall> Parameter for T {
     }
 }
 
-/// The parameters of a handler: a tuple of [`Parameter`]s.
+/// The parameters of a handler: a tuple of up to eight [`Parameter`]s.
+#[diagnostic::on_unimplemented(
+    message = "the handler takes too many parameters",
+    label = "a handler takes at most eight parameters",
+    note = "take several values as one: a type of yours that implements `FromCall`, or one struct in `State`"
+)]
 pub trait Parameters: Sized + Send + 'static {
     /// Values that are taken from the call.
     type Taken: Send + 'static;
@@ -116,8 +124,8 @@ macro_rules! functions {
     ($($Parameter:ident $parameter:ident)*) => {
         impl<F, Fut, $($Parameter,)*> Function<($($Parameter,)*)> for F
         where
-            F: Fn($($Parameter,)*) -> Fut + Send + Sync + 'static,
-            Fut: Future + Send + 'static,
+            F: Fn($($Parameter,)*) -> Fut + 'static,
+            Fut: Future + 'static,
         {
             type Output = Fut::Output;
             type Future = Fut;
@@ -126,6 +134,12 @@ macro_rules! functions {
                 self($($parameter,)*)
             }
         }
+    };
+}
+
+macro_rules! handlers {
+    ($($Parameter:ident $parameter:ident)*) => {
+        functions! { $($Parameter $parameter)* }
 
         impl<$($Parameter: Parameter,)*> Parameters for ($($Parameter,)*) {
             type Taken = ($($Parameter::Taken,)*);
@@ -152,15 +166,21 @@ macro_rules! functions {
     };
 }
 
-functions! {}
-functions! { A a }
-functions! { A a B b }
-functions! { A a B b C c }
-functions! { A a B b C c D d }
-functions! { A a B b C c D d E e }
-functions! { A a B b C c D d E e G g }
-functions! { A a B b C c D d E e G g H h }
-functions! { A a B b C c D d E e G g H h I i }
+handlers! {}
+handlers! { A a }
+handlers! { A a B b }
+handlers! { A a B b C c }
+handlers! { A a B b C c D d }
+handlers! { A a B b C c D d E e }
+handlers! { A a B b C c D d E e G g }
+handlers! { A a B b C c D d E e G g H h }
+handlers! { A a B b C c D d E e G g H h I i }
+
+// Too many for a handler: `Parameters` says so.
+functions! { A a B b C c D d E e G g H h I i J j }
+functions! { A a B b C c D d E e G g H h I i J j K k }
+functions! { A a B b C c D d E e G g H h I i J j K k L l }
+functions! { A a B b C c D d E e G g H h I i J j K k L l M m }
 
 /// Collects the needs of a handler's parameters.
 pub(crate) fn needs_of<P: Parameters>() -> Needs {
@@ -176,9 +196,10 @@ pub(crate) trait Handler<R: HandlerResult>: Send + Sync {
 
 struct Erased<F, P>(Arc<F>, PhantomData<fn(P)>);
 
-impl<R: HandlerResult, P: Parameters, F: Function<P>> Handler<R> for Erased<F, P>
+impl<R: HandlerResult, P: Parameters, F: Function<P> + Send + Sync> Handler<R> for Erased<F, P>
 where
     F::Output: IntoReply<R>,
+    F::Future: Send,
 {
     fn start(&self, call: &mut Call<'_>, context: R::Context) -> Result<HandlerFuture<R>, Rejection> {
         let taken = P::take(call)?;
@@ -202,9 +223,11 @@ where
 
 pub(crate) type BoxHandler<R> = Box<dyn Handler<R>>;
 
-pub(crate) fn erase<R: HandlerResult, P: Parameters, F: Function<P>>(function: F) -> BoxHandler<R>
+pub(crate) fn erase<R, P: Parameters, F: Function<P> + Send + Sync>(function: F) -> BoxHandler<R>
 where
+    R: HandlerResult,
     F::Output: IntoReply<R>,
+    F::Future: Send,
 {
     Box::new(Erased(Arc::new(function), PhantomData))
 }

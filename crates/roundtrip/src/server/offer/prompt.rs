@@ -38,9 +38,10 @@ pub struct Prompt {
 
 impl Prompt {
     /// Creates a prompt that `handler` fills in. Its arguments come from the handler's [`Args`](crate::Args) parameter.
-    pub fn new<P: Parameters, F: Function<P>>(name: impl Into<String>, handler: F) -> Self
+    pub fn new<P: Parameters, F: Function<P> + Send + Sync>(name: impl Into<String>, handler: F) -> Self
     where
         F::Output: IntoReply<GetPromptResult>,
+        F::Future: Send,
     {
         let needs = needs_of::<P>();
         let mut definition = wire::Prompt::new(name);

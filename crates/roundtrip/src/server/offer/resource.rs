@@ -92,13 +92,14 @@ described!(ResourceTemplate);
 
 impl Resource {
     /// Creates a resource that `handler` reads.
-    pub fn new<P: Parameters, F: Function<P>>(
+    pub fn new<P: Parameters, F: Function<P> + Send + Sync>(
         uri: impl Into<String>,
         name: impl Into<String>,
         handler: F,
     ) -> Self
     where
         F::Output: IntoReply<ReadResourceResult>,
+        F::Future: Send,
     {
         Self {
             definition: wire::Resource::new(uri, name),
@@ -141,13 +142,14 @@ impl Described for Resource {
 
 impl ResourceTemplate {
     /// Creates a template whose resources `handler` reads.
-    pub fn new<P: Parameters, F: Function<P>>(
+    pub fn new<P: Parameters, F: Function<P> + Send + Sync>(
         uri_template: impl Into<String>,
         name: impl Into<String>,
         handler: F,
     ) -> Self
     where
         F::Output: IntoReply<ReadResourceResult>,
+        F::Future: Send,
     {
         Self {
             definition: wire::ResourceTemplate::new(uri_template, name),

@@ -39,9 +39,10 @@ pub struct Tool {
 impl Tool {
     /// Creates a tool that runs `handler`. Its input schema comes from the handler's [`Args`](crate::Args) parameter, its
     /// output schema from a [`Json`](crate::Json) return type.
-    pub fn new<P: Parameters, F: Function<P>>(name: impl Into<String>, handler: F) -> Self
+    pub fn new<P: Parameters, F: Function<P> + Send + Sync>(name: impl Into<String>, handler: F) -> Self
     where
         F::Output: IntoReply<CallToolResult>,
+        F::Future: Send,
     {
         Self {
             definition: wire::Tool::new(name, Raw::from(Value::Null)),

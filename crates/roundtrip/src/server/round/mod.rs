@@ -22,4 +22,4 @@ pub(crate) use flow::{Flow, FlowConfig};
 pub(crate) use input::RoundInput;
 pub(crate) use open::OpenedState;
 pub(crate) use state::{Begun, Parked, RoundState, Suspended};
-pub(crate) use trace::{Disagreement, Trace, in_step, is_in_step};
+pub(crate) use trace::{AskedAgain, Disagreement, Trace, in_step, is_in_step};

@@ -1,5 +1,6 @@
 //! [`RoundState`]: journal, open questions and running steps of one round.
 
+mod again;
 mod park;
 mod steps;
 mod suspend;
@@ -217,7 +218,7 @@ impl RoundState {
             if found.used {
                 return Err(inner.twice(key));
             }
-            let place = found.place;
+            let (place, was_answer) = (found.place, found.is_answer());
             match inner
                 .journal
                 .answer(place, question, pin)
@@ -225,9 +226,13 @@ impl RoundState {
             {
                 Ok(Some(value)) => return Ok(Some(value)),
                 // Another question under a kept key: its answer does not count, all others do (A6).
+                Ok(None) if was_answer => self.changed(key),
                 Ok(None) => {}
                 // It breaks the form, or fits the form and not the handler's type.
-                Err(unusable) => problem = Some(unusable.0),
+                Err(unusable) => {
+                    self.unfit(key, &unusable);
+                    problem = Some(unusable.0);
+                }
             }
             inner.journal.forget(key);
         }
@@ -288,6 +293,9 @@ impl RoundState {
         let unfit = inner.unfit.iter().position(|(unfit, _)| unfit == key);
         let problem = problem.or_else(|| unfit.map(|index| inner.unfit.swap_remove(index).1));
         inner.journal.forget(key);
+        if let Some(unusable) = &problem {
+            self.unfit(key, unusable);
+        }
         let request = self.request(question, problem.as_ref().map(|unusable| unusable.0.as_str()))?;
         inner.take_up(Asked { key: key.clone(), pin, request, valid_for: None, waits: false })
     }

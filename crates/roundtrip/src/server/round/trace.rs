@@ -1,4 +1,4 @@
-//! Trace of the keys that each run of a handler uses, and the mark of a running step: for the replay harness.
+//! Trace of each run of a handler, and the mark of a running step: for the replay harness.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -35,30 +35,79 @@ impl Drop for Stepping {
     }
 }
 
-/// Keys that each run of a handler has used, in order.
+/// Runs of a handler, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Trace(Mutex<Vec<Vec<String>>>);
+pub(crate) struct Trace(Mutex<Vec<TracedRun>>);
+
+/// One run of a handler.
+#[derive(Debug, Default)]
+struct TracedRun {
+    /// Keys that it used, in order.
+    keys: Vec<String>,
+    /// Steps that it ran, and their results.
+    steps: Vec<(String, String)>,
+    /// Questions that had been answered, and are asked again.
+    asked_again: Vec<(String, AskedAgain)>,
+}
+
+/// Reason that a question which had been answered is asked again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AskedAgain {
+    /// The answer does not fit, and why.
+    Unfit(String),
+    /// The question is not the one that was answered.
+    Changed,
+}
 
 impl Trace {
-    fn runs(&self) -> MutexGuard<'_, Vec<Vec<String>>> {
+    fn runs(&self) -> MutexGuard<'_, Vec<TracedRun>> {
         lock(&self.0)
     }
 
+    fn run(&self, record: impl FnOnce(&mut TracedRun)) {
+        if let Some(run) = self.runs().last_mut() {
+            record(run);
+        }
+    }
+
     pub(crate) fn begin_run(&self) {
-        self.runs().push(Vec::new());
+        self.runs().push(TracedRun::default());
     }
 
     pub(crate) fn key(&self, key: &str) {
-        if let Some(run) = self.runs().last_mut() {
-            run.push(key.to_owned());
-        }
+        self.run(|run| run.keys.push(key.to_owned()));
+    }
+
+    pub(crate) fn step(&self, key: &str, result: &str) {
+        self.run(|run| run.steps.push((key.to_owned(), result.to_owned())));
+    }
+
+    pub(crate) fn ask_again(&self, key: &str, why: AskedAgain) {
+        self.run(|run| run.asked_again.push((key.to_owned(), why)));
+    }
+
+    /// Returns why the last run asks a question again.
+    pub(crate) fn asked_again(&self, key: &str) -> Option<AskedAgain> {
+        let runs = self.runs();
+        let mut asked_again = runs.last()?.asked_again.iter();
+        asked_again.find(|(asked, _)| asked == key).map(|(_, why)| why.clone())
+    }
+
+    /// Returns the first step whose result differs in the last two runs.
+    pub(crate) fn changed_step(&self) -> Option<String> {
+        let runs = self.runs();
+        let [.., first, then] = runs.as_slice() else { return None };
+        let changed = |(key, result): &&(String, String)| {
+            then.steps.iter().any(|(other, changed)| other == key && changed != result)
+        };
+        first.steps.iter().find(changed).map(|(key, _)| key.clone())
     }
 
     /// Finds two runs that do not agree: the key that was expected, and the one that was used.
     pub(crate) fn disagreement(&self) -> Option<Disagreement> {
         let runs = self.runs();
-        let longest = runs.iter().max_by_key(|run| run.len())?;
-        for run in runs.iter() {
+        let longest = runs.iter().map(|run| &run.keys).max_by_key(|keys| keys.len())?;
+        for run in runs.iter().map(|run| &run.keys) {
             let Some(at) = run.iter().zip(longest).position(|(came, expected)| came != expected) else {
                 continue;
             };

@@ -111,6 +111,9 @@ impl RoundState {
         })?;
         inner.journal.forget(key);
         inner.journal.remember(kind, key, None, value);
+        if let Some(trace) = &self.trace {
+            trace.step(key, value);
+        }
         Ok(())
     }
 
