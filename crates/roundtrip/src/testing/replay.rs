@@ -25,7 +25,7 @@ pub struct Replay {
     trace: Arc<Trace>,
     faults: bool,
     flow: Flow,
-    answers: BTreeMap<String, Value>,
+    answers: BTreeMap<String, Vec<Value>>,
     effects: Option<Effects>,
 }
 
@@ -179,9 +179,10 @@ impl Replay {
         self.result(key, json!({ "roots": roots }))
     }
 
-    /// Answers a question with any result.
+    /// Answers a question with any result. A question that is scripted several times gets its answers in this order, one
+    /// each time it is asked, and the last from then on.
     pub fn result(mut self, key: &str, result: Value) -> Self {
-        self.answers.insert(key.to_owned(), result);
+        self.answers.entry(key.to_owned()).or_default().push(result);
         self
     }
 
@@ -194,7 +195,7 @@ impl Replay {
     async fn run(self) -> Result<Value, ReplayError> {
         let endpoint = self.server.clone()?;
         let mut flow = self.flow.clone();
-        let mut last_asked: Vec<String> = Vec::new();
+        let (mut last_asked, mut times) = (Vec::<String>::new(), BTreeMap::<String, usize>::new());
         for round in 1..=MAX_ROUNDS {
             let reply = self.round(&endpoint, &flow, round).await?;
             let (questions, state) = match reply {
@@ -204,12 +205,16 @@ impl Replay {
             };
             let mut answers = Map::new();
             for (key, question) in &questions {
-                if last_asked.contains(key) {
+                let asked = times.entry(key.clone()).or_default();
+                let script = self.answers.get(key).map_or(&[][..], Vec::as_slice);
+                if last_asked.contains(key) && *asked >= script.len() {
                     let message = question["params"]["message"].as_str().unwrap_or_default().to_owned();
                     return Err(ReplayError::Unfit { key: key.clone(), message });
                 }
-                let answer = self.answers.get(key).ok_or_else(|| ReplayError::NoAnswer(key.clone()))?;
+                let answer = script.get(*asked).or(script.last());
+                let answer = answer.ok_or_else(|| ReplayError::NoAnswer(key.clone()))?;
                 answers.insert(key.clone(), answer.clone());
+                *asked += 1;
             }
             last_asked = questions.into_keys().collect();
             flow = flow.next(answers, state);
