@@ -31,7 +31,7 @@ pub use delivery::{Delivery, LiveQuestion, LiveQuestions};
 pub use endpoint::Endpoint;
 pub use handler::{
     Args, Ask, Asked, Asking, Call, Caller, Extension, FromCall, Function, HandlerResult, IntoFailure,
-    IntoReply, Json, Log, May, Needs, Parameter, Parameters, Progress, ProgressStep, ReadAt, Rejection,
+    IntoReply, Json, JsonWithText, Log, May, Needs, Parameter, Parameters, Progress, ProgressStep, ReadAt, Rejection,
     Reply, Round, State, Step, ToolError, Uri,
 };
 #[cfg(feature = "legacy")]
