@@ -9,7 +9,6 @@ pub(crate) mod extract;
 pub(crate) mod function;
 pub(crate) mod needs;
 mod once;
-mod read;
 pub(crate) mod reply;
 mod strings;
 pub(crate) mod tool_error;
