@@ -111,6 +111,7 @@ async fn asking_examples_end_with_their_answers() {
         ("ask-as-parameter", "Nopa for 4, anywhere"),
         ("ask-together", "Hello, Ada! You work on 1 folder."),
         ("ask-reentrant", "Nopa for 2 in round 2"),
+        ("round-kinds", "next of file:///projects: all better, in round 3"),
         ("client-by-hand", "a table for 2"),
         ("resume-elsewhere", "answered by another process: published"),
         ("once-and-ledger", "with a ledger: 1 payment"),

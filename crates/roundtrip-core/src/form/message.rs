@@ -18,27 +18,59 @@ use crate::wire::JsonObject;
 /// ```
 pub fn fill_message(template: &str, arguments: &JsonObject) -> String {
     let mut message = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some(at) = rest.find(['{', '}']) {
-        message.push_str(&rest[..at]);
-        rest = &rest[at..];
-        if rest.starts_with("{{") || rest.starts_with("}}") {
-            message.push_str(&rest[..1]);
-            rest = &rest[2..];
-        } else if let Some((name, after)) = placeholder(rest) {
-            match arguments.get(name) {
+    for piece in Pieces(template) {
+        match piece {
+            Piece::Text(text) => message.push_str(text),
+            Piece::Placeholder { name, written } => match arguments.get(name) {
                 Some(Value::String(text)) => message.push_str(text),
                 Some(value) => message.push_str(&value.to_string()),
-                None => message.push_str(&rest[..rest.len() - after.len()]),
-            }
-            rest = after;
-        } else {
-            message.push_str(&rest[..1]);
-            rest = &rest[1..];
+                None => message.push_str(written),
+            },
         }
     }
-    message.push_str(rest);
     message
+}
+
+/// Iterates over the names in a message template, as [`fill_message`] reads it.
+pub fn placeholders(template: &str) -> impl Iterator<Item = &str> {
+    Pieces(template).filter_map(|piece| match piece {
+        Piece::Placeholder { name, .. } => Some(name),
+        Piece::Text(_) => None,
+    })
+}
+
+/// A piece of a message template.
+enum Piece<'a> {
+    Text(&'a str),
+    Placeholder { name: &'a str, written: &'a str },
+}
+
+/// Iterator over the pieces of what is left of a template.
+struct Pieces<'a>(&'a str);
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        let rest = self.0;
+        let (piece, after) = match rest.find(['{', '}']) {
+            None if rest.is_empty() => return None,
+            None => (Piece::Text(rest), ""),
+            Some(0) if rest.starts_with("{{") || rest.starts_with("}}") => {
+                (Piece::Text(&rest[..1]), &rest[2..])
+            }
+            Some(0) => match placeholder(rest) {
+                Some((name, after)) => {
+                    let written = &rest[..rest.len() - after.len()];
+                    (Piece::Placeholder { name, written }, after)
+                }
+                None => (Piece::Text(&rest[..1]), &rest[1..]),
+            },
+            Some(at) => (Piece::Text(&rest[..at]), &rest[at..]),
+        };
+        self.0 = after;
+        Some(piece)
+    }
 }
 
 /// Splits `{name}` at the start of a text into the name and the rest.
@@ -51,7 +83,7 @@ fn placeholder(text: &str) -> Option<(&str, &str)> {
 mod tests {
     use serde_json::json;
 
-    use super::fill_message;
+    use super::{fill_message, placeholders};
 
     #[track_caller]
     fn filled(template: &str, expected: &str) {
@@ -75,5 +107,11 @@ mod tests {
     #[test]
     fn doubled_braces_are_braces() {
         filled("{{age}} {{{age}}}", "{age} {36}");
+    }
+
+    #[test]
+    fn placeholders_are_the_names_that_are_filled_in() {
+        let names: Vec<_> = placeholders("{a} {{b}} {{{c}}} {} {d{e} }").collect();
+        assert_eq!(names, ["a", "c", "e"]);
     }
 }

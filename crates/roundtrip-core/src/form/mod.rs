@@ -20,7 +20,7 @@ mod tests;
 pub use check::{check, fill_defaults};
 pub use choice::{Alternative, Choice};
 pub use definition::Definition;
-pub use message::fill_message;
+pub use message::{fill_message, placeholders};
 pub use problem::{Problem, Problems};
 
 use crate::wire::JsonObject;

@@ -74,6 +74,47 @@ impl FullAnswer {
     }
 }
 
+/// The user's three-way answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered<T> {
+    /// Accepted, with this answer.
+    Accepted(T),
+    /// Declined.
+    Declined,
+    /// Dismissed.
+    Cancelled,
+}
+
+impl<T> Answered<T> {
+    /// Returns the answer, if the user accepted.
+    pub fn accepted(self) -> Option<T> {
+        match self {
+            Self::Accepted(value) => Some(value),
+            Self::Declined | Self::Cancelled => None,
+        }
+    }
+
+    /// Returns the user's action.
+    pub const fn action(&self) -> ElicitAction {
+        match self {
+            Self::Accepted(_) => ElicitAction::Accept,
+            Self::Declined => ElicitAction::Decline,
+            Self::Cancelled => ElicitAction::Cancel,
+        }
+    }
+}
+
+/// Shows what the user did and not the answer: `accepted`, `declined` or `cancelled`.
+impl<T> fmt::Display for Answered<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Accepted(_) => "accepted",
+            Self::Declined => "declined",
+            Self::Cancelled => "cancelled",
+        })
+    }
+}
+
 /// An answer that fits its question, in the journal's format.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Settled<'a> {

@@ -1,33 +1,121 @@
 //! Answers as a handler's parameters.
 
-use crate::form::Asks;
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
 
-/// The user's three-way answer to a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answered<T> {
-    /// Accepted, with this answer.
-    Accepted(T),
-    /// Declined.
-    Declined,
-    /// Dismissed.
-    Cancelled,
+use super::answer::Answered;
+use super::question::QuestionKind;
+use super::read::{self, Read};
+use crate::form::{Asks, fill_message};
+use crate::wire::{CreateMessageRequestParams, CreateMessageResult, JsonObject, Root};
+
+/// A question with a key of its own, whose answer a handler can take as a parameter: a form that [`Asks`], a message of
+/// the client's model ([`Sampled`]), or the client's [`Roots`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how it is asked for",
+    label = "not a question",
+    note = "a form becomes a question with `#[derive(Form)]` and `#[form(key = \"..\", message = \"..\")]`"
+)]
+pub trait Askable: Sized + Send + 'static {
+    /// The key of the question, unique within a call.
+    const KEY: &'static str;
+
+    /// The template of its message, in which `{name}` is an argument of the call; empty if it has none.
+    const MESSAGE: &'static str;
+
+    /// Reader of its answer.
+    const READ: Read<Self>;
+
+    /// Returns the question. `arguments` gives those of the call.
+    fn asks(arguments: &dyn Fn() -> JsonObject) -> QuestionKind;
 }
 
-/// A handler's parameter that holds an answer: the form itself, an `Option` of it where a refusal will do, or the
+impl<T: Asks> Askable for T {
+    const KEY: &'static str = <T as Asks>::KEY;
+    const MESSAGE: &'static str = <T as Asks>::MESSAGE;
+    const READ: Read<Self> = read::form::<T>;
+
+    fn asks(arguments: &dyn Fn() -> JsonObject) -> QuestionKind {
+        let message = match <T as Asks>::MESSAGE {
+            plain if !plain.contains(['{', '}']) => plain.into(),
+            template => fill_message(template, &arguments()).into(),
+        };
+        QuestionKind::Form { message, form: Cow::Borrowed(T::definition()) }
+    }
+}
+
+/// The client's roots, asked for under the key `roots`. Deprecated (SEP-2577).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Roots(pub Vec<Root>);
+
+impl Askable for Roots {
+    const KEY: &'static str = "roots";
+    const MESSAGE: &'static str = "";
+    const READ: Read<Self> = |question, answer| read::roots(question, answer).map(Self);
+
+    fn asks(_: &dyn Fn() -> JsonObject) -> QuestionKind {
+        QuestionKind::Roots
+    }
+}
+
+/// A request to the client's model whose answer, a [`Sampled`], a handler can take as a parameter. Deprecated (SEP-2577).
+pub trait Samples: Send + 'static {
+    /// The key of the question, unique within a call.
+    const KEY: &'static str;
+
+    /// Returns the request, given the arguments of the call. It must be the same in every round.
+    fn request(arguments: &JsonObject) -> CreateMessageRequestParams;
+}
+
+/// The message of the client's model in answer to the request of `S`. Deprecated (SEP-2577).
+pub struct Sampled<S> {
+    /// The message.
+    pub message: CreateMessageResult,
+    of: PhantomData<fn() -> S>,
+}
+
+impl<S> Deref for Sampled<S> {
+    type Target = CreateMessageResult;
+
+    fn deref(&self) -> &CreateMessageResult {
+        &self.message
+    }
+}
+
+impl<S> fmt::Debug for Sampled<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sampled").field(&self.message).finish()
+    }
+}
+
+impl<S: Samples> Askable for Sampled<S> {
+    const KEY: &'static str = S::KEY;
+    const MESSAGE: &'static str = "";
+    const READ: Read<Self> =
+        |question, answer| Ok(Self { message: read::message(question, answer)?, of: PhantomData });
+
+    fn asks(arguments: &dyn Fn() -> JsonObject) -> QuestionKind {
+        QuestionKind::Sample(Box::new(S::request(&arguments())))
+    }
+}
+
+/// A handler's parameter that holds an answer: the answer itself, an `Option` of it where a refusal will do, or the
 /// three-way [`Answered`].
-pub trait AskedForm: Sized + Send + 'static {
-    /// The form that is asked for.
-    type Form: Asks;
+pub trait AskedAs: Sized + Send + 'static {
+    /// The question that is asked.
+    type Answer: Askable;
 
     /// Converts an answer; `Err` returns a refusal that this type cannot hold.
     ///
     /// # Errors
-    /// A refusal, where only the form will do.
-    fn read(answered: Answered<Self::Form>) -> Result<Self, Answered<Self::Form>>;
+    /// A refusal, where only the answer will do.
+    fn read(answered: Answered<Self::Answer>) -> Result<Self, Answered<Self::Answer>>;
 }
 
-impl<T: Asks> AskedForm for T {
-    type Form = T;
+impl<T: Askable> AskedAs for T {
+    type Answer = T;
 
     fn read(answered: Answered<T>) -> Result<T, Answered<T>> {
         match answered {
@@ -37,19 +125,16 @@ impl<T: Asks> AskedForm for T {
     }
 }
 
-impl<T: Asks> AskedForm for Option<T> {
-    type Form = T;
+impl<T: Askable> AskedAs for Option<T> {
+    type Answer = T;
 
     fn read(answered: Answered<T>) -> Result<Self, Answered<T>> {
-        Ok(match answered {
-            Answered::Accepted(value) => Some(value),
-            Answered::Declined | Answered::Cancelled => None,
-        })
+        Ok(answered.accepted())
     }
 }
 
-impl<T: Asks> AskedForm for Answered<T> {
-    type Form = T;
+impl<T: Askable> AskedAs for Answered<T> {
+    type Answer = T;
 
     fn read(answered: Self) -> Result<Self, Self> {
         Ok(answered)

@@ -10,11 +10,12 @@ mod asked;
 mod journal;
 mod pin;
 mod question;
+pub mod read;
 mod responses;
 mod sent;
 
-pub use answer::{FullAnswer, Settled, Unusable};
-pub use asked::{Answered, AskedForm};
+pub use answer::{Answered, FullAnswer, Settled, Unusable};
+pub use asked::{Askable, AskedAs, Roots, Sampled, Samples};
 pub use journal::{Found, Journal, Kind, MalformedJournal, Place, Stalled};
 pub use pin::{Pin, PinKey};
 pub use question::{Question, QuestionKind};

@@ -1,14 +1,20 @@
 //! Questions of a handler, and the pins of their answers.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use super::pin::{Pin, PinKey};
 use crate::form::{Definition, Form};
 use crate::wire::{
-    ClientCapabilities, CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams,
-    ElicitRequestUrlParams, ElicitationCapability, IncludeContext, InputRequest, JsonObject,
-    ListRootsRequestParams, SamplingCapability,
+    BooleanSchema, ClientCapabilities, CreateMessageRequestParams, ElicitRequestFormParams,
+    ElicitRequestParams, ElicitRequestUrlParams, ElicitSchema, ElicitationCapability, IncludeContext,
+    InputRequest, JsonObject, ListRootsRequestParams, PrimitiveSchemaDefinition, SamplingCapability,
 };
+
+/// The field of [`Question::confirm`].
+pub(super) const CONFIRM: &str = "confirm";
+
+type Text = Cow<'static, str>;
 
 /// Kind and content of a question.
 #[derive(Debug, Clone)]
@@ -47,19 +53,56 @@ pub struct Question {
 
 impl Question {
     /// Creates a question with a form.
-    pub fn form<T: Form>(key: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(key, QuestionKind::Form { message: message.into(), form: Cow::Borrowed(T::definition()) })
+    pub fn form<T: Form>(key: impl Into<Text>, message: impl Into<Text>) -> Self {
+        Self::with_form(key, message, Cow::Borrowed(T::definition()))
+    }
+
+    /// Creates a question with a form that is given by its schema, not by a type.
+    pub fn form_of(key: impl Into<Text>, message: impl Into<Text>, schema: ElicitSchema) -> Self {
+        Self::with_form(key, message, Cow::Owned(Definition::new(schema)))
+    }
+
+    /// Creates a question for a yes or a no.
+    pub fn confirm(key: impl Into<Text>, message: impl Into<Text>) -> Self {
+        static FORM: LazyLock<Definition> = LazyLock::new(|| {
+            let yes = PrimitiveSchemaDefinition::Boolean(BooleanSchema::default());
+            Definition::new(ElicitSchema {
+                properties: vec![(CONFIRM.to_owned(), yes)],
+                required: vec![CONFIRM.to_owned()],
+                ..ElicitSchema::default()
+            })
+        });
+        Self::with_form(key, message, Cow::Borrowed(&FORM))
+    }
+
+    fn with_form(key: impl Into<Text>, message: impl Into<Text>, form: Cow<'static, Definition>) -> Self {
+        Self::new(key, QuestionKind::Form { message: message.into(), form })
+    }
+
+    /// Creates a question for consent to open a web page.
+    pub fn url(key: impl Into<Text>, message: impl Into<Text>, url: impl Into<String>) -> Self {
+        Self::new(key, QuestionKind::Url { message: message.into(), url: url.into() })
+    }
+
+    /// Creates a question to the client's model. Deprecated (SEP-2577).
+    pub fn sample(key: impl Into<Text>, request: CreateMessageRequestParams) -> Self {
+        Self::new(key, QuestionKind::Sample(Box::new(request)))
+    }
+
+    /// Creates a question for the client's roots. Deprecated (SEP-2577).
+    pub fn roots(key: impl Into<Text>) -> Self {
+        Self::new(key, QuestionKind::Roots)
     }
 
     /// Creates a question.
-    pub fn new(key: impl Into<Cow<'static, str>>, asks: QuestionKind) -> Self {
+    pub fn new(key: impl Into<Text>, asks: QuestionKind) -> Self {
         Self { key: key.into(), asks, identity: None }
     }
 
     /// Keeps its answer when the wording changes, as long as this identity does not. The form, or the origin of the
     /// URL, has to stay the same too.
     #[must_use]
-    pub fn identity(mut self, identity: impl Into<Cow<'static, str>>) -> Self {
+    pub fn identity(mut self, identity: impl Into<Text>) -> Self {
         self.identity = Some(identity.into());
         self
     }

@@ -57,7 +57,7 @@ impl Http {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| io::Error::new(error.kind(), format!("{named}: {error}")))?;
-        let http = if listener.local_addr()?.ip().is_loopback() { self.on_loopback() } else { self };
+        let http = if listener.local_addr()?.ip().is_loopback() { self.loopback_only() } else { self };
         Ok(Bound { http, listener, shutdown: None })
     }
 }

@@ -94,7 +94,7 @@ impl Http {
         self.set(|settings| settings.gate.allow_origin(origin.into()))
     }
 
-    /// Allows a host name, port included, on a loopback address.
+    /// Allows a host name, port included, on a loopback address and with [`loopback_only`](Self::loopback_only).
     #[must_use]
     pub fn allow_host(self, host: impl Into<String>) -> Self {
         self.set(|settings| settings.gate.allow_host(host.into()))
@@ -119,7 +119,11 @@ impl Http {
         self.set(|settings| settings.principal = Some(Arc::new(principal)))
     }
 
-    pub(crate) fn on_loopback(self) -> Self {
+    /// Refuses requests whose `Host` is not a loopback name or one that was allowed, so that no page reaches the server by
+    /// rebinding its own name. [`bind`](Self::bind) does this on a loopback address; a service that is mounted does not
+    /// know its address.
+    #[must_use]
+    pub fn loopback_only(self) -> Self {
         self.set(|settings| settings.gate.loopback = true)
     }
 

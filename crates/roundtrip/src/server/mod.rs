@@ -31,8 +31,8 @@ pub use delivery::{Delivery, LiveQuestion, LiveQuestions, Reentry};
 pub use endpoint::Endpoint;
 pub use handler::{
     Args, Ask, Asked, Asking, Call, Caller, Extension, FromCall, Function, HandlerResult, IntoFailure,
-    IntoReply, Json, Log, May, Needs, Parameter, Parameters, Progress, ProgressStep, ReadAt, Rejection,
-    Reply, Round, State, Step, ToolError, Uri,
+    IntoReply, Json, JsonWithText, Log, May, Needs, Parameter, Parameters, Progress, ProgressStep, ReadAt,
+    Rejection, Reply, Round, State, Step, ToolError, Uri,
 };
 #[cfg(feature = "legacy")]
 pub use handshake::Handshake;
@@ -43,7 +43,7 @@ pub use offer::{Catalog, Offer, Partial, Prompt, Resource, ResourceTemplate, Ser
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
 pub use round::AskError;
-pub use roundtrip_core::round::Answered;
+pub use roundtrip_core::round::{Answered, Askable, AskedAs, Roots, Sampled, Samples};
 pub use run::{CallInfo, Event, InFlight, Next};
 
 pub(crate) use budget::{Budget, Owner, Reservation};

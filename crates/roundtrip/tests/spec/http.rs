@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use tower_service::Service as _;
 
 use crate::support::{Answer, Connection, Running, changed, headers, message, meta};
 
@@ -249,6 +250,25 @@ async fn foreign_origins_and_hosts_are_refused() {
         let answer = post(&mut connection, &changed(&echo("x"), name, Some(value)), &echo("x")).await;
         assert_eq!(answer.status, status, "{name}: {value}");
         assert_eq!(answer.json().get("error").is_some(), status == 403);
+    }
+}
+
+/// H6: a mounted service checks `Host` once it is told that it is on loopback.
+#[tokio::test]
+async fn a_mounted_service_can_check_the_host() {
+    let http = server().into_http().expect("a server").allow_host("tools.example");
+    for (host, anywhere, loopback) in
+        [("evil.example", 200, 403), ("localhost:8000", 200, 200), ("tools.example", 200, 200)]
+    {
+        for (http, status) in [(http.clone(), anywhere), (http.clone().loopback_only(), loopback)] {
+            let sent = changed(&echo("x"), "Host", Some(host));
+            let request = sent.iter().fold(http::Request::post("/mcp"), |request, (name, value)| {
+                request.header(name.as_str(), value.as_str())
+            });
+            let request = request.body(echo("x").to_string()).expect("a request");
+            let response = http.clone().call(request).await.expect("an answer");
+            assert_eq!(response.status(), status, "{host}");
+        }
     }
 }
 

@@ -4,7 +4,9 @@
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 
 mod answers;
+mod asked;
 mod asking;
+mod by_hand;
 mod clocks;
 mod elicitation;
 #[cfg(feature = "legacy")]

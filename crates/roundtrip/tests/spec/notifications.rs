@@ -86,6 +86,26 @@ async fn subscriptions_tell_what_they_were_asked_to() {
     );
 }
 
+/// N1: a change that the catalog does not see can be announced.
+#[tokio::test]
+async fn a_change_can_be_announced() {
+    let server = server();
+    let catalog = server.catalog();
+    let running = Running::start(server).await;
+    let wants = json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true });
+    let mut listener = listen(&running, "all", wants).await;
+    listener.event().await.expect("an acknowledgement");
+    let announcements: [(fn(&Catalog), &str); 3] = [
+        (Catalog::prompts_changed, "notifications/prompts/list_changed"),
+        (Catalog::tools_changed, "notifications/tools/list_changed"),
+        (Catalog::resources_changed, "notifications/resources/list_changed"),
+    ];
+    for (announce, method) in announcements {
+        announce(&catalog);
+        assert_eq!(listener.event().await.expect("a notification")["method"], method);
+    }
+}
+
 /// N1: a listener that does not keep up costs no memory: what changed meanwhile is told once.
 #[tokio::test]
 async fn a_slow_listener_is_told_once() {

@@ -103,6 +103,29 @@ async fn a_changed_order_is_found() {
     assert_eq!((first.as_str(), then.as_str()), ("a", "b"));
 }
 
+/// A11: a script may have several answers to one question, for each time it is asked.
+#[tokio::test]
+async fn a_question_may_have_several_answers() {
+    #[derive(Form)]
+    struct Least {
+        #[form(min = 2)]
+        number: u8,
+    }
+    let tool = || {
+        Tool::new("least", async |ask: Ask| {
+            let Least { number } = ask.form("number", "A number from 2?").await?;
+            Ok::<_, AskError>(format!("{number} in round {}", ask.round()))
+        })
+    };
+    let script = |answers: &[u8]| {
+        let call = replay(Server::new("s", "1").tool(tool())).tool("least", json!({}));
+        answers.iter().fold(call, |call, number| call.accept("number", json!({ "number": number })))
+    };
+    assert_eq!(script(&[0, 1, 2]).await.expect("a number")["content"][0]["text"], "2 in round 4");
+    let found = script(&[0, 1]).await;
+    assert!(matches!(&found, Err(ReplayError::Unfit { key, .. }) if key == "number"), "{found:?}");
+}
+
 #[derive(Deserialize, JsonSchema)]
 struct Booking {
     restaurant: String,

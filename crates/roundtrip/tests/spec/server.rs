@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use roundtrip::server::{Call, CallInfo, FromCall, Next, Peer, Rejection};
 use roundtrip::wire::{ErrorObject, JsonObject};
 use roundtrip::{
-    Args, Extension, Principal, Progress, Prompt, Resource, ResourceTemplate, Server, State, Tool, ToolError,
+    Args, Extension, Json, Principal, Progress, Prompt, Resource, ResourceTemplate, Server, State, Tool,
+    ToolError,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::support::{Running, message, messages_of};
@@ -67,6 +68,27 @@ async fn failures_reach_whom_they_concern() {
     assert_eq!(running.call("prompts/get", json!({ "name": "broken" })).await.refusal().1, -32603);
     assert_eq!(running.call("resources/read", json!({ "uri": "app://broken" })).await.refusal().1, -32603);
     assert_eq!(running.call("prompts/get", json!({ "name": "nope" })).await.refusal().1, -32602);
+}
+
+/// N5: structured output may have a text of its own beside it, with the same output schema.
+#[tokio::test]
+async fn structured_output_may_have_a_text_of_its_own() {
+    #[derive(Serialize, JsonSchema)]
+    struct Weather {
+        celsius: f64,
+    }
+    let plain = async || Json(Weather { celsius: 21.5 });
+    let told = async || Ok::<_, ToolError>(Json(Weather { celsius: 21.5 }).with_text("a mild day"));
+    let server = Server::new("s", "1").tool(Tool::new("plain", plain)).tool(Tool::new("told", told));
+    let running = Running::start(server).await;
+    for (name, text) in [("plain", r#"{"celsius":21.5}"#), ("told", "a mild day")] {
+        let result = running.call("tools/call", json!({ "name": name })).await.result();
+        assert_eq!(result["structuredContent"], json!({ "celsius": 21.5 }));
+        assert_eq!(result["content"], json!([{ "type": "text", "text": text }]));
+    }
+    let tools = running.call("tools/list", json!({})).await.result();
+    assert_eq!(tools["tools"][0]["outputSchema"]["properties"]["celsius"]["type"], "number");
+    assert_eq!(tools["tools"][0]["outputSchema"], tools["tools"][1]["outputSchema"]);
 }
 
 /// Hooks see every call in order, and can refuse it before the handler runs.

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::future::poll_fn;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::task::Poll;
 
-use roundtrip_core::form::{Definition, Form};
-use roundtrip_core::round::{Question, QuestionKind};
+use roundtrip_core::form::Form;
+use roundtrip_core::round::{Question, read};
 use roundtrip_core::wire::{
-    BooleanSchema, CreateMessageRequestParams, CreateMessageResult, ElicitSchema, ElicitationCapability,
-    JsonObject, PrimitiveSchemaDefinition, Root,
+    CreateMessageRequestParams, CreateMessageResult, ElicitSchema, ElicitationCapability, JsonObject, Root,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,7 +17,6 @@ use super::asking::Asking;
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
 use super::once;
-use super::read::{self, CONFIRM};
 use super::tool_error::ToolError;
 use crate::server::round::{AskError, Parked, RoundState};
 
@@ -78,36 +76,26 @@ impl Ask {
         Asking::new(&self.0, Question::form::<T>(key, message), read::form)
     }
 
-    /// Asks the user to fill in a form that is given by its schema, not by a type.
+    /// Asks the user to fill in a form that is given by its schema, not by a type. Its defaults replace fields that were
+    /// left out.
     pub fn form_of(
         &self,
         key: impl Into<Text>,
         message: impl Into<Text>,
         schema: ElicitSchema,
     ) -> Asking<JsonObject> {
-        let asks = QuestionKind::Form { message: message.into(), form: Cow::Owned(Definition::new(schema)) };
-        Asking::new(&self.0, Question::new(key, asks), read::content)
+        Asking::new(&self.0, Question::form_of(key, message, schema), read::content)
     }
 
     /// Asks the user to say yes or no.
     pub fn confirm(&self, key: impl Into<Text>, message: impl Into<Text>) -> Asking<bool> {
-        static FORM: LazyLock<Definition> = LazyLock::new(|| {
-            let yes = PrimitiveSchemaDefinition::Boolean(BooleanSchema::default());
-            Definition::new(ElicitSchema {
-                properties: vec![(CONFIRM.to_owned(), yes)],
-                required: vec![CONFIRM.to_owned()],
-                ..ElicitSchema::default()
-            })
-        });
-        let asks = QuestionKind::Form { message: message.into(), form: Cow::Borrowed(&FORM) };
-        Asking::new(&self.0, Question::new(key, asks), read::yes_or_no)
+        Asking::new(&self.0, Question::confirm(key, message), read::yes_or_no)
     }
 
     /// Asks the user to open a web page. To accept is to consent, not to have finished there: wait for the end
     /// with [`until`](Self::until).
     pub fn url(&self, key: impl Into<Text>, message: impl Into<Text>, url: impl Into<String>) -> Asking<()> {
-        let asks = QuestionKind::Url { message: message.into(), url: url.into() };
-        Asking::new(&self.0, Question::new(key, asks), read::consent)
+        Asking::new(&self.0, Question::url(key, message, url), read::consent)
     }
 
     /// Asks the client's model.
@@ -118,15 +106,14 @@ impl Ask {
         key: impl Into<Text>,
         request: CreateMessageRequestParams,
     ) -> Asking<CreateMessageResult> {
-        let asks = QuestionKind::Sample(Box::new(request));
-        Asking::new(&self.0, Question::new(key, asks), read::message)
+        Asking::new(&self.0, Question::sample(key, request), read::message)
     }
 
     /// Asks for the client's roots: the folders and files it works on.
     ///
     /// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
     pub fn roots(&self, key: impl Into<Text>) -> Asking<Vec<Root>> {
-        Asking::new(&self.0, Question::new(key, QuestionKind::Roots), read::roots)
+        Asking::new(&self.0, Question::roots(key), read::roots)
     }
 
     /// Returns what may be asked. Asking for anything else is an error that tells the client what to declare.

@@ -1,16 +1,14 @@
 //! [`Asked`]: questions as parameters.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use roundtrip_core::form::{Asks, fill_message};
-use roundtrip_core::round::{Answered, AskedForm};
+use roundtrip_core::round::{Answered, Askable, AskedAs, Question};
 use roundtrip_core::wire::JsonObject;
 use serde_json::Value;
 
-use super::ask::Ask;
 use super::asking::{Asking, accepted};
 use super::call::{Arguments, Call, Rejection};
+use super::extract::FromCall;
 use super::function::Parameter;
 use super::needs::Needs;
 use crate::server::round::AskError;
@@ -18,7 +16,8 @@ use crate::server::round::AskError;
 /// Extractor for the answer to a question: for handlers that need no logic between their questions.
 ///
 /// The form gives the key and the message, which may name the call's arguments. All such parameters of a
-/// handler are asked in one round, and its body runs once all of them are answered (A12).
+/// handler are asked in one round, and its body runs once all of them are answered (A12). Two of one key, and a name in a
+/// message that no argument has, are a [`SetupError`](crate::server::SetupError).
 ///
 /// ```
 /// # use roundtrip::{Args, Asked, Form, Tool};
@@ -39,24 +38,39 @@ use crate::server::round::AskError;
 /// ```
 ///
 /// `Asked<T>` ends the call when the user refuses, `Asked<Option<T>>` gives `None`, and `Asked<Answered<T>>` tells
-/// declined and dismissed apart.
+/// declined and dismissed apart. The client's roots are an `Asked<`[`Roots`]`>`, a message of its model is an
+/// `Asked<`[`Sampled`]`<S>>`.
+///
+/// Questions of the body's own, by [`Ask`], follow in a later round. A parameter of type [`Asking<T>`] is not answered yet
+/// when the body runs, which can ask it together with others:
+///
+/// ```
+/// # use roundtrip::{Ask, Asking, Form, Tool, ToolError};
+/// # #[derive(Form)]
+/// # #[form(key = "party", message = "How many people?")]
+/// # struct Party { people: u8 }
+/// async fn book(party: Asking<Party>, ask: Ask) -> Result<String, ToolError> {
+///     let (party, garden) = tokio::try_join!(party, ask.confirm("garden", "In the garden?"))?;
+///     Ok(format!("{} people, garden: {garden}", party.people))
+/// }
+/// # let _ = Tool::new("book", book);
+/// ```
+///
+/// [`Ask`]: crate::Ask
+/// [`Roots`]: crate::server::Roots
+/// [`Sampled`]: crate::server::Sampled
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked<T>(pub T);
 
 /// A question that is going to be asked.
-pub struct Wanted<T: Asks>(Asking<T, Answered<T>>);
+pub struct Wanted<T>(Asking<T, Answered<T>>);
 
-impl<T: AskedForm> Parameter for Asked<T> {
-    type Taken = Wanted<T::Form>;
+impl<T: AskedAs> Parameter for Asked<T> {
+    type Taken = Wanted<T::Answer>;
     const ASKS: bool = true;
 
     fn take(call: &mut Call<'_>) -> Result<Self::Taken, Rejection> {
-        let message = match T::Form::MESSAGE {
-            plain if !plain.contains(['{', '}']) => Cow::Borrowed(plain),
-            template => Cow::Owned(fill_message(template, &arguments(call))),
-        };
-        let ask = Ask(call.round_state()?);
-        Ok(Wanted(ask.form(T::Form::KEY, message).answered()))
+        Ok(Wanted(question::<T::Answer>(call)?.answered()))
     }
 
     fn ready(_: Self::Taken) -> Option<Self> {
@@ -66,11 +80,29 @@ impl<T: AskedForm> Parameter for Asked<T> {
     async fn resolve(Wanted(asking): Self::Taken) -> Result<Self, AskError> {
         match T::read(asking.await?) {
             Ok(value) => Ok(Self(value)),
-            Err(refusal) => Err(refused(refusal, T::Form::KEY)),
+            Err(refusal) => Err(refused(refusal, T::Answer::KEY)),
         }
     }
 
-    fn needs(_: &mut Needs) {}
+    fn needs(needs: &mut Needs) {
+        needs.asked::<T::Answer>();
+    }
+}
+
+/// Extractor for a question that the body awaits itself.
+impl<T: Askable> FromCall for Asking<T> {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        question(call)
+    }
+
+    fn needs(needs: &mut Needs) {
+        needs.asked::<T>();
+    }
+}
+
+fn question<T: Askable>(call: &mut Call<'_>) -> Result<Asking<T>, Rejection> {
+    let question = Question::new(T::KEY, T::asks(&|| arguments(call)));
+    Ok(Asking::new(&call.round_state()?, question, T::READ))
 }
 
 fn refused<T>(refusal: Answered<T>, key: &str) -> AskError {
@@ -89,7 +121,7 @@ fn arguments(call: &Call<'_>) -> JsonObject {
     }
 }
 
-impl<T: Asks> fmt::Debug for Wanted<T> {
+impl<T> fmt::Debug for Wanted<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Wanted").field(&self.0).finish()
     }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use roundtrip_core::round::{Answered, Question, QuestionKind, Settled};
+use roundtrip_core::round::read::{Read, answered};
+use roundtrip_core::round::{Answered, Question, Settled};
 
-use super::read::{Read, answered};
 use crate::server::round::{AskError, RoundState};
 
 /// A question: a future of its answer, whose options are chained before it is awaited. Dropping it withdraws the
@@ -41,7 +41,7 @@ impl<T> Asking<T> {
 
 impl<T, O> Asking<T, O> {
     fn with_output<P>(mut self, output: Output<T, P>) -> Asking<T, P> {
-        let question = Question::new("", QuestionKind::Roots);
+        let question = Question::roots("");
         let question = std::mem::replace(&mut self.question, question);
         let (round, valid_for, read) = (Arc::clone(&self.round), self.valid_for, self.read);
         Asking { round, question, valid_for, recorded: false, read, output }
@@ -54,10 +54,7 @@ impl<T, O> Asking<T, O> {
 
     /// Gives `None` where the user refused.
     pub fn optional(self) -> Asking<T, Option<T>> {
-        self.with_output(|answered, _| match answered {
-            Answered::Accepted(value) => Ok(Some(value)),
-            Answered::Declined | Answered::Cancelled => Ok(None),
-        })
+        self.with_output(|answered, _| Ok(answered.accepted()))
     }
 
     /// Keeps the answer although the wording changes from round to round, as long as `identity` does not. A form's

@@ -4,8 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use roundtrip_core::form::Form;
-use roundtrip_core::round::{Answered, Question, QuestionKind};
-use roundtrip_core::wire::{CreateMessageResult, Root};
+use roundtrip_core::round::read::{self, Read};
+use roundtrip_core::round::{Answered, Question};
+use roundtrip_core::wire::{
+    CreateMessageRequestParams, CreateMessageResult, InputResponses, JsonObject, Root,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -13,7 +16,6 @@ use super::ask::{Ask, May};
 use super::asking::accepted;
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
-use super::read::{self, Read};
 use super::reply::{self, Reply};
 use crate::server::round::{AskError, RoundState};
 
@@ -32,8 +34,9 @@ use crate::server::round::{AskError, RoundState};
 /// }
 /// ```
 ///
-/// Answers of earlier rounds stay available in every later one, though the client sends only the newest. Answers are
-/// pinned to the kind of question and its schema, not to its wording.
+/// Answers of earlier rounds stay available in every later one, though the client sends only the newest. An answer that
+/// does not fit is asked for again, with the reason. Answers are pinned to the kind of question and to its schema or the
+/// site of its URL, not to its wording: [`content`](Self::content) and [`consent`](Self::consent) take the question for that.
 #[derive(Debug, Clone)]
 pub struct Round(Arc<RoundState>);
 
@@ -51,7 +54,7 @@ impl Round {
     /// # Errors
     /// [`AskError::Declined`] or [`AskError::Cancelled`].
     pub fn answer<T: Form>(&self, key: &str) -> Result<Option<T>, AskError> {
-        self.answered(key)?.map(|answered| accepted(answered, key)).transpose()
+        unless_refused(self.answered(key)?, key)
     }
 
     /// Returns the three-way answer to a form, if there is one that fits.
@@ -59,8 +62,44 @@ impl Round {
     /// # Errors
     /// Fails if the round is over.
     pub fn answered<T: Form>(&self, key: &str) -> Result<Option<Answered<T>>, AskError> {
-        let question = by_kind(Question::form::<T>(key.to_owned(), ""));
-        self.0.look_up(&question, |answer| read::answered(read::form, &question, answer))
+        self.look_up(&Question::form::<T>(key.to_owned(), ""), read::form)
+    }
+
+    /// Returns the answer to a form that is given by its schema ([`Question::form_of`]), with its defaults, if there is one
+    /// that fits. A refusal is an error.
+    ///
+    /// ```
+    /// # use roundtrip::wire::ElicitSchema;
+    /// # use roundtrip::{Question, Reply, Round, ToolError};
+    /// async fn choose_seat(round: Round) -> Result<Reply, ToolError> {
+    ///     let seat = Question::form_of("seat", "Which seat?", free_seats());
+    ///     let Some(content) = round.content(&seat)? else { return Ok(round.ask([seat])) };
+    ///     Ok(Reply::text(format!("seat {}", content["seat"])))
+    /// }
+    /// # fn free_seats() -> ElicitSchema { ElicitSchema::default() }
+    /// ```
+    ///
+    /// # Errors
+    /// [`AskError::Declined`] or [`AskError::Cancelled`].
+    pub fn content(&self, question: &Question) -> Result<Option<JsonObject>, AskError> {
+        unless_refused(self.look_up(question, read::content)?, &question.key)
+    }
+
+    /// Returns the answer to a [`Question::confirm`], if there is one. A refusal is an error.
+    ///
+    /// # Errors
+    /// [`AskError::Declined`] or [`AskError::Cancelled`].
+    pub fn confirmed(&self, key: &str) -> Result<Option<bool>, AskError> {
+        unless_refused(self.look_up(&Question::confirm(key.to_owned(), ""), read::yes_or_no)?, key)
+    }
+
+    /// Returns whether the user has consented to open a web page ([`Question::url`]). A refusal is an error. To consent is
+    /// not to have finished there.
+    ///
+    /// # Errors
+    /// [`AskError::Declined`] or [`AskError::Cancelled`].
+    pub fn consent(&self, question: &Question) -> Result<bool, AskError> {
+        Ok(unless_refused(self.look_up(question, read::consent)?, &question.key)?.is_some())
     }
 
     /// Returns the model's message, if it has been asked and has answered.
@@ -70,7 +109,8 @@ impl Round {
     /// # Errors
     /// Fails if the round is over.
     pub fn message(&self, key: &str) -> Result<Option<CreateMessageResult>, AskError> {
-        self.read(Question::new(key.to_owned(), QuestionKind::Sample(Box::default())), read::message)
+        let question = Question::sample(key.to_owned(), CreateMessageRequestParams::default());
+        unless_refused(self.look_up(&question, read::message)?, key)
     }
 
     /// Returns the client's roots, if it has been asked and has answered.
@@ -80,12 +120,18 @@ impl Round {
     /// # Errors
     /// Fails if the round is over.
     pub fn roots(&self, key: &str) -> Result<Option<Vec<Root>>, AskError> {
-        self.read(Question::new(key.to_owned(), QuestionKind::Roots), read::roots)
+        unless_refused(self.look_up(&Question::roots(key.to_owned()), read::roots)?, key)
     }
 
-    fn read<T>(&self, question: Question, read: Read<T>) -> Result<Option<T>, AskError> {
-        let question = by_kind(question);
-        self.0.look_up(&question, |answer| read(&question, answer))
+    /// Returns the request's `inputResponses` as the client sent them: unchecked, and with answers to questions that were
+    /// never asked. Answers that an earlier round got are not among them.
+    pub fn responses(&self) -> InputResponses {
+        self.0.responses()
+    }
+
+    fn look_up<T>(&self, question: &Question, read: Read<T>) -> Result<Option<Answered<T>>, AskError> {
+        let question = &by_kind(question.clone());
+        self.0.look_up(question, |answer| read::answered(read, question, answer))
     }
 
     /// Ends the round with questions: the reply is `input_required`.
@@ -158,6 +204,11 @@ impl Round {
     pub fn number(&self) -> u32 {
         self.0.round().saturating_add(1)
     }
+}
+
+/// Returns the value of an answer; a refusal is an error.
+fn unless_refused<T>(answered: Option<Answered<T>>, key: &str) -> Result<Option<T>, AskError> {
+    answered.map(|answered| accepted(answered, key)).transpose()
 }
 
 /// Pins a question to its kind and schema: its wording is not known when its answer is looked up.

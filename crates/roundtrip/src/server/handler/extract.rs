@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use roundtrip_core::wire::{
-    ClientCapabilities, ErrorObject, Implementation, LoggingLevel, LoggingMessageNotificationParams,
-    NotificationMeta, ProgressNotificationParams, ProgressToken, Raw, clip, clip_error,
+    ClientCapabilities, Era, ErrorObject, Implementation, LoggingLevel, LoggingMessageNotificationParams,
+    NotificationMeta, ProgressNotificationParams, ProgressToken, ProtocolVersion, Raw, clip, clip_error,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -152,8 +152,8 @@ impl FromCall for Uri {
 pub struct Caller {
     /// Client capabilities declared by this request.
     pub capabilities: ClientCapabilities,
-    /// Protocol version of the request.
-    pub protocol_version: String,
+    /// Protocol revision of the request.
+    pub protocol_version: ProtocolVersion,
     /// The authenticated principal, if the transport has one.
     pub principal: Option<Principal>,
     info: Option<Raw>,
@@ -161,6 +161,11 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Returns the era of its revision.
+    pub fn era(&self) -> Era {
+        self.protocol_version.era()
+    }
+
     /// Returns the client's name and version: self-reported, for display only.
     pub fn info(&self) -> Option<Implementation> {
         self.info.as_ref().and_then(|info| info.to().ok())
@@ -186,9 +191,11 @@ impl Caller {
 
 impl FromCall for Caller {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        let version = &call.meta.protocol_version;
+        let unknown = |_| ErrorObject::unsupported_version(version, &ProtocolVersion::ALL);
         Ok(Self {
             capabilities: call.meta.client_capabilities.clone(),
-            protocol_version: call.meta.protocol_version.to_string(),
+            protocol_version: version.parse().map_err(unknown)?,
             principal: call.peer.principal.clone(),
             info: call.meta.client_info.map(Raw::from),
             meta: call.meta.extra.iter().map(|(key, value)| (key.to_string(), Raw::from(*value))).collect(),

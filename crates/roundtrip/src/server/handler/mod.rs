@@ -9,7 +9,6 @@ pub(crate) mod extract;
 pub(crate) mod function;
 pub(crate) mod needs;
 mod once;
-mod read;
 pub(crate) mod reply;
 mod strings;
 pub(crate) mod tool_error;
@@ -23,5 +22,5 @@ pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, ProgressStep
 pub use function::{Function, Parameter, Parameters};
 pub use needs::Needs;
 pub use once::Step;
-pub use reply::{HandlerResult, IntoReply, Json, ReadAt, Reply};
+pub use reply::{HandlerResult, IntoReply, Json, JsonWithText, ReadAt, Reply};
 pub use tool_error::{IntoFailure, ToolError};

@@ -2,12 +2,17 @@
 
 use std::any::TypeId;
 
+use roundtrip_core::form::placeholders;
+use roundtrip_core::round::Askable;
+
 /// Needs of a handler's parameters, collected from their types when it is registered.
 #[derive(Debug, Default)]
 pub struct Needs {
     pub(crate) arguments: Option<serde_json::Value>,
     pub(crate) state: Vec<(TypeId, &'static str)>,
     pub(crate) logging: bool,
+    /// Keys and messages of the questions among its parameters.
+    asked: Vec<(&'static str, &'static str)>,
 }
 
 impl Needs {
@@ -19,5 +24,28 @@ impl Needs {
     /// Declares that the handler takes a value given to [`Server::state`](crate::Server::state).
     pub fn state<S: 'static>(&mut self) {
         self.state.push((TypeId::of::<S>(), std::any::type_name::<S>()));
+    }
+
+    /// Declares that the handler takes a question, or its answer.
+    pub(crate) fn asked<T: Askable>(&mut self) {
+        self.asked.push((T::KEY, T::MESSAGE));
+    }
+
+    /// Checks the questions among the parameters: each has its own key, and each name in a message is an argument.
+    pub(crate) fn check_asked(&self, is_argument: impl Fn(&str) -> bool) -> Result<(), String> {
+        for (at, (key, message)) in self.asked.iter().enumerate() {
+            if self.asked[..at].iter().any(|(other, _)| other == key) {
+                return Err(format!(
+                    "two parameters ask under the key `{key}`: give each question a key of its own"
+                ));
+            }
+            if let Some(unknown) = placeholders(message).find(|name| !is_argument(name)) {
+                return Err(format!(
+                    "the message of `{key}` has `{{{unknown}}}`, and there is no argument `{unknown}`: name an \
+                     argument, or write `{{{{` for a brace"
+                ));
+            }
+        }
+        Ok(())
     }
 }

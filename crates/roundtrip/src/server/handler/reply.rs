@@ -98,6 +98,11 @@ impl Reply {
     pub fn text(text: impl Into<String>) -> Self {
         Self::complete(CallToolResult { content: vec![ContentBlock::text(text)], ..Default::default() })
     }
+
+    fn structured(value: Raw, text: String) -> Self {
+        let content = vec![ContentBlock::text(text)];
+        Self::complete(CallToolResult { content, structured_content: Some(value), ..Default::default() })
+    }
 }
 
 impl<R: HandlerResult> IntoReply<R> for Reply<R> {
@@ -135,6 +140,22 @@ pub trait IntoReply<R: HandlerResult> {
 /// clients that read only text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
+
+impl<T> Json<T> {
+    /// Sets the text for clients that read only text, in place of the value as JSON.
+    pub fn with_text(self, text: impl Into<String>) -> JsonWithText<T> {
+        JsonWithText { value: self.0, text: text.into() }
+    }
+}
+
+/// Structured output with a text of the author's own: [`Json::with_text`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JsonWithText<T> {
+    /// The value, as `structuredContent`.
+    pub value: T,
+    /// The text beside it.
+    pub text: String,
+}
 
 impl<R: HandlerResult, T: IntoReply<R>, E: IntoFailure> IntoReply<R> for Result<T, E> {
     fn into_reply(self, context: R::Context) -> Result<Reply<R>, ErrorObject> {
@@ -184,12 +205,8 @@ impl IntoReply<CallToolResult> for Vec<ContentBlock> {
 impl<T: Serialize + JsonSchema> IntoReply<CallToolResult> for Json<T> {
     fn into_reply(self, (): ()) -> Result<Reply<CallToolResult>, ErrorObject> {
         let structured = to_raw(&self.0)?;
-        let content = vec![ContentBlock::text(structured.get())];
-        Ok(Reply::complete(CallToolResult {
-            content,
-            structured_content: Some(structured),
-            ..Default::default()
-        }))
+        let text = structured.get().to_owned();
+        Ok(Reply::structured(structured, text))
     }
 
     fn output_schema() -> Option<schemars::Schema> {
@@ -199,6 +216,16 @@ impl<T: Serialize + JsonSchema> IntoReply<CallToolResult> for Json<T> {
                 .into_generator()
                 .into_root_schema_for::<T>(),
         )
+    }
+}
+
+impl<T: Serialize + JsonSchema> IntoReply<CallToolResult> for JsonWithText<T> {
+    fn into_reply(self, (): ()) -> Result<Reply<CallToolResult>, ErrorObject> {
+        Ok(Reply::structured(to_raw(&self.value)?, self.text))
+    }
+
+    fn output_schema() -> Option<schemars::Schema> {
+        <Json<T> as IntoReply<CallToolResult>>::output_schema()
     }
 }
 

@@ -159,6 +159,22 @@ impl Catalog {
         removed
     }
 
+    /// Announces a change of the list of tools, to clients that subscribe: one that the catalog does not see, such as in a
+    /// list that a hook filters by caller.
+    pub fn tools_changed(&self) {
+        self.0.hub.announce(Change::Tools);
+    }
+
+    /// Announces a change of the list of prompts, as [`tools_changed`](Self::tools_changed) does.
+    pub fn prompts_changed(&self) {
+        self.0.hub.announce(Change::Prompts);
+    }
+
+    /// Announces a change of the lists of resources and templates, as [`tools_changed`](Self::tools_changed) does.
+    pub fn resources_changed(&self) {
+        self.0.hub.announce(Change::Resources);
+    }
+
     /// Tells clients that watch a resource that it has changed.
     pub fn resource_updated(&self, uri: &str) {
         self.0.hub.announce(Change::Resource(uri));

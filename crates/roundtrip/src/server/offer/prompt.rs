@@ -103,6 +103,7 @@ impl Described for Prompt {
         if let Some(unknown) = self.completers.unknown(&known) {
             return Err(wrong(format!("completes `{unknown}`, which is not one of its arguments")));
         }
+        self.needs.check_asked(|name| known.contains(&name)).map_err(wrong)?;
         Ok(Entry { definition: self.definition, handler: self.handler, own: self.completers })
     }
 }

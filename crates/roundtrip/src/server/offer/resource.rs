@@ -132,10 +132,11 @@ impl Described for Resource {
     }
 
     fn finish(self) -> Result<Entry<wire::Resource>, SetupError> {
+        let wrong = |problem: String| SetupError::new("resource", &self.definition.uri, problem);
         if !self.definition.uri.contains(':') {
-            let problem = "a resource's URI needs a scheme, such as `app://`";
-            return Err(SetupError::new("resource", &self.definition.uri, problem));
+            return Err(wrong("a resource's URI needs a scheme, such as `app://`".to_owned()));
         }
+        self.needs.check_asked(|_| false).map_err(wrong)?;
         Ok(Entry { definition: self.definition, handler: self.handler, own: self.cache })
     }
 }
@@ -187,7 +188,8 @@ impl Described for ResourceTemplate {
     }
 
     fn finish(self) -> Result<Entry<wire::ResourceTemplate>, SetupError> {
-        let wrong = |problem| SetupError::new("resource template", &self.definition.uri_template, problem);
+        let wrong =
+            |problem: String| SetupError::new("resource template", &self.definition.uri_template, problem);
         let template = UriTemplate::parse(&self.definition.uri_template).map_err(wrong)?;
         let known: Vec<&str> = template.variables().collect();
         if let Some(unknown) = self.completers.unknown(&known) {
@@ -201,6 +203,7 @@ impl Described for ResourceTemplate {
                 "the handler's `Args` want `{missing}`, which is not one of its variables"
             )));
         }
+        self.needs.check_asked(|name| known.contains(&name)).map_err(wrong)?;
         let own = TemplateParts { template, completers: self.completers, cache: self.cache };
         Ok(Entry { definition: self.definition, handler: self.handler, own })
     }

@@ -133,12 +133,12 @@ impl Described for Tool {
     }
 
     /// Checks the name and the schemas, and compiles the schemas.
-    fn finish(self) -> Result<ToolEntry, SetupError> {
+    fn finish(mut self) -> Result<ToolEntry, SetupError> {
         let name = self.definition.name.clone();
         let wrong = |problem: String| SetupError::new("tool", &name, problem);
         check_name(&name).map_err(wrong)?;
 
-        let (input_schema, input) = match (self.input_schema, self.needs.arguments) {
+        let (input_schema, input) = match (self.input_schema, self.needs.arguments.take()) {
             (Some(written), _) => {
                 let check = Check::written(&written).map_err(|why| wrong(format!("input schema: {why}")))?;
                 (written, check)
@@ -154,6 +154,7 @@ impl Described for Tool {
                 "the input schema must be an object: give the handler `Args` of a struct".into(),
             ));
         }
+        self.needs.check_asked(|name| may_have(&input_schema, name)).map_err(wrong)?;
         let headers = HeaderParams::from_schema(&input_schema).map_err(|error| wrong(error.to_string()))?;
 
         let output = match (self.output_schema, self.derived_output) {
@@ -172,6 +173,14 @@ impl Described for Tool {
         let own = ToolParts { input, output: output_check, headers, target };
         Ok(Entry { definition, handler: self.handler, own })
     }
+}
+
+/// Returns whether arguments of a schema can have a property: one that it names, or any where it names not all of them.
+fn may_have(schema: &Value, name: &str) -> bool {
+    const OTHERS: [&str; 7] = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties"];
+    schema["properties"].get(name).is_some()
+        || OTHERS.iter().any(|keyword| schema.get(keyword).is_some())
+        || schema.get("additionalProperties").is_some_and(|others| *others != Value::Bool(false))
 }
 
 /// Checks that every client accepts a name (tools, "Tool Names").

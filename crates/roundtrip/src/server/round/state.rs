@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use roundtrip_core::round::{Journal, Kind, Pin, Question, Sent, Settled, Unusable, read_responses};
 use roundtrip_core::seal::FlowId;
-use roundtrip_core::wire::{ClientCapabilities, ErrorObject, InputRequest};
+use roundtrip_core::wire::{ClientCapabilities, ErrorObject, InputRequest, InputResponses, Raw};
 use serde_json::value::RawValue;
 
 pub(crate) use park::Parked;
@@ -375,6 +375,14 @@ impl RoundState {
     /// Keeps the `inputResponses` of the request, for a handler that may take them by key alone.
     pub(crate) fn keep_unasked(&self, responses: Option<&RawValue>) {
         self.lock().unasked = responses.map(RawValue::to_owned);
+    }
+
+    /// By hand: returns the `inputResponses` of the request.
+    pub(crate) fn responses(&self) -> InputResponses {
+        let inner = self.lock();
+        let given = inner.unasked.as_deref().and_then(|raw| read_responses(raw).ok()).unwrap_or_default();
+        // The first of two counts, so the last to be collected.
+        given.iter().rev().map(|(key, answer)| (key.to_string(), Raw::from(*answer))).collect()
     }
 
     pub(crate) fn by_key_alone(&self) {

@@ -2,6 +2,7 @@
 
 mod asking;
 mod bounds;
+mod by_hand;
 mod http;
 mod sessions;
 mod stdio;

@@ -1,9 +1,11 @@
 //! What an old client gets to see is what its revision has words for.
 
+use roundtrip::{Caller, Server, Tool};
 use serde_json::{Value, json};
 
 use super::tools::{Diary, server};
 use crate::peers::{Pipe, V2025_11_25, accept, everything, request, text, tool};
+use crate::support::Call;
 
 /// Every member's name, at any depth.
 fn names(value: &Value, found: &mut Vec<String>) {
@@ -159,4 +161,19 @@ async fn an_old_client_cannot_bring_answers_or_state() {
     forged["params"]["requestState"] = json!("made up");
     forged["params"]["_meta"] = json!({ "io.modelcontextprotocol/clientCapabilities": {} });
     assert_eq!(pipe.call(&forged).await["method"], "elicitation/create");
+}
+
+/// L5: a handler sees the revision and the era of its caller.
+#[tokio::test]
+async fn a_handler_sees_the_revision_of_its_caller() {
+    async fn revision(caller: Caller) -> String {
+        format!("{} {:?}", caller.protocol_version, caller.era())
+    }
+    let server = || Server::new("s", "1").tool(Tool::new("revision", revision));
+    for version in ["2025-03-26", "2025-06-18", V2025_11_25] {
+        let mut pipe = Pipe::agreed(server(), version, &json!({})).await;
+        assert_eq!(text(&pipe.call(&tool(1, "revision")).await), format!("{version} Handshake"));
+    }
+    let modern = Call::tool("revision").begin(&server().build().expect("a server")).await;
+    assert_eq!(modern.text(), "2026-07-28 Modern");
 }
