@@ -181,7 +181,7 @@ async fn giving_up_is_told_once() {
         &file.0,
     );
     let error = client.call_tool("x", ()).timeout(Duration::from_millis(50)).await.expect_err("no answer");
-    assert!(matches!(error, Error::Timeout(_)), "{error}");
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
     client.call_tool("y", ()).await.expect("the second is answered");
     client.close().await;
     let lines: Vec<Value> =
