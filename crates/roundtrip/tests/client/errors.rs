@@ -7,7 +7,7 @@ use roundtrip::client::{ApiMisuse, GaveUp, HttpRefusal, Sent, ServerRejection, T
 use roundtrip::server::ServeError;
 use roundtrip::testing::ReplayError;
 use roundtrip::{Ask, Client, Error, Form, FormRequest, Keyring, Prompt, Server, Tool, ToolError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::peer::{Seen, json_reply, peer, peer_of_any_era, reply};
 use crate::rounds::script::{Answer, again, asks, party, replies, scripted};
@@ -251,12 +251,13 @@ async fn a_request_that_is_not_answered_is_named() {
 
 #[tokio::test]
 async fn a_tool_that_failed_is_an_error_where_the_caller_wants_one() {
-    async fn book(client: &Client, tool: &str) -> Result<String, Error> {
-        Ok(client.call_tool(tool, json!({ "name": "Ada" })).await?.into_result()?.text())
+    async fn text_of(client: &Client, tool: &str, arguments: Value) -> Result<String, Error> {
+        Ok(client.call_tool(tool, arguments).await?.into_result()?.text())
     }
     let client = Client::in_process(crate::fixture::server()).expect("a sound server");
-    assert_eq!(book(&client, "greet").await.expect("a greeting"), "Hello, Ada!");
-    let error = book(&client, "fail").await.expect_err("it is broken");
+    let greeting = text_of(&client, "greet", json!({ "name": "Ada" })).await.expect("a greeting");
+    assert_eq!(greeting, "Hello, Ada!");
+    let error = text_of(&client, "fail", json!({})).await.expect_err("it is broken");
     assert!(matches!(error, Error::Tool(_)), "{error:?}");
     assert_eq!(error.to_string(), "it is broken");
 }
