@@ -89,7 +89,7 @@ fn null_is_absent_everywhere_else() {
     assert_eq!(again::<ElicitRequestParams>(&form), json!({ "message": "m", "requestedSchema": schema }));
 }
 
-/// E4: a choice of several whose `items` have no `type` is read as meant (FastMCP writes it so).
+/// W11: a choice of several whose `items` have no `type` is read as meant (FastMCP writes it so).
 #[test]
 fn the_values_of_a_choice_need_no_type() {
     let field = json!({ "type": "array", "title": "Tags", "items": { "enum": ["a", "b"] } });
@@ -102,7 +102,7 @@ fn the_values_of_a_choice_need_no_type() {
     assert!(serde_json::from_value::<PrimitiveSchemaDefinition>(number).is_err());
 }
 
-/// E4: every field tells its label, its description and its choices, however they are written.
+/// Every field tells its label, its description and its choices, however they are written.
 #[test]
 fn fields_tell_what_people_see() {
     let titled = json!([{ "const": "a", "title": "A" }]);

@@ -179,7 +179,7 @@ fn resources_may_ask() {
     assert_eq!(pending.target().as_deref(), Some("app://x"));
 }
 
-/// C16: a flow that begins anew forgets answers and state, and goes on counting.
+/// A flow that begins anew forgets answers and state, and goes on counting.
 #[test]
 fn a_restarted_flow_has_no_state_and_a_new_key() {
     let first = call().idempotency_key(Some("k".to_owned()));

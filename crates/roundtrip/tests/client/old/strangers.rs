@@ -14,7 +14,7 @@ fn log(level: &str, data: &str) -> Value {
     json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": level, "data": data } })
 }
 
-/// L6: log messages on the stream beside the calls reach the calls under way that asked for any, at the level they asked
+/// N2: log messages on the stream beside the calls reach the calls under way that asked for any, at the level they asked
 /// for, though the client has no handlers.
 #[tokio::test]
 async fn log_messages_beside_the_calls_reach_the_calls() {
@@ -38,7 +38,7 @@ async fn log_messages_beside_the_calls_reach_the_calls() {
     assert_eq!(*logged.lock().expect("logged"), ["nearly"]);
 }
 
-/// L6: a server without such a stream is called all the same.
+/// A server without such a stream is called all the same.
 #[tokio::test]
 async fn a_server_without_a_stream_beside_the_calls_can_be_asked_for_log_messages() {
     let (client, old) = Old::start(|_, seen| (seen.http == "GET").then(|| empty(405))).await;

@@ -30,7 +30,7 @@ fn is_refused(result: &Result<roundtrip::wire::CallToolResult, Error>) -> bool {
     matches!(result, Err(Error::Rejected(ServerRejection::StateRejected(_))))
 }
 
-/// C16: a call whose state is refused begins anew where the caller wants that, once, and under keys of its own.
+/// A call whose state is refused begins anew where the caller wants that, once, and under keys of its own.
 #[tokio::test]
 async fn a_call_begins_anew_once_when_its_state_is_refused() {
     let (client, log) = forgetful(1);
