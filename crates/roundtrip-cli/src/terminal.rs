@@ -76,7 +76,7 @@ fn ask(
             let options = options(choices);
             let titles: Vec<&str> = options.iter().map(|(_, title)| title.as_str()).collect();
             let value = |index: usize| Value::from(options[index].0.clone());
-            if matches!(choices, Field::UntitledMultiSelect(_) | Field::TitledMultiSelect(_)) {
+            if choices.is_multi_select() {
                 let picked = MultiSelect::new(prompt, titles).raw_prompt()?;
                 picked.into_iter().map(|option| value(option.index)).collect()
             } else {
@@ -120,55 +120,17 @@ fn parse(field: &Field, text: &str) -> Value {
     }
 }
 
-fn described(field: &Field) -> (Option<&String>, Option<&String>) {
-    match field {
-        Field::String(field) => (field.title.as_ref(), field.description.as_ref()),
-        Field::Number(field) | Field::Integer(field) => (field.title.as_ref(), field.description.as_ref()),
-        Field::Boolean(field) => (field.title.as_ref(), field.description.as_ref()),
-        Field::UntitledSingleSelect(field) => (field.title.as_ref(), field.description.as_ref()),
-        Field::TitledSingleSelect(field) => (field.title.as_ref(), field.description.as_ref()),
-        Field::UntitledMultiSelect(field) => (field.title.as_ref(), field.description.as_ref()),
-        Field::TitledMultiSelect(field) => (field.title.as_ref(), field.description.as_ref()),
-        Field::LegacyTitled(field) => (field.title.as_ref(), field.description.as_ref()),
-    }
-}
-
 fn label(name: &str, field: &Field) -> String {
-    printable(&match described(field) {
+    printable(&match (field.title(), field.description()) {
         (Some(title), Some(description)) => format!("{title} ({description})"),
-        (Some(text), None) | (None, Some(text)) => text.clone(),
+        (Some(text), None) | (None, Some(text)) => text.to_owned(),
         (None, None) => name.to_owned(),
     })
 }
 
 /// Returns the choices of a field: the value sent, and the text shown.
 fn options(field: &Field) -> Vec<(String, String)> {
-    choices(field).into_iter().map(|(value, title)| (value, printable(&title))).collect()
-}
-
-/// Returns the choices of a field: the value sent, and its title.
-fn choices(field: &Field) -> Vec<(String, String)> {
-    let plain = |values: &[String]| values.iter().map(|value| (value.clone(), value.clone())).collect();
-    match field {
-        Field::UntitledSingleSelect(field) => plain(&field.values),
-        Field::UntitledMultiSelect(field) => plain(&field.items.values),
-        Field::TitledSingleSelect(field) => {
-            field.one_of.iter().map(|option| (option.value.clone(), option.title.clone())).collect()
-        }
-        Field::TitledMultiSelect(field) => {
-            field.items.any_of.iter().map(|option| (option.value.clone(), option.title.clone())).collect()
-        }
-        Field::LegacyTitled(field) => {
-            let title = |index: usize, value: &String| field.enum_names.get(index).unwrap_or(value).clone();
-            field
-                .values
-                .iter()
-                .enumerate()
-                .map(|(index, value)| (value.clone(), title(index, value)))
-                .collect()
-        }
-        _ => Vec::new(),
-    }
+    field.choices().into_iter().map(|(value, title)| (value.to_owned(), printable(title))).collect()
 }
 
 #[cfg(test)]

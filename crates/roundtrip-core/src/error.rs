@@ -2,6 +2,7 @@
 
 mod blame;
 mod refusal;
+mod request_name;
 mod text;
 
 use std::error::Error as StdError;
@@ -10,11 +11,12 @@ use std::time::Duration;
 
 pub use blame::{ApiMisuse, GaveUp, PeerIncompatible, PeerMisbehaved, Unreachable};
 pub use refusal::{HttpRefusal, ServerRejection};
+pub use request_name::RequestName;
 pub use text::debug_as_text;
 
 use crate::wire::{
     ErrorObject, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
-    MISSING_REQUIRED_CLIENT_CAPABILITY, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION,
+    MISSING_REQUIRED_CLIENT_CAPABILITY, PARSE_ERROR, ToolFailure, UNSUPPORTED_PROTOCOL_VERSION,
 };
 
 /// JSON-RPC error code of our own for "too many at once, try again later". It lies outside the range JSON-RPC reserves.
@@ -96,13 +98,23 @@ pub enum Error {
     #[error(transparent)]
     Handler(Box<dyn StdError + Send + Sync>),
 
-    /// The client was closed, or dropped, while the call was under way. The request may have reached the server.
-    #[error("the client was closed while the call was under way")]
+    /// The tool ran and failed ([`CallToolResult::into_result`](crate::wire::CallToolResult::into_result)).
+    #[error("{0}")]
+    Tool(ToolFailure),
+
+    /// The client was closed, or dropped: before the call, or while it was under way. In the latter case the request may
+    /// have reached the server.
+    #[error("the client has been closed")]
     Closed,
 
     /// No answer in time. The call has been cancelled.
-    #[error("no answer within {0:?}")]
-    Timeout(Duration),
+    #[error("no answer to {request} within {after:?}")]
+    Timeout {
+        /// Request that was not answered.
+        request: RequestName,
+        /// Time that it was given.
+        after: Duration,
+    },
 }
 
 /// Tells whether a request may have reached the server before the connection broke.
@@ -123,6 +135,25 @@ impl Error {
     /// Builds the error of a connection that the server closed, or that ended with it.
     pub fn closed_by_server(message: impl Into<String>, sent: Sent) -> Self {
         Self::unreachable(Unreachable::Closed(message.into()), sent)
+    }
+
+    /// Builds the error of a request that was not answered in time.
+    pub fn timeout(request: impl Into<RequestName>, after: Duration) -> Self {
+        Self::Timeout { request: request.into(), after }
+    }
+
+    /// Names the request in an error of its connection, which says nothing of requests by itself.
+    pub fn about(self, request: &RequestName) -> Self {
+        match self {
+            Self::Unreachable { why, sent, cause } => {
+                let fate = match sent {
+                    Sent::No => "was not sent",
+                    Sent::Maybe => "got no answer",
+                };
+                Self::Unreachable { why: why.after(&format!("{request} {fate}")), sent, cause }
+            }
+            other => other,
+        }
     }
 
     /// Builds the error of a handler. One of our own errors stays as it is.
@@ -156,6 +187,12 @@ from_inside!(ApiMisuse, PeerIncompatible, PeerMisbehaved, GaveUp);
 impl From<ErrorObject> for Error {
     fn from(error: ErrorObject) -> Self {
         Self::Rejected(error.into())
+    }
+}
+
+impl From<ToolFailure> for Error {
+    fn from(failure: ToolFailure) -> Self {
+        Self::Tool(failure)
     }
 }
 

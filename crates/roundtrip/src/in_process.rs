@@ -6,6 +6,8 @@
 use std::fmt;
 use std::future::ready;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -60,22 +62,28 @@ impl Client {
 pub struct InProcess {
     endpoint: Endpoint,
     peer: Peer,
+    /// Shared by clones.
+    closed: Arc<AtomicBool>,
 }
 
 impl InProcess {
     /// Creates a transport to a started server. Any number of them, and of any other transport, can share one.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, peer: Peer::default() }
+        Self { endpoint, peer: Peer::default(), closed: Arc::default() }
     }
 }
 
 impl Transport for InProcess {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Box::pin(ready(Err(Error::Closed)));
+        }
         Box::pin(ready(Ok(Box::pin(self.begin(&outgoing)) as Incoming)))
     }
 
-    /// Ends the open subscriptions. Calls go on until they are answered or dropped.
+    /// Ends the open subscriptions, and takes no more requests. Calls under way go on until they are answered or dropped.
     fn close(&self) -> BoxFuture<()> {
+        self.closed.store(true, Ordering::Relaxed);
         self.endpoint.close_subscriptions();
         Box::pin(ready(()))
     }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-/// Mistake of the calling code.
+use super::RequestName;
+
+/// Mistake of the calling code. Texts that begin with "not sent" are refusals of this client: the server has not seen the
+/// request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiMisuse {
@@ -10,25 +13,22 @@ pub enum ApiMisuse {
     #[error("{0}")]
     Url(String),
     /// A setting of the client, or of a call, that does not work.
-    #[error("{0}")]
+    #[error("not sent: {0}")]
     Settings(String),
-    /// The client was closed before the call began.
-    #[error("this client has been closed")]
-    Closed,
     /// A value that does not serialise, or not as what it has to be.
-    #[error("{0}")]
+    #[error("not sent: {0}")]
     Unserializable(String),
     /// A key in `_meta` that the client fills in.
-    #[error("{0}")]
+    #[error("not sent: {0}")]
     ReservedMeta(String),
     /// A name or value that cannot be in an HTTP header.
-    #[error("{0}")]
+    #[error("not sent: {0}")]
     Header(String),
     /// The client declares that it answers such questions, and has no handler for them.
     #[error("{0}")]
     NoHandler(String),
     /// An answer to a question that was not asked.
-    #[error("`{method}` did not ask `{key}`")]
+    #[error("not sent: `{method}` did not ask `{key}`")]
     NotAsked {
         /// Method that was called.
         method: &'static str,
@@ -36,16 +36,16 @@ pub enum ApiMisuse {
         key: String,
     },
     /// An answer that does not fit its question.
-    #[error("{0}")]
+    #[error("not sent: {0}")]
     UnfitAnswer(String),
     /// The call cannot go on before these questions are answered.
-    #[error("these questions have no answer yet: {}", quoted(.keys))]
+    #[error("not sent: these questions have no answer yet: {}", quoted(.keys))]
     Unanswered {
         /// Keys of the questions.
         keys: Vec<String>,
     },
     /// The call is not open any more, at a server that keeps calls open between rounds: make it anew.
-    #[error("{0}")]
+    #[error("not sent: {0}")]
     CallNotOpen(String),
     /// Anything else.
     #[error("{0}")]
@@ -123,10 +123,10 @@ pub enum PeerMisbehaved {
     #[error("{0}")]
     NotOffered(String),
     /// More questions in one round than are allowed.
-    #[error("`{method}` asks {asked} questions in one round, and {allowed} are allowed")]
+    #[error("{request} asks {asked} questions in one round, and {allowed} are allowed")]
     TooManyQuestions {
-        /// Method that was called.
-        method: &'static str,
+        /// Request that asks.
+        request: RequestName,
         /// Number of questions in the round.
         asked: usize,
         /// Number that is allowed.
@@ -178,25 +178,39 @@ pub enum Unreachable {
     FellBehind,
 }
 
+impl Unreachable {
+    /// Puts a clause ahead of the text.
+    pub(super) fn after(self, clause: &str) -> Self {
+        let told = |text: String| format!("{clause}: {text}");
+        match self {
+            Self::NoConnection(text) => Self::NoConnection(told(text)),
+            Self::Broken(text) => Self::Broken(told(text)),
+            Self::Closed(text) => Self::Closed(told(text)),
+            Self::SessionEnded(text) => Self::SessionEnded(told(text)),
+            Self::FellBehind => Self::FellBehind,
+        }
+    }
+}
+
 /// A bound of the caller's that was reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GaveUp {
     /// The server asked in more rounds than are allowed (`max_rounds`).
-    #[error("`{method}` asks again after {rounds} rounds, and {allowed} are allowed")]
+    #[error("{request} asks again after {rounds} rounds, and {allowed} are allowed")]
     TooManyRounds {
-        /// Method that was called.
-        method: &'static str,
+        /// Request that asks.
+        request: RequestName,
         /// Number of rounds so far.
         rounds: u32,
         /// Number of rounds that are allowed.
         allowed: u32,
     },
     /// The server asked nothing and wanted to be called again for longer than is allowed.
-    #[error("`{method}` wants to be called again and again, and {allowed:?} of that are allowed")]
+    #[error("{request} wants to be called again and again, and {allowed:?} of that are allowed")]
     PolledTooLong {
-        /// Method that was called.
-        method: &'static str,
+        /// Request that is to be made again.
+        request: RequestName,
         /// Time that is allowed.
         allowed: Duration,
     },

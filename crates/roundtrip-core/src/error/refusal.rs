@@ -52,6 +52,8 @@ impl From<ErrorObject> for ServerRejection {
 pub struct HttpRefusal {
     /// HTTP status.
     pub status: StatusCode,
+    /// URL that was called, without credentials and query.
+    pub url: Option<String>,
     /// Response headers: `WWW-Authenticate` has the challenge of a 401, `Retry-After` the time to wait.
     pub headers: HeaderMap,
     /// Beginning of the body, as text on one line.
@@ -76,7 +78,7 @@ impl HttpRefusal {
                     | StatusCode::TOO_MANY_REQUESTS
             );
         let sent = if untouched { Sent::No } else { Sent::Maybe };
-        Self { status, headers, body: String::new(), error: None, sent }
+        Self { status, url: None, headers, body: String::new(), error: None, sent }
     }
 
     /// Returns whether the server wants other credentials: a 401, or a 403 with a challenge.
@@ -91,7 +93,11 @@ impl HttpRefusal {
 
 impl fmt::Display for HttpRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the server answered HTTP {}", self.status)?;
+        f.write_str("the server")?;
+        if let Some(url) = &self.url {
+            write!(f, " at {url}")?;
+        }
+        write!(f, " answered HTTP {}", self.status)?;
         match (&self.error, self.body.as_str()) {
             (Some(error), _) => write!(f, ": {error}"),
             (None, "") => f.write_str(" and no body"),
@@ -108,6 +114,7 @@ impl fmt::Debug for HttpRefusal {
         let names: Vec<&str> = self.headers.keys().map(HeaderName::as_str).collect();
         f.debug_struct("HttpRefusal")
             .field("status", &self.status)
+            .field("url", &self.url)
             .field("headers", &names)
             .field("body", &self.body)
             .field("error", &self.error)

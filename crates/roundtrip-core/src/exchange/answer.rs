@@ -84,7 +84,7 @@ impl Answer {
 pub enum Misfit {
     /// Fields of a form are wrong.
     #[error("{0}")]
-    Fields(#[source] Problems),
+    Fields(Problems),
     /// The answer is of another kind than the question.
     #[error("{0}")]
     Kind(String),

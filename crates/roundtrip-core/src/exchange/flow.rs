@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::{FlowLimits, pause};
 use super::params::Params;
-use crate::error::{Error, GaveUp, PeerMisbehaved};
+use crate::error::{Error, GaveUp, PeerMisbehaved, RequestName};
 
 /// State of a flow between requests, stored or not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,11 +52,12 @@ impl Flow {
     pub(super) fn count_round(&mut self, method: &'static str, questions: usize) -> Result<(), Error> {
         let allowed = self.limits.questions;
         if questions > allowed {
-            return Err(PeerMisbehaved::TooManyQuestions { method, asked: questions, allowed }.into());
+            let request = self.request_name(method);
+            return Err(PeerMisbehaved::TooManyQuestions { request, asked: questions, allowed }.into());
         }
         let (rounds, allowed) = (self.asking_rounds, self.limits.rounds);
         if rounds >= allowed {
-            return Err(GaveUp::TooManyRounds { method, rounds, allowed }.into());
+            return Err(GaveUp::TooManyRounds { request: self.request_name(method), rounds, allowed }.into());
         }
         self.asking_rounds += 1;
         self.polls = 0;
@@ -68,10 +69,16 @@ impl Flow {
         let pause = pause(self.polls);
         self.polled = self.polled.saturating_add(took).saturating_add(pause);
         if self.polled > self.limits.polling {
-            return Err(GaveUp::PolledTooLong { method, allowed: self.limits.polling }.into());
+            let (request, allowed) = (self.request_name(method), self.limits.polling);
+            return Err(GaveUp::PolledTooLong { request, allowed }.into());
         }
         self.polls = self.polls.saturating_add(1);
         Ok(pause)
+    }
+
+    /// Returns the name of the flow's requests.
+    pub(super) fn request_name(&self, method: &'static str) -> RequestName {
+        RequestName::new(method, self.params.target(method))
     }
 
     /// Returns the pause before the next request.

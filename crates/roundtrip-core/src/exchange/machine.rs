@@ -9,7 +9,7 @@ use super::flow::Flow;
 use super::limits::FlowLimits;
 use super::params::Params;
 use super::pending::Pending;
-use crate::error::{Error, PeerMisbehaved};
+use crate::error::{Error, PeerMisbehaved, RequestName};
 use crate::wire::{
     CallTool, GetPrompt, InputRequiredResult, MayAsk, Method, ReadResource, ResultError, RoundResult,
     decode_complete, decode_round_result,
@@ -59,6 +59,11 @@ impl<M: Method> Exchange<M> {
         self
     }
 
+    /// Returns the name of the request, for errors.
+    pub fn request_name(&self) -> RequestName {
+        self.flow.request_name(M::NAME)
+    }
+
     /// Returns the parameters to send: the original ones, and in a retry the `inputResponses` and `requestState` of
     /// the round before, where that had any.
     pub fn params(&self) -> &Params {
@@ -75,6 +80,23 @@ impl<M: Method> Exchange<M> {
     pub fn request_key(&self) -> Option<String> {
         let key = self.flow.idempotency_key.as_ref()?;
         Some(format!("{key}.{}", self.flow.rounds))
+    }
+
+    /// Returns whether the request hands a `requestState` back.
+    pub fn has_state(&self) -> bool {
+        self.flow.params.get("requestState").is_some()
+    }
+
+    /// Returns the first request of the flow begun anew: without answers and without `requestState`. Its rounds go on being
+    /// counted, so that the limits hold for all of them and no two requests have the same key.
+    pub fn restart(&self) -> Self {
+        let mut flow = self.flow.clone();
+        for member in ["inputResponses", "requestState"] {
+            flow.params.set(member, None);
+        }
+        flow.rounds = flow.rounds.saturating_add(1);
+        flow.polls = 0;
+        Self { flow, method: PhantomData }
     }
 
     /// Takes the result of the request, and the time it took.

@@ -14,7 +14,7 @@ use super::flow::Flow;
 use super::machine::Exchange;
 use super::question::PendingQuestion;
 use super::state::RequestState;
-use crate::error::{ApiMisuse, Error};
+use crate::error::{ApiMisuse, Error, RequestName};
 use crate::wire::{
     CallTool, ElicitRequestParams, Implementation, InputRequest, InputRequests, InputRequiredResult,
     InputResponses, Method, Raw,
@@ -56,6 +56,17 @@ impl<M: Method> Pending<M> {
     /// Returns the target of the call: a tool or prompt by name, a resource by URI.
     pub fn target(&self) -> Option<String> {
         self.flow.params.target(M::NAME)
+    }
+
+    /// Returns the name of the request, for errors.
+    pub fn request_name(&self) -> RequestName {
+        self.flow.request_name(M::NAME)
+    }
+
+    /// Returns whether the server gave a `requestState`. Without one it keeps what it needs itself, or starts over with
+    /// the answers alone.
+    pub fn has_state(&self) -> bool {
+        self.state.is_some()
     }
 
     /// Returns the server's `serverInfo` (self-reported).

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::wire::{ElicitRequestParams, ElicitSchema, InputRequest, Raw};
+use crate::wire::{ElicitRequestParams, InputRequest, Raw, RequestedSchema};
 
 use super::answer::{self, Answer, Misfit};
 
@@ -70,10 +70,10 @@ impl<'a> PendingQuestion<'a> {
         }
     }
 
-    /// Returns the fields of a form.
-    pub fn schema(&self) -> Option<&'a ElicitSchema> {
+    /// Returns the schema of a form: its fields, and as [`raw`](RequestedSchema::raw) its JSON.
+    pub fn schema(&self) -> Option<&'a RequestedSchema> {
         match self.request {
-            InputRequest::Elicit(ElicitRequestParams::Form(form)) => Some(&*form.requested_schema),
+            InputRequest::Elicit(ElicitRequestParams::Form(form)) => Some(&form.requested_schema),
             _ => None,
         }
     }

@@ -231,16 +231,17 @@ pub(crate) fn read_array<'de, D: Deserializer<'de>>(rest: D) -> Result<Primitive
                 default,
             }))
         }
-        (Some(kind), Some(values), None) => {
+        // Some servers leave the `type` out: a choice is a string (FastMCP).
+        (kind, Some(values), None) => {
             Ok(PrimitiveSchemaDefinition::UntitledMultiSelect(UntitledMultiSelectEnumSchema {
                 title,
                 description,
                 min_items,
                 max_items,
-                items: UntitledItems { kind, values },
+                items: UntitledItems { kind: kind.unwrap_or_default(), values },
                 default,
             }))
         }
-        _ => Err(de::Error::custom("the `items` of a choice need `anyOf`, or `type` \"string\" with `enum`")),
+        _ => Err(de::Error::custom("the `items` of a choice need either `anyOf` or `enum`")),
     }
 }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use serde::de::Deserializer;
+use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{ElicitSchema, Raw};
 
@@ -14,8 +15,8 @@ use super::{ElicitSchema, Raw};
 #[derive(Clone, Default)]
 pub struct RequestedSchema {
     schema: Arc<ElicitSchema>,
-    /// Its JSON, if it has been serialised.
-    json: Option<Arc<Raw>>,
+    /// Its JSON, as it came or as it has been serialised.
+    json: OnceLock<Arc<Raw>>,
 }
 
 impl RequestedSchema {
@@ -25,13 +26,19 @@ impl RequestedSchema {
     /// Fails if the schema does not serialise.
     pub(crate) fn written(schema: ElicitSchema) -> Result<(Self, Arc<Raw>), serde_json::Error> {
         let json = Arc::new(Raw::of(&schema)?);
-        Ok((Self { schema: Arc::new(schema), json: Some(Arc::clone(&json)) }, json))
+        Ok((Self { schema: Arc::new(schema), json: OnceLock::from(Arc::clone(&json)) }, json))
+    }
+
+    /// Returns the schema as JSON: as the server sent it, with keywords that have no field here (`pattern`).
+    pub fn raw(&self) -> &Raw {
+        // A schema that does not serialise cannot be sent either; none that was received is such.
+        self.json.get_or_init(|| Arc::new(Raw::of(&*self.schema).unwrap_or_else(|_| json!({}).into())))
     }
 }
 
 impl From<ElicitSchema> for RequestedSchema {
     fn from(schema: ElicitSchema) -> Self {
-        Self { schema: Arc::new(schema), json: None }
+        Self { schema: Arc::new(schema), json: OnceLock::new() }
     }
 }
 
@@ -57,7 +64,7 @@ impl fmt::Debug for RequestedSchema {
 
 impl Serialize for RequestedSchema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.json {
+        match self.json.get() {
             Some(json) => json.serialize(serializer),
             None => self.schema.serialize(serializer),
         }
@@ -66,6 +73,8 @@ impl Serialize for RequestedSchema {
 
 impl<'de> Deserialize<'de> for RequestedSchema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        ElicitSchema::deserialize(deserializer).map(Self::from)
+        let json = Raw::deserialize(deserializer)?;
+        let schema = serde_json::from_str(json.get()).map_err(de::Error::custom)?;
+        Ok(Self { schema: Arc::new(schema), json: OnceLock::from(Arc::new(json)) })
     }
 }

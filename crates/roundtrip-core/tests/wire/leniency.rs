@@ -82,11 +82,47 @@ fn null_is_absent_everywhere_else() {
         "name": "t", "title": null, "inputSchema": {}, "outputSchema": null, "icons": null, "_meta": null
     });
     assert_eq!(again::<Tool>(&tool), json!({ "name": "t", "inputSchema": {} }));
-    let form = json!({
-        "mode": null, "message": "m", "requestedSchema": { "type": "object", "properties": {}, "required": null }
-    });
-    assert_eq!(
-        again::<ElicitRequestParams>(&form),
-        json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } })
-    );
+    let schema = json!({ "type": "object", "properties": {}, "required": null });
+    assert_eq!(again::<ElicitSchema>(&schema), json!({ "type": "object", "properties": {} }));
+    // A schema that came in is passed on as it came, as those of tools are.
+    let form = json!({ "mode": null, "message": "m", "requestedSchema": schema });
+    assert_eq!(again::<ElicitRequestParams>(&form), json!({ "message": "m", "requestedSchema": schema }));
+}
+
+/// W11: a choice of several whose `items` have no `type` is read as meant (FastMCP writes it so).
+#[test]
+fn the_values_of_a_choice_need_no_type() {
+    let field = json!({ "type": "array", "title": "Tags", "items": { "enum": ["a", "b"] } });
+    let read: PrimitiveSchemaDefinition = serde_json::from_value(field.clone()).unwrap();
+    assert_eq!((read.choices(), read.is_multi_select()), (vec![("a", "a"), ("b", "b")], true));
+    let written =
+        json!({ "type": "array", "title": "Tags", "items": { "type": "string", "enum": ["a", "b"] } });
+    assert_eq!(again::<PrimitiveSchemaDefinition>(&field), written);
+    let number = json!({ "type": "array", "items": { "type": "number", "enum": ["a"] } });
+    assert!(serde_json::from_value::<PrimitiveSchemaDefinition>(number).is_err());
+}
+
+/// Every field tells its label, its description and its choices, however they are written.
+#[test]
+fn fields_tell_what_people_see() {
+    let titled = json!([{ "const": "a", "title": "A" }]);
+    for (field, choices) in [
+        (json!({ "type": "string" }), vec![]),
+        (json!({ "type": "number" }), vec![]),
+        (json!({ "type": "integer" }), vec![]),
+        (json!({ "type": "boolean" }), vec![]),
+        (json!({ "type": "string", "enum": ["a"] }), vec![("a", "a")]),
+        (json!({ "type": "string", "oneOf": titled }), vec![("a", "A")]),
+        (json!({ "type": "string", "enum": ["a", "b"], "enumNames": ["A"] }), vec![("a", "A"), ("b", "b")]),
+        (json!({ "type": "array", "items": { "type": "string", "enum": ["a"] } }), vec![("a", "a")]),
+        (json!({ "type": "array", "items": { "anyOf": titled } }), vec![("a", "A")]),
+    ] {
+        let mut field = field;
+        field["title"] = json!("T");
+        field["description"] = json!("D");
+        let read: PrimitiveSchemaDefinition = serde_json::from_value(field.clone()).unwrap();
+        assert_eq!((read.title(), read.description()), (Some("T"), Some("D")), "{field}");
+        assert_eq!(read.choices(), choices, "{field}");
+        assert_eq!(read.is_multi_select(), field["type"] == "array");
+    }
 }

@@ -126,3 +126,47 @@ fn params_that_do_not_fit_name_the_field() {
         error.message
     );
 }
+
+fn of_tool(result: serde_json::Value) -> CallToolResult {
+    serde_json::from_value(result).unwrap()
+}
+
+/// All text of a result is joined, and other content left out.
+#[test]
+fn the_text_of_a_tool_is_all_of_it() {
+    let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    assert_eq!(of_tool(json!({ "content": [text("a"), image, text("b")] })).text(), "a\nb");
+    assert_eq!(of_tool(json!({ "content": [] })).text(), "");
+}
+
+/// Structured content is decoded, and where there is none the text, if it is JSON.
+#[test]
+fn the_json_of_a_tool_is_its_structured_content_or_its_text() {
+    let content = json!([{ "type": "text", "text": "[1, 2]" }]);
+    let both = of_tool(json!({ "content": content, "structuredContent": [3] }));
+    assert_eq!(both.json::<Vec<u8>>().unwrap(), [3]);
+    assert!(both.json::<String>().is_err());
+    assert_eq!(of_tool(json!({ "content": content })).json::<Vec<u8>>().unwrap(), [1, 2]);
+    let null = of_tool(json!({ "content": content, "structuredContent": null }));
+    assert_eq!(null.json::<Option<u8>>().unwrap(), None);
+    let error =
+        of_tool(json!({ "content": [{ "type": "text", "text": "hello" }] })).json::<u8>().unwrap_err();
+    assert!(error.to_string().starts_with("no `structuredContent`, and the text does not fit: "), "{error}");
+}
+
+/// A tool that failed is an error with its text; any other result stays as it is.
+#[test]
+fn a_tool_that_failed_becomes_an_error() {
+    let content = json!([{ "type": "text", "text": "no table is free" }]);
+    let failure = of_tool(json!({ "content": content, "isError": true })).into_result().unwrap_err();
+    assert_eq!(failure.to_string(), "no table is free");
+    assert_eq!(failure.result().text(), "no table is free");
+    assert_eq!(failure.into_inner().is_error, Some(true));
+    let silent = of_tool(json!({ "content": [], "isError": true })).into_result().unwrap_err();
+    assert_eq!(silent.to_string(), "the tool failed without saying why");
+    for is_error in [json!(false), json!(null)] {
+        let result = of_tool(json!({ "content": content, "isError": is_error }));
+        assert_eq!(result.clone().into_result(), Ok(result));
+    }
+}

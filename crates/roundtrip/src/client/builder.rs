@@ -1,8 +1,8 @@
 //! `Client`: its settings, and the state that its calls share.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -77,6 +77,8 @@ pub(super) struct Settings {
 struct Memory {
     cache: Cache,
     tools: Tools,
+    /// Revision of the requests that the server answers.
+    answered_in: OnceLock<ProtocolVersion>,
 }
 
 impl Client {
@@ -129,10 +131,21 @@ impl Client {
     /// sessions is ended. Calls under way fail at once with [`Error::Closed`], whatever they wait for, and calls that wait
     /// for answers are cancelled.
     ///
-    /// Dropping the last clone does the same in the background. A client of a child process makes no more calls once it
-    /// was closed; one on HTTP begins anew.
+    /// A closed client stays closed, and so do its clones, whatever the transport: every call is [`Error::Closed`]. Make
+    /// another client to go on. Dropping the last clone closes the client in the background.
     pub async fn close(&self) {
         self.0.transport.close().await;
+    }
+
+    /// Returns the revision that this client speaks with its server: the one agreed on in the handshake, or that of the
+    /// requests that the server answers. `None` before the first answer.
+    pub fn protocol_version(&self) -> Option<ProtocolVersion> {
+        self.transport().protocol_version().or_else(|| self.0.memory.answered_in.get().copied())
+    }
+
+    /// Notes the revision of a request that was answered.
+    pub(crate) fn answered_in(&self, version: ProtocolVersion) {
+        self.0.memory.answered_in.get_or_init(|| version);
     }
 
     /// Speaks one revision and no other, instead of detecting which one the server speaks. A server that does not speak

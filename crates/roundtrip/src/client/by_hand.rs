@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{Error, RequestName};
 use roundtrip_core::exchange::{Action, Exchange, Pending};
 use roundtrip_core::wire::{CallTool, MayAsk, Method};
 use tokio::time::sleep;
@@ -54,6 +54,15 @@ pub struct OneRound<M: Method> {
 enum Start<M: Method> {
     Call(Request<'static>),
     Pending(Box<Pending<M>>),
+}
+
+impl<M: Method> Start<M> {
+    fn name(&self) -> RequestName {
+        match self {
+            Self::Call(request) => request.name(),
+            Self::Pending(pending) => pending.request_name(),
+        }
+    }
 }
 
 impl<M: MayAsk> OneRound<M> {
@@ -109,7 +118,10 @@ impl<M: MayAsk> IntoFuture for OneRound<M> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             match self.rounds.deadline {
-                Some(deadline) => within(deadline, self.take()).await,
+                Some(deadline) => {
+                    let name = self.start.name();
+                    within(deadline, || name, self.take()).await
+                }
                 None => self.take().await,
             }
         })

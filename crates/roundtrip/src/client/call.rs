@@ -76,6 +76,17 @@ impl<M: MayAsk> Call<M> {
         self
     }
 
+    /// Begins the call anew, from its first request and once, when the server no longer accepts the state of a round
+    /// ([`StateRejected`](super::ServerRejection::StateRejected), for an older server
+    /// [`CallNotOpen`](super::ApiMisuse::CallNotOpen)): the user took longer to answer than the state is valid, for one.
+    ///
+    /// Questions are asked again, and what the server did before the state expired it may do again: use this where that
+    /// does no harm. The bounds of the call hold for all its rounds, those before the restart included.
+    pub fn restart_when_refused(mut self) -> Self {
+        self.rounds.restarts = true;
+        self
+    }
+
     /// Names the call, so that a server that looks for it can tell a request that comes twice from two requests; and
     /// sends a request again when the connection breaks ([`Resend::Always`](super::Resend::Always), unless [`resend`](Self::resend) says
     /// otherwise).

@@ -12,15 +12,15 @@ use super::transport::{BoxFuture, Incoming};
 
 /// Signal that the client is closed. Dropping it is such a signal too.
 #[derive(Default)]
-pub(crate) struct Closing(watch::Sender<()>);
+pub(crate) struct Closing(watch::Sender<bool>);
 
 impl Closing {
-    /// Ends everything under way. Work that begins later is not affected.
+    /// Ends everything under way, and whatever begins later.
     pub(crate) fn signal(&self) {
-        self.0.send_replace(());
+        self.0.send_replace(true);
     }
 
-    /// Returns a receiver for work that begins now.
+    /// Returns a receiver of the signal.
     pub(crate) fn watch(&self) -> Closed {
         Closed(self.0.subscribe())
     }
@@ -28,18 +28,19 @@ impl Closing {
 
 /// Receiver of that signal.
 #[derive(Clone)]
-pub(crate) struct Closed(watch::Receiver<()>);
+pub(crate) struct Closed(watch::Receiver<bool>);
 
 impl Closed {
-    /// Returns whether the client has been closed since.
+    /// Returns whether the client has been closed.
     #[cfg(feature = "legacy")]
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.has_changed().unwrap_or(true)
+        *self.0.borrow() || self.0.has_changed().is_err()
     }
 
     /// Waits for the client to be closed.
     pub(crate) async fn wait(mut self) {
-        let _ = self.0.changed().await;
+        // Without a sender there is no client any more.
+        let _ = self.0.wait_for(|closed| *closed).await;
     }
 
     /// Runs a future, unless the client is closed first: then it is dropped.

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
+use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved, RequestName};
 use roundtrip_core::exchange::{Answer, Kind, Pending, PendingQuestion};
 use roundtrip_core::wire::{
     ClientCapabilities, ElicitRequestParams, ElicitationCapability, InputRequest, JsonObject, Method, clip,
@@ -64,7 +64,7 @@ impl Handlers {
     /// Checks that there is a handler for a question, before any handler is asked.
     fn check(
         &self,
-        method: &str,
+        request: &RequestName,
         question: PendingQuestion<'_>,
         declared: &ClientCapabilities,
     ) -> Result<(), Error> {
@@ -85,19 +85,19 @@ impl Handlers {
             && declared.sampling.as_ref().is_none_or(|sampling| sampling.tools.is_none())
         {
             return Err(PeerMisbehaved::NotOffered(format!(
-                "`{method}` asks `{key}` ({kind}) with tools for the model, which this client did not offer"
+                "{request} asks `{key}` ({kind}) with tools for the model, which this client did not offer"
             ))
             .into());
         }
         match (handled, said) {
             (true, _) => Ok(()),
             (false, true) => Err(ApiMisuse::NoHandler(format!(
-                "`{method}` asks `{key}` ({kind}), which this client declares and has no handler for: \
-                 add `{add}`, or take the questions yourself with `once`"
+                "{request} asks `{key}` ({kind}), which this client declares and has no handler for: \
+                 add `{add}`, or take the questions yourself with `one_round`"
             ))
             .into()),
             (false, false) => Err(PeerMisbehaved::NotOffered(format!(
-                "`{method}` asks `{key}` ({kind}), which this client did not offer to answer"
+                "{request} asks `{key}` ({kind}), which this client did not offer to answer"
             ))
             .into()),
         }
@@ -109,7 +109,7 @@ impl Handlers {
             InputRequest::Elicit(ElicitRequestParams::Form(form)) => self.form.as_ref()?(FormRequest {
                 origin,
                 message: form.message.clone(),
-                schema: (*form.requested_schema).clone(),
+                schema: form.requested_schema.clone(),
             }),
             InputRequest::Elicit(ElicitRequestParams::Url(page)) => self.url.as_ref()?(UrlRequest {
                 origin,
@@ -130,11 +130,11 @@ pub(crate) async fn ask<M: Method>(
     mut pending: Pending<M>,
     method: &'static str,
 ) -> Result<Pending<M>, Error> {
-    let declared = handlers.declared(false);
+    let (declared, target) = (handlers.declared(false), pending.target());
+    let request = RequestName::new(method, target.clone());
     for question in pending.questions() {
-        handlers.check(method, question, &declared)?;
+        handlers.check(&request, question, &declared)?;
     }
-    let target = pending.target();
     let origin = |key: &str| Origin {
         server: pending.server().cloned(),
         method,

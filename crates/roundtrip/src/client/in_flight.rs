@@ -42,9 +42,7 @@ impl InFlight {
         Poll::Ready(match next {
             Some(Ok(bytes)) => self.read(&bytes),
             Some(Err(error)) => Err(error),
-            None => {
-                Err(Error::closed_by_server("the server ended the exchange without an answer", Sent::Maybe))
-            }
+            None => Err(Error::closed_by_server("the server ended the exchange", Sent::Maybe)),
         })
     }
 

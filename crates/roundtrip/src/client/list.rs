@@ -108,7 +108,7 @@ impl<M: Listing> IntoFuture for List<M> {
 
     fn into_future(self) -> Self::IntoFuture {
         let timeout = self.client.timeout_of(&self.options);
-        Box::pin(within(timeout, async move {
+        Box::pin(within(timeout, || M::NAME.into(), async move {
             let mut pages = self.pages();
             let mut all = Vec::new();
             while let Some(page) = pages.next().await {
@@ -157,6 +157,7 @@ impl<M: Listing> Pages<M> {
         let Read { pages, items, bytes } = &mut self.read;
         *pages += 1;
         within_limit(M::NAME, *pages, limits.list_pages, "list_pages")?;
+        self.options.reset_progress();
         let page = send::fetch(&self.client, &request, &mut self.options).await?;
         *bytes += page.get().len();
         within_limit(M::NAME, *bytes, limits.list_bytes, "list_bytes")?;

@@ -79,7 +79,8 @@ impl Listen {
         let mut request = Request::new(SubscriptionsListen::NAME);
         request.set("notifications", Some(raw(&self.filter, "the filter")?));
         let timeout = self.client.timeout_of(&self.options);
-        let (leg, acknowledged) = within(timeout, self.send(&request)).await?;
+        let opening = within(timeout, || request.name(), self.send(&request));
+        let (leg, acknowledged) = opening.await.map_err(|error| error.about(&request.name()))?;
         Ok(Changes { client: self.client, leg: Some(leg), acknowledged })
     }
 
@@ -88,7 +89,10 @@ impl Listen {
         loop {
             let outgoing = self.client.outgoing(request, &self.options, attempts.version)?;
             match acknowledged(InFlight::open(self.client.transport(), outgoing)).await {
-                Ok(acknowledged) => return Ok(acknowledged),
+                Ok(acknowledged) => {
+                    self.client.answered_in(attempts.version);
+                    return Ok(acknowledged);
+                }
                 Err(error) => attempts.mend(&self.client, request, error).await?,
             }
         }

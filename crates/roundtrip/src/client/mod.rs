@@ -44,8 +44,8 @@ pub use questions::{
 };
 pub use resend::Resend;
 pub use roundtrip_core::error::{
-    ApiMisuse, Error, GaveUp, HttpRefusal, PeerIncompatible, PeerMisbehaved, Sent, ServerRejection,
-    Unreachable,
+    ApiMisuse, Error, GaveUp, HttpRefusal, PeerIncompatible, PeerMisbehaved, RequestName, Sent,
+    ServerRejection, Unreachable,
 };
 pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, PendingQuestion, RequestState};
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};

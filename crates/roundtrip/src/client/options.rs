@@ -35,7 +35,8 @@ pub(crate) struct Options {
     pub(crate) by_hand: bool,
     /// First mistake in the settings of the call.
     pub(crate) problem: Option<Error>,
-    last_progress: Option<f64>,
+    /// Highest progress so far, of all rounds.
+    highest_progress: Option<f64>,
 }
 
 impl Options {
@@ -101,13 +102,14 @@ impl Options {
         self.problem.get_or_insert(error);
     }
 
-    /// Begins a request: progress is counted anew.
-    pub(crate) fn begin(&mut self) {
-        self.last_progress = None;
+    /// Counts progress anew, for a request that does not carry on with the work of the one before.
+    pub(crate) fn reset_progress(&mut self) {
+        self.highest_progress = None;
     }
 
     /// Hands a notification that came before the answer to the hook for it. Notifications that this request did not ask
-    /// for, and progress that does not progress, are left out (N2).
+    /// for are left out, and so is progress that does not exceed the highest of the call (N2): a server whose handler
+    /// runs again in the next round reports the same progress again.
     pub(crate) fn observe(
         &mut self,
         id: &RequestId,
@@ -117,10 +119,10 @@ impl Options {
         match method {
             ProgressNotification::NAME => {
                 let params: ProgressNotificationParams = decode(method, params)?;
-                let grows = self.last_progress.is_none_or(|last| params.progress > last);
+                let grows = self.highest_progress.is_none_or(|highest| params.progress > highest);
                 let Some(on_progress) = &mut self.on_progress else { return Ok(()) };
                 if params.progress_token == *id && grows {
-                    self.last_progress = Some(params.progress);
+                    self.highest_progress = Some(params.progress);
                     on_progress(params);
                 }
             }
@@ -163,7 +165,8 @@ macro_rules! options {
             self
         }
 
-        /// Asks for progress, and calls the hook with it as it comes.
+        /// Asks for progress, and calls the hook with it as it comes. It never runs backwards: progress that does not
+        /// exceed what the call has reported, in this round or an earlier one, is left out.
         pub fn on_progress<F>(mut self, observer: F) -> Self
         where
             F: FnMut(roundtrip_core::wire::ProgressNotificationParams) + Send + 'static,
@@ -175,8 +178,8 @@ macro_rules! options {
         /// Calls the hook with the server's log messages as they come: at level `info` and above, unless
         /// [`log_level`](Self::log_level) says otherwise.
         ///
-        /// On a transport that all calls share (stdio) log messages do not say which call they belong to: every
-        /// call under way that asked for any is given all of them.
+        /// On a transport that all calls share (stdio), and outside of the calls of an older server, log messages do not
+        /// say which call they belong to: every call under way that asked for any is given all of them.
         ///
         /// Log messages are deprecated since revision 2026-07-28 (SEP-2577): prefer `tracing`.
         pub fn on_log<F>(mut self, observer: F) -> Self

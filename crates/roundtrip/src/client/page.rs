@@ -16,7 +16,7 @@ pub(crate) fn check_pages<M: Method>(pending: &Pending<M>, limits: &ClientLimits
     let check = |question: PendingQuestion<'_>| match question.url() {
         Some(url) => check_url(url, limits).map_err(|why| {
             let key = clip(question.key());
-            PeerMisbehaved::UnsafeUrl(format!("`{}` asks `{key}` (url): {why}", M::NAME)).into()
+            PeerMisbehaved::UnsafeUrl(format!("{} asks `{key}` (url): {why}", pending.request_name())).into()
         }),
         None => Ok(()),
     };

@@ -118,7 +118,7 @@ pub(crate) async fn answer(
     for _ in 0..MESSAGES {
         let next = poll_fn(|cx| incoming.as_mut().poll_next(cx)).await;
         let bytes: Bytes = next.ok_or_else(|| {
-            Error::closed_by_server("the server ended the exchange without an answer", Sent::Maybe)
+            Error::closed_by_server(format!("the server ended the exchange of `{method}`"), Sent::Maybe)
         })??;
         match Message::decode(&bytes) {
             Ok(Message::Response(response)) if response.id.as_ref().is_none_or(|found| found == id) => {

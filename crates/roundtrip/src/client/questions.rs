@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use roundtrip_core::exchange::{Answer, Misfit};
 use roundtrip_core::wire::{
-    CreateMessageRequestParams, CreateMessageResult, ElicitSchema, Implementation, Root,
+    CreateMessageRequestParams, CreateMessageResult, Implementation, RequestedSchema, Root,
 };
 use serde::Serialize;
 
@@ -34,8 +34,8 @@ pub struct FormRequest {
     pub origin: Origin,
     /// Message for the user.
     pub message: String,
-    /// The form's fields.
-    pub schema: ElicitSchema,
+    /// The form's fields, and as [`raw`](RequestedSchema::raw) the JSON that the server sent.
+    pub schema: RequestedSchema,
 }
 
 /// The user's answer to a form.

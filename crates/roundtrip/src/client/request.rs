@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use roundtrip_core::error::{ApiMisuse, Error};
+use roundtrip_core::error::{ApiMisuse, Error, RequestName};
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{Raw, RequestMeta};
 use serde::Serialize;
@@ -57,6 +57,11 @@ impl<'a> Request<'a> {
     /// Returns the target: a tool or prompt by name, a resource by URI, a task by id.
     pub(crate) fn target(&self) -> Option<String> {
         self.params.target(self.method)
+    }
+
+    /// Returns the name of the request, for errors.
+    pub(crate) fn name(&self) -> RequestName {
+        RequestName::new(self.method, self.target())
     }
 
     /// Returns the parameters.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_core::error::Error;
+use roundtrip_core::error::{ApiMisuse, Error, ServerRejection};
 use roundtrip_core::exchange::{Action, Exchange, FlowLimits, Params, Pending};
 use roundtrip_core::wire::{CallTool, Method, Raw};
 use serde::Deserialize;
@@ -24,6 +24,8 @@ pub(crate) struct Rounds<M> {
     pub(crate) limits: FlowLimits,
     pub(crate) deadline: Option<Duration>,
     pub(crate) idempotency_key: Option<String>,
+    /// True if the flow begins anew, once, when the server no longer accepts its state.
+    pub(crate) restarts: bool,
     pub(crate) on_round: Option<OnRound<M>>,
 }
 
@@ -43,6 +45,11 @@ impl<M: Method> Rounds<M> {
             .idempotency_key(self.idempotency_key.take())
     }
 
+    /// Returns the flow begun anew, if it may begin anew where this request fails.
+    fn restart_of(&self, exchange: &Exchange<M>) -> Option<Exchange<M>> {
+        (self.restarts && exchange.has_state()).then(|| exchange.restart())
+    }
+
     /// Calls the hook with a round, which it may refuse (C13).
     pub(crate) fn see(&mut self, pending: &Pending<M>) -> Result<(), Error> {
         self.on_round.as_mut().map_or(Ok(()), |on_round| on_round(pending))
@@ -52,7 +59,13 @@ impl<M: Method> Rounds<M> {
 /// Derived, this would want `M` to have a default.
 impl<M> Default for Rounds<M> {
     fn default() -> Self {
-        Self { limits: FlowLimits::default(), deadline: None, idempotency_key: None, on_round: None }
+        Self {
+            limits: FlowLimits::default(),
+            deadline: None,
+            idempotency_key: None,
+            restarts: false,
+            on_round: None,
+        }
     }
 }
 
@@ -73,10 +86,20 @@ pub(crate) async fn call<M: Method>(
     mut rounds: Rounds<M>,
 ) -> Result<M::Result, Error> {
     let deadline = rounds.deadline;
+    let mut exchange = rounds.begin(client, request, options);
+    let name = deadline.map(|_| exchange.request_name());
     let flow = async {
-        let mut exchange = rounds.begin(client, request, options);
         loop {
-            let (step, begun) = leg(client, exchange, options).await?;
+            let restart = rounds.restart_of(&exchange);
+            let (step, begun) = match (leg(client, exchange, options).await, restart) {
+                (Err(error), Some(restart)) if is_expired(&error) => {
+                    tracing::debug!(%error, "the state expired: the call begins anew");
+                    rounds.restarts = false;
+                    exchange = restart;
+                    continue;
+                }
+                (outcome, _) => outcome?,
+            };
             let pending = match step {
                 Action::Done(result) => return Ok(result),
                 Action::Ask(pending) => {
@@ -94,10 +117,18 @@ pub(crate) async fn call<M: Method>(
             begun.goes_on();
         }
     };
-    match deadline {
-        Some(deadline) => within(deadline, flow).await,
-        None => flow.await,
+    match (deadline, name) {
+        (Some(deadline), Some(name)) => within(deadline, || name, flow).await,
+        _ => flow.await,
     }
+}
+
+/// Returns whether a round failed because its state is too old, or was lost.
+fn is_expired(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Rejected(ServerRejection::StateRejected(_)) | Error::ApiMisuse(ApiMisuse::CallNotOpen(_))
+    )
 }
 
 /// Guard of a round that waits for its answers. Dropped without them, it tells the transport.

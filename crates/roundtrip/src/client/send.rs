@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_core::error::{Error, PeerIncompatible, PeerMisbehaved, Sent, Unreachable};
+use roundtrip_core::error::{Error, PeerIncompatible, PeerMisbehaved, RequestName, Sent, Unreachable};
 use roundtrip_core::wire::{
     CallTool, ErrorObject, HEADER_MISMATCH, Method, ProtocolVersion, Raw, UNSUPPORTED_PROTOCOL_VERSION,
     decode_complete,
@@ -43,7 +43,8 @@ pub(crate) async fn fetch(
     }
     let generation = cache.generation();
     let timeout = client.timeout_of(options);
-    let result = Arc::new(within(timeout, send(client, request, options)).await?);
+    let sending = within(timeout, || request.name(), send(client, request, options));
+    let result = Arc::new(sending.await.map_err(|error| error.about(&request.name()))?);
     if let Some(key) = key {
         cache.keep(key, &result, generation, client.cache_capacity());
     }
@@ -54,10 +55,12 @@ pub(crate) async fn fetch(
 async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> Result<Raw, Error> {
     let mut attempts = Attempts::new();
     loop {
-        options.begin();
         let outgoing = client.outgoing(request, options, attempts.version)?;
         match answer(client, outgoing, options).await {
-            Ok(result) => return Ok(result),
+            Ok(result) => {
+                client.answered_in(attempts.version);
+                return Ok(result);
+            }
             Err(error) if attempts.resend(options.resend(), request, &error) => {
                 tracing::debug!(%error, method = request.method, "the connection broke: sending again");
                 tokio::time::sleep(attempts.backoff()).await;
@@ -80,12 +83,16 @@ async fn answer(client: &Client, outgoing: Outgoing, options: &mut Options) -> R
     }
 }
 
-/// Limits work in time. A request that is dropped when time is up is thereby cancelled.
+/// Limits work for a request in time. A request that is dropped when time is up is thereby cancelled.
 pub(crate) async fn within<T>(
     timeout: Duration,
+    name: impl FnOnce() -> RequestName,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    tokio::time::timeout(timeout, work).await.unwrap_or(Err(Error::Timeout(timeout)))
+    match tokio::time::timeout(timeout, work).await {
+        Ok(done) => done,
+        Err(_) => Err(Error::timeout(name(), timeout)),
+    }
 }
 
 /// Number of characters that are shown of the versions a server names.

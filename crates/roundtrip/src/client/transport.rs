@@ -80,13 +80,19 @@ pub trait Transport: Any + Send + Sync {
         version.era() == Era::Modern
     }
 
+    /// Returns the revision that is spoken with the server, for a transport that translates between revisions. Others
+    /// have none to tell: the client knows what it sent.
+    fn protocol_version(&self) -> Option<ProtocolVersion> {
+        None
+    }
+
     /// Abandons the round of a `requestState`: the handlers failed, or the caller has gone. Only a transport
     /// that keeps something for a state has anything to do here.
     fn abandon(&self, state: &str) {
         let _ = state;
     }
 
-    /// Ends the connection in good order. Requests still under way fail.
+    /// Ends the connection in good order. Requests still under way fail, and later ones: both with [`Error::Closed`].
     fn close(&self) -> BoxFuture<()> {
         Box::pin(ready(()))
     }

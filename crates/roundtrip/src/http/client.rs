@@ -112,6 +112,11 @@ impl Transport for HttpTransport {
     }
 
     #[cfg(feature = "legacy")]
+    fn protocol_version(&self) -> Option<ProtocolVersion> {
+        self.connection.protocol_version()
+    }
+
+    #[cfg(feature = "legacy")]
     fn abandon(&self, state: &str) {
         self.connection.abandon(state);
     }
@@ -136,7 +141,11 @@ fn broken(what: &str, error: reqwest::Error, sent: Sent) -> Error {
     let mut message = format!("{what}: {error}");
     let mut cause = std::error::Error::source(&error);
     while let Some(inner) = cause {
-        message = format!("{message}: {inner}");
+        let text = inner.to_string();
+        // Some errors have the text of their cause in their own.
+        if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
+        }
         cause = inner.source();
     }
     let why = if connected { Unreachable::Broken(message) } else { Unreachable::NoConnection(message) };

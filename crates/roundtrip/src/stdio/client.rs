@@ -60,6 +60,11 @@ impl Transport for Stdio {
     }
 
     #[cfg(feature = "legacy")]
+    fn protocol_version(&self) -> Option<ProtocolVersion> {
+        self.0.protocol_version()
+    }
+
+    #[cfg(feature = "legacy")]
     fn abandon(&self, state: &str) {
         self.0.abandon(state);
     }

@@ -47,7 +47,7 @@ async fn endless_pages_do_not_outlast_the_timeout_of_a_call() {
     let client = client.limits(limits(|limits| limits.list_pages = usize::MAX));
     let error = in_time(client.call_tool("x", ()).timeout(Duration::from_millis(500))).await;
     let error = error.expect_err("no result");
-    assert!(matches!(error, Error::Timeout(after) if after.as_millis() == 500), "{error:?}");
+    assert!(matches!(error, Error::Timeout { after, .. } if after.as_millis() == 500), "{error:?}");
 }
 
 /// C8: a list that is awaited as a whole has one timeout, however many pages it has.
@@ -56,7 +56,7 @@ async fn endless_pages_do_not_outlast_the_timeout_of_a_list() {
     let (client, _seen) = peer(refuses_and_lists).await;
     let client = client.limits(limits(|limits| limits.list_pages = usize::MAX));
     let error = in_time(client.list_tools().timeout(Duration::from_millis(300))).await;
-    assert!(matches!(error, Err(Error::Timeout(after)) if after.as_millis() == 300), "{error:?}");
+    assert!(matches!(error, Err(Error::Timeout { after, .. }) if after.as_millis() == 300), "{error:?}");
 }
 
 /// C8: what a stream of changes takes to be opened, headers mended included, is inside its timeout.
@@ -69,7 +69,7 @@ async fn opening_a_stream_of_changes_is_inside_its_timeout_whatever_it_takes() {
     });
     let begun = tokio::time::Instant::now();
     let error = client.listen().tools().timeout(Duration::from_secs(9)).await.expect_err("silence");
-    assert!(matches!(error, Error::Timeout(after) if after.as_secs() == 9), "{error:?}");
+    assert!(matches!(error, Error::Timeout { after, .. } if after.as_secs() == 9), "{error:?}");
     assert_eq!((begun.elapsed().as_secs(), log.len()), (9, 2));
 }
 
@@ -80,7 +80,7 @@ async fn attempts_share_one_timeout() {
     let begun = tokio::time::Instant::now();
     let call = client.call_tool("x", ()).resend(roundtrip::client::Resend::Always);
     let error = call.timeout(Duration::from_secs(9)).await.expect_err("it breaks again and again");
-    assert!(matches!(error, Error::Timeout(after) if after.as_secs() == 9), "{error:?}");
+    assert!(matches!(error, Error::Timeout { after, .. } if after.as_secs() == 9), "{error:?}");
     assert_eq!((begun.elapsed().as_secs(), log.len()), (9, 2));
 }
 
@@ -167,7 +167,7 @@ async fn a_flood_of_notifications_does_not_outlast_the_timeout() {
             let call = client.call_tool("x", ()).timeout(timeout).await.expect_err("no answer");
             let mut changes = client.listen().tools().await.expect("a stream");
             let change = tokio::time::timeout(timeout, changes.next()).await;
-            (matches!(call, Error::Timeout(_)), change.is_err())
+            (matches!(call, Error::Timeout { .. }), change.is_err())
         })
     });
     for _ in 0..2000 {

@@ -112,9 +112,9 @@ async fn a_call_without_an_answer_ends_in_time() {
     both(async |client| {
         let limit = Duration::from_millis(50);
         let error = client.call_tool("hang", ()).timeout(limit).await.expect_err("no answer");
-        assert!(matches!(error, Error::Timeout(after) if after == limit), "{error}");
+        assert!(matches!(error, Error::Timeout { after, .. } if after == limit), "{error}");
         let error = client.timeout(limit).call_tool("hang", ()).await.expect_err("no answer");
-        assert!(matches!(error, Error::Timeout(_)), "{error}");
+        assert!(matches!(error, Error::Timeout { .. }), "{error}");
     })
     .await;
 }

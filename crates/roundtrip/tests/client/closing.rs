@@ -122,7 +122,7 @@ async fn closing_fails_the_calls_of_a_child() {
     let error = in_time(call).await.expect("no panic").expect_err("closed");
     assert!(matches!(error, Error::Closed), "{error:?}");
     child.ended().await;
-    assert!(matches!(client.call_tool("x", ()).await, Err(Error::ApiMisuse(_))), "closed is closed");
+    assert!(matches!(client.call_tool("x", ()).await, Err(Error::Closed)), "closed is closed");
 }
 
 /// C12: closing ends calls at modern servers over HTTP, too; they are cancelled by hanging up.
@@ -148,4 +148,6 @@ async fn closing_ends_the_calls_at_a_modern_server() {
     let error = in_time(call).await.expect("no panic").expect_err("closed");
     assert!(matches!(error, Error::Closed), "{error:?}");
     assert_eq!(in_time(called.read(&mut [0])).await.expect("no error"), 0, "it hangs up");
+    let (again, clone) = (client.call_tool("x", ()).await, client.clone().list_tools().await);
+    assert!(matches!((again, clone), (Err(Error::Closed), Err(Error::Closed))), "closed is closed");
 }

@@ -7,7 +7,7 @@ use roundtrip::client::{ApiMisuse, GaveUp, HttpRefusal, Sent, ServerRejection, T
 use roundtrip::server::ServeError;
 use roundtrip::testing::ReplayError;
 use roundtrip::{Ask, Client, Error, Form, FormRequest, Keyring, Prompt, Server, Tool, ToolError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::peer::{Seen, json_reply, peer, peer_of_any_era, reply};
 use crate::rounds::script::{Answer, again, asks, party, replies, scripted};
@@ -37,7 +37,7 @@ async fn too_many_rounds_are_not_polling_for_too_long() {
     let polling = Duration::from_millis(10);
     let error = client.call_tool("book", ()).max_polling(polling).await.expect_err("never done");
     assert!(
-        matches!(error, Error::GaveUp(GaveUp::PolledTooLong { method: "tools/call", allowed }) if allowed == polling),
+        matches!(error, Error::GaveUp(GaveUp::PolledTooLong { allowed, .. }) if allowed == polling),
         "{error:?}"
     );
 }
@@ -117,7 +117,9 @@ async fn a_challenge_reaches_the_caller() {
 async fn a_refusal_without_a_challenge_keeps_its_headers_or_is_the_servers_error() {
     let (client, _seen) = peer(|_, _| reply("503 Service Unavailable", "text/plain", "later")).await;
     let error = client.list_tools().await.expect_err("not now");
-    assert_eq!(error.to_string(), "the server answered HTTP 503 Service Unavailable: later");
+    let text = error.to_string();
+    assert!(text.starts_with("the server at http://127.0.0.1:"), "{text}");
+    assert!(text.ends_with("/mcp answered HTTP 503 Service Unavailable: later"), "{text}");
     let refusal = refusal(error);
     assert_eq!((refusal.sent, &*refusal.body), (Sent::Maybe, "later"));
     assert_eq!(refusal.headers.get("content-type").expect("a header"), "text/plain");
@@ -139,6 +141,7 @@ async fn a_closed_connection_says_whether_the_request_was_sent() {
         matches!(error, Error::Unreachable { why: Unreachable::Closed(_), sent: Sent::Maybe, .. }),
         "{error:?}"
     );
+    assert_eq!(error.to_string(), "`tools/call` of `x` got no answer: the server ended the exchange");
 
     let (client, _seen) = peer(|_, _| {
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{".to_vec()
@@ -161,6 +164,9 @@ async fn a_closed_connection_says_whether_the_request_was_sent() {
     assert!(cause.is::<reqwest::Error>());
     // The text has the causes, so the chain does not say them again.
     assert!(error.source().is_none());
+    let text = error.to_string();
+    assert!(text.starts_with("`server/discover` was not sent: cannot reach http://127.0.0.1:"), "{text}");
+    assert_eq!(text.matches("refused").count(), 1, "{text}");
 }
 
 #[tokio::test]
@@ -197,4 +203,61 @@ async fn errors_at_a_prompt_show_their_text() {
     assert!(keys.to_string().starts_with("the key file /nowhere/keys cannot be read: "), "{keys}");
     let client = Client::http("nonsense").expect_err("no url");
     assert_eq!(format!("{client:?}"), "`nonsense` cannot be called: relative URL without a base");
+}
+
+#[tokio::test]
+async fn a_missing_endpoint_is_named_without_its_secrets() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            crate::peer::read(&mut stream).await;
+            let reply = reply("404 Not Found", "text/plain", "nothing here");
+            tokio::io::AsyncWriteExt::write_all(&mut stream, &reply).await.expect("a client that listens");
+        }
+    });
+    let url = format!("http://ada:s3cret@{address}/wrong?token=s3cret");
+    let error = Client::http(url).expect("a client").list_tools().await.expect_err("not there");
+    let text = format!("the server at http://{address}/wrong answered HTTP 404 Not Found: nothing here");
+    assert_eq!(error.to_string(), text);
+    assert!(!format!("{error:?}").contains("s3cret"), "{error:?}");
+    assert!(!format!("{:?}", refusal(error)).contains("s3cret"));
+}
+
+#[tokio::test]
+async fn a_request_that_is_not_answered_is_named() {
+    let (client, _log) = scripted(|_, _| Answer::Silence);
+    let soon = Duration::from_millis(10);
+    let error = client.call_tool("book", ()).timeout(soon).await.expect_err("no answer");
+    assert_eq!(error.to_string(), "no answer to `tools/call` of `book` within 10ms");
+    let error = client.get_prompt("topic").deadline(soon).await.expect_err("no answer");
+    assert_eq!(error.to_string(), "no answer to `prompts/get` of `topic` within 10ms");
+    let error = client.list_tools().timeout(soon).await.expect_err("no answer");
+    assert_eq!(error.to_string(), "no answer to `tools/list` within 10ms");
+    let (client, _log) = scripted(|_, _| Answer::Result(asks([("party", party())], Some("s"))));
+    let error = client.call_tool("book", ()).await.expect_err("no handler");
+    assert_eq!(
+        error.to_string(),
+        "the peer broke the protocol: `tools/call` of `book` asks `party` (form), which this client did not offer to answer"
+    );
+    let declines = client.on_form(async |form: FormRequest| form.decline());
+    let error = declines.call_tool("book", ()).max_rounds(0).await.expect_err("no rounds");
+    assert_eq!(
+        error.to_string(),
+        "gave up: `tools/call` of `book` asks again after 0 rounds, and 0 are allowed"
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_failed_is_an_error_where_the_caller_wants_one() {
+    async fn text_of(client: &Client, tool: &str, arguments: Value) -> Result<String, Error> {
+        Ok(client.call_tool(tool, arguments).await?.into_result()?.text())
+    }
+    let client = Client::in_process(crate::fixture::server()).expect("a sound server");
+    let greeting = text_of(&client, "greet", json!({ "name": "Ada" })).await.expect("a greeting");
+    assert_eq!(greeting, "Hello, Ada!");
+    let error = text_of(&client, "fail", json!({})).await.expect_err("it is broken");
+    assert!(matches!(error, Error::Tool(_)), "{error:?}");
+    assert_eq!(error.to_string(), "it is broken");
 }

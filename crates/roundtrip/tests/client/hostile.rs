@@ -65,7 +65,7 @@ async fn a_server_does_not_ask_by_requests_of_its_own() {
 
 #[tokio::test]
 async fn a_stream_that_ends_without_an_answer_is_named() {
-    unreachable(&call(|_| events(": nothing\n\n")).await, "without an answer", Sent::Maybe);
+    unreachable(&call(|_| events(": nothing\n\n")).await, "`tools/call` of `x` got no answer", Sent::Maybe);
     let cut = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{".to_vec();
     unreachable(&call(move |_| cut.clone()).await, "broke off", Sent::Maybe);
     unreachable(&call(|_| Vec::new()).await, "cannot reach", Sent::Maybe);
@@ -192,6 +192,6 @@ async fn giving_up_hangs_up() {
     });
     let client = Client::http(url).expect("a client").protocol(ProtocolVersion::LATEST);
     let error = client.call_tool("x", ()).timeout(Duration::from_millis(50)).await.expect_err("no answer");
-    assert!(matches!(error, Error::Timeout(_)), "{error}");
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
     assert_eq!(peer.await.expect("no panic"), 0, "the connection is closed");
 }

@@ -51,6 +51,7 @@ async fn several_streams_are_kept_apart() {
     assert_eq!(change, Change::Resource { uri: "app://motto".to_owned() });
     client.close().await;
     assert!(tools.next().await.is_none() && motto.next().await.is_none());
+    assert!(matches!(client.list_tools().await, Err(Error::Closed)), "closed is closed");
 }
 
 fn notification(method: &str, id: &serde_json::Value) -> String {

@@ -67,3 +67,19 @@ async fn a_transport_without_a_handshake_cannot_be_pinned_to_one() {
     let why = error.to_string();
     assert!(why.contains("2025-06-18") && why.contains("HTTP or stdio"), "{why}");
 }
+
+/// The revision that a client speaks is known once the server has answered.
+#[tokio::test]
+async fn the_revision_that_is_spoken_can_be_asked_for() {
+    let (over_http, _seen) = peer(|_, request| request.result(&json!({ "tools": [] }))).await;
+    let (pinned, _pinned_seen) = peer(|_, request| request.result(&json!({ "tools": [] }))).await;
+    let pinned = pinned.protocol(ProtocolVersion::LATEST);
+    let in_process = Client::in_process(Server::new("s", "1")).expect("a sound server");
+    for client in [over_http, pinned, in_process] {
+        assert_eq!(client.protocol_version(), None);
+        client.list_tools().await.expect("tools");
+        assert_eq!(client.protocol_version(), Some(ProtocolVersion::LATEST));
+        client.close().await;
+        assert_eq!(client.protocol_version(), Some(ProtocolVersion::LATEST));
+    }
+}

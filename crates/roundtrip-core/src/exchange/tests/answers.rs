@@ -103,7 +103,31 @@ fn questions_can_be_looked_at() {
     );
     let form = pending.questions().next().expect("a form");
     assert!(form.schema().is_some_and(|schema| schema.property("people").is_some()) && form.url().is_none());
+    assert!(!pending.has_state());
+    assert_eq!(pending.request_name().to_string(), "`tools/call` of `book`");
     let accepted = Answer::accept(json!({ "people": 99 }).as_object().cloned().expect("an object"));
     let misfit = form.check(accepted).expect_err("too many");
     assert_eq!(misfit.problems().map(|problems| problems.iter().count()), Some(1));
+}
+
+/// C9: the schema of a form is there as the server wrote it too, with keywords that have no field here; stored or not.
+#[test]
+fn the_schema_of_a_form_can_be_read_as_it_came() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "zip": { "type": "string", "title": "ZIP", "description": "five digits", "pattern": "^[0-9]{5}$" } },
+        "required": ["zip"],
+    });
+    let question = json!({ "method": "elicitation/create", "params": { "message": "Where?", "requestedSchema": schema } });
+    let pending = asked(call(), asks(json!({ "where": question }), Some("s")));
+    assert!(pending.has_state());
+    let stored = serde_json::to_string(&pending).expect("it serialises");
+    let restored: Pending = serde_json::from_str(&stored).expect("it was stored");
+    for pending in [pending, restored] {
+        let form = pending.questions().next().expect("a form");
+        let found = form.schema().expect("a schema");
+        assert_eq!(found.raw().to_value(), schema);
+        let zip = found.property("zip").expect("a field");
+        assert_eq!((zip.title(), zip.description()), (Some("ZIP"), Some("five digits")));
+    }
 }

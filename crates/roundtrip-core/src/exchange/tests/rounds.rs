@@ -178,3 +178,17 @@ fn resources_may_ask() {
     let Ok(Action::Pause(_, pending)) = step else { panic!("a pause, not {step:?}") };
     assert_eq!(pending.target().as_deref(), Some("app://x"));
 }
+
+/// A flow that begins anew forgets answers and state, and goes on counting.
+#[test]
+fn a_restarted_flow_has_no_state_and_a_new_key() {
+    let first = call().idempotency_key(Some("k".to_owned()));
+    assert!(!first.has_state());
+    let before = sent(&first);
+    let pending = asked(first, asks(json!({ "a": people() }), Some("s")));
+    let retry = pending.decline("a").expect("fits").resume().expect("answered");
+    assert!(retry.has_state());
+    let again = retry.restart();
+    assert_eq!(sent(&again), before);
+    assert_eq!(again.request_key().as_deref(), Some("k.3"));
+}

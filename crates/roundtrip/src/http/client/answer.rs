@@ -11,7 +11,7 @@ use roundtrip_core::wire::ErrorObject;
 use serde::Deserialize;
 
 use super::sse::{Decoder, Overlong};
-use super::{broken, media_type};
+use super::{broken, media_type, shown};
 use crate::client::{Error, Failure, HttpRefusal, Incoming, PeerMisbehaved, Refusal, Sent};
 use crate::http::EVENT_STREAM;
 
@@ -47,7 +47,8 @@ pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
                 said if said.is_empty() => " and no body".to_owned(),
                 said => format!(": {said}"),
             };
-            let why = format!("HTTP {status} with neither JSON nor an event stream{said}");
+            let url = shown(response.url());
+            let why = format!("{url} answered HTTP {status} with neither JSON nor an event stream{said}");
             let otherwise = Err(PeerMisbehaved::UnexpectedResponse(why).into());
             Err(Failure::Refused(Refusal { status: status.as_u16(), error: None, otherwise }))
         }
@@ -57,6 +58,7 @@ pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
 /// Reads the refusal out of a response whose status is not a success.
 pub(super) async fn refused(mut response: Response) -> Result<Refusal, Error> {
     let mut refusal = HttpRefusal::new(response.status(), std::mem::take(response.headers_mut()));
+    refusal.url = Some(shown(response.url()));
     let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
     // Whatever its `Content-Type`.
     let error = error_in(&body);
@@ -105,7 +107,7 @@ fn error_in(body: &[u8]) -> Option<ErrorObject> {
     serde_json::from_slice(body).ok().map(|Failed { error, .. }| error)
 }
 
-/// Maps a status without a JSON-RPC error to the client's error.
+/// Returns the beginning of a body, on one line.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4 * EXCERPT)]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

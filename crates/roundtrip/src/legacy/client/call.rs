@@ -42,7 +42,7 @@ pub(super) struct OpenCall<L: SessionLink> {
     id: RequestId,
     /// Identity and settings of the caller.
     hello: Hello,
-    /// Questions that arrive outside of the call's own stream; `None` if the call cannot be asked.
+    /// Messages that arrive outside of the call's own stream; `None` if the call cannot be asked.
     questions: Option<Delivery<L>>,
     incoming: Incoming,
     /// Messages that have arrived and were not read yet.
@@ -111,16 +111,21 @@ impl<L: SessionLink> OpenCall<L> {
         &mut self,
         mut sending: BoxFuture<Result<Incoming, SessionFailure>>,
     ) -> Result<(), SessionFailure> {
-        let sent = match &mut self.questions {
-            None => (&mut sending).await,
-            Some(questions) => tokio::select! {
+        let sent = loop {
+            let Some(questions) = &mut self.questions else { break (&mut sending).await };
+            tokio::select! {
                 biased;
-                sent = &mut sending => sent,
-                Some(question) = questions.next() => {
-                    self.unread.push_back(question);
-                    Ok(later(sending))
+                sent = &mut sending => break sent,
+                Some(message) = questions.next() => {
+                    let asks = matches!(Message::decode(&message), Ok(Message::Request(_)));
+                    if asks || self.has_room() {
+                        self.unread.push_back(message);
+                    }
+                    if asks {
+                        break Ok(later(sending));
+                    }
                 }
-            },
+            }
         };
         match sent {
             Ok(incoming) => {
@@ -171,7 +176,7 @@ impl<L: SessionLink> OpenCall<L> {
                 // A call that is over asks nothing.
                 Some(Err(error)) => return Err(error),
                 None => {
-                    let why = "the server ended the exchange without an answer";
+                    let why = "the server ended the exchange";
                     return Err(Error::closed_by_server(why, Sent::Maybe));
                 }
             };
@@ -204,8 +209,10 @@ impl<L: SessionLink> OpenCall<L> {
         let incoming = poll_fn(|cx| self.incoming.as_mut().poll_next(cx));
         let Some(questions) = &mut self.questions else { return incoming.await };
         tokio::select! {
+            // A log message that came before the answer is not to be lost.
+            biased;
+            Some(message) = questions.next() => Some(Ok(message)),
             message = incoming => message,
-            Some(question) = questions.next() => Some(Ok(question)),
         }
     }
 
@@ -238,7 +245,7 @@ impl<L: SessionLink> OpenCall<L> {
             tracing::debug!(id = %request.id, "the server used an id twice; ignored");
             return Ok(());
         }
-        let admitted = match small_enough(bytes) {
+        let admitted = match small_enough(request, bytes) {
             Ok(()) => admit(request, &self.session.askable(&self.hello), &self.hello.caller.limits),
             Err(large) => ServerRequest::Refused(large),
         };
@@ -271,13 +278,14 @@ impl<L: SessionLink> OpenCall<L> {
         }
     }
 
-    fn weighs(&self) -> usize {
-        self.unread.iter().map(Bytes::len).sum()
+    /// Returns whether another message can be kept unread.
+    fn has_room(&self) -> bool {
+        self.unread.len() < UNREAD && self.unread.iter().map(Bytes::len).sum::<usize>() < UNREAD_BYTES
     }
 
     /// Reads on while the user answers questions: answers `ping` and keeps everything else.
     pub(super) async fn watch(&mut self) -> Infallible {
-        while self.unread.len() < UNREAD && self.weighs() < UNREAD_BYTES && self.broke.is_none() {
+        while self.has_room() && self.broke.is_none() {
             match self.incoming().await {
                 Some(Ok(message)) => match Message::decode(&message) {
                     Ok(Message::Request(request)) if request.method == PING => {

@@ -99,7 +99,8 @@ pub(super) async fn initialize<L: SessionLink>(
     hello: &Hello,
     life: &Life,
 ) -> Result<Arc<Session<L>>, NoSession> {
-    timeout(PATIENCE, handshake(link, hello, life)).await.unwrap_or(Err(Error::Timeout(PATIENCE).into()))
+    let begun = timeout(PATIENCE, handshake(link, hello, life)).await;
+    begun.unwrap_or_else(|_| Err(Error::timeout(INITIALIZE, PATIENCE).into()))
 }
 
 async fn handshake<L: SessionLink>(

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use roundtrip_core::wire::{Era, ProtocolVersion};
+use roundtrip_core::wire::{Discover, Era, Method as _, ProtocolVersion};
 use tokio::time::timeout;
 
 use super::detect::{Found, NoSession, PATIENCE, detect, incompatible, initialize};
@@ -35,6 +35,8 @@ pub(super) struct Inner<L: SessionLink> {
     turn: Arc<tokio::sync::Mutex<()>>,
     /// Session for requests. The client is closed under this lock, so that no session is stored afterwards.
     session: Mutex<Option<Arc<Session<L>>>>,
+    /// Revision last spoken with the server, where it is known.
+    spoken: Mutex<Option<ProtocolVersion>>,
     closing: Closing,
     answering: Answering,
     pub(super) open_calls: Arc<OpenCalls<L>>,
@@ -50,6 +52,7 @@ impl<L: SessionLink> EraClient<L> {
             known: AtomicU64::new(0),
             turn: Arc::default(),
             session: Mutex::default(),
+            spoken: Mutex::default(),
             closing: Closing::default(),
             answering: Answering::default(),
             open_calls: Arc::default(),
@@ -63,6 +66,11 @@ impl<L: SessionLink> EraClient<L> {
     /// Returns whether a client can be told to speak this revision alone.
     pub(crate) fn speaks(_: ProtocolVersion) -> bool {
         true
+    }
+
+    /// Returns the revision last spoken with the server, where it is known.
+    pub(crate) fn protocol_version(&self) -> Option<ProtocolVersion> {
+        *lock(&self.0.0.spoken)
     }
 
     /// Sends a request, translated if the server is a legacy one.
@@ -112,6 +120,9 @@ impl<L: SessionLink> Inner<L> {
     fn learn(&self, era: Option<Era>) {
         let era = era.map_or(0, |era| if era == Era::Modern { MODERN } else { LEGACY });
         self.known.store(self.link.life().unwrap_or(0) << 2 | era, Ordering::Relaxed);
+        if era != LEGACY {
+            *lock(&self.spoken) = (era == MODERN).then_some(ProtocolVersion::LATEST);
+        }
     }
 
     /// Ends everything under way; returns the session that is left to be ended.
@@ -136,6 +147,7 @@ impl<L: SessionLink> Inner<L> {
             return Err(Error::Closed);
         }
         *place = Some(Arc::clone(session));
+        *lock(&self.spoken) = Some(session.version);
         Ok(())
     }
 
@@ -249,7 +261,8 @@ impl<L: SessionLink> Inner<L> {
             // Other callers wait for this too.
             let all = 2 * PATIENCE;
             let detecting = life.closed.unless(detect(&this.link, &discover, &hello, &life));
-            let found = timeout(all, detecting).await.unwrap_or(Err(Error::Timeout(all)))?;
+            let found =
+                timeout(all, detecting).await.unwrap_or_else(|_| Err(Error::timeout(Discover::NAME, all)))?;
             match &found {
                 Found::Modern => this.learn(Some(Era::Modern)),
                 Found::Legacy(session) => {

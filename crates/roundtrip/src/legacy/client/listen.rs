@@ -1,4 +1,5 @@
-//! Messages of a server that belong to no call: changes, for listeners, and requests, for the handlers.
+//! Messages of a server that belong to no call: changes, for listeners; requests, for the handlers; log messages, for the
+//! calls that asked for any.
 
 use std::collections::hash_map::Entry;
 use std::future::poll_fn;
@@ -7,10 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
-    ClientCapabilities, Message, NotificationMeta, NotificationMethod as _, PromptListChangedNotification,
-    RequestId, ResourceListChangedNotification, ResourceUpdatedNotification, SubscriptionFilter,
-    SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
-    ToolListChangedNotification, encode_notification, meta,
+    ClientCapabilities, LoggingMessageNotification, Message, Method as _, NotificationMeta,
+    NotificationMethod as _, PromptListChangedNotification, RequestId, ResourceListChangedNotification,
+    ResourceUpdatedNotification, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListen, ToolListChangedNotification,
+    encode_notification, meta,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -19,7 +21,7 @@ use tokio::time::timeout;
 
 use super::detect::PATIENCE;
 use super::link::{SessionFailure, SessionLink};
-use super::questions::{belongs_to_a_call, handlers_outside_calls};
+use super::questions::{belongs_to_a_call, handlers_outside_calls, log_to_calls};
 use super::request::{Request, encoded};
 use super::server_request::{admit, answer_outside_call, is_question, small_enough};
 use super::session::{Session, in_background, named};
@@ -31,9 +33,9 @@ use crate::lock::lock;
 /// Most changes that may wait for a listener. A listener that falls so far behind ends: a change must not be lost
 /// unnoticed.
 const CAPACITY: usize = 256;
-/// Largest notification of a change.
-const LARGEST_CHANGE: usize = 64 * 1024;
-/// Longest wait for a stream that is opened in case of questions.
+/// Largest notification.
+const LARGEST_NOTIFICATION: usize = 64 * 1024;
+/// Longest wait for a stream that is opened in case of questions or log messages.
 const OPENING: Duration = Duration::from_secs(2);
 /// Most resources that one listener may watch.
 const WATCHED: usize = 1024;
@@ -69,16 +71,21 @@ impl<L: SessionLink> Session<L> {
         }
         let ClientCapabilities { roots, sampling, elicitation, .. } = &self.declared;
         if roots.is_some() || sampling.is_some() || elicitation.is_some() {
-            let session = Arc::clone(self);
-            let opening = tokio::spawn(async move {
-                if session.closed.unless(session.keep_shared_stream()).await.is_err() {
-                    tracing::debug!("the server offers no stream outside of calls");
-                }
-            });
-            // A server that is slow to open it is not waited for.
-            let _ = timeout(OPENING, opening).await;
+            self.listen_if_offered().await;
         }
         Ok(())
+    }
+
+    /// Keeps the shared stream open from now on, if the server offers one.
+    pub(super) async fn listen_if_offered(self: &Arc<Self>) {
+        let session = Arc::clone(self);
+        let opening = tokio::spawn(async move {
+            if session.closed.unless(session.keep_shared_stream()).await.is_err() {
+                tracing::debug!("the server offers no stream outside of calls");
+            }
+        });
+        // A server that is slow to open it is not waited for.
+        let _ = timeout(OPENING, opening).await;
     }
 
     /// Opens the stream for questions again after it has broken off for good.
@@ -110,7 +117,8 @@ impl<L: SessionLink> Session<L> {
             return Ok((stream, receiver));
         }
         let opening = timeout(PATIENCE, self.link.listen(&self.at)).await;
-        let incoming = opening.unwrap_or(Err(Error::Timeout(PATIENCE).into()))?;
+        let incoming =
+            opening.unwrap_or_else(|_| Err(Error::timeout(SubscriptionsListen::NAME, PATIENCE).into()))?;
         let (sender, receiver) = broadcast::channel(CAPACITY);
         let weak = sender.downgrade();
         let (closed, pumping) = (self.closed.clone(), pump(Arc::downgrade(self), incoming, sender));
@@ -146,29 +154,43 @@ async fn pump<L: SessionLink>(
         match Message::decode(&message) {
             Ok(Message::Request(request)) => {
                 let Some(session) = session.upgrade() else { return };
-                if let Err(large) = small_enough(&message) {
-                    drop(session.respond(&request.id, Err(&large)).await);
-                    continue;
-                }
-                if is_question(&request.method) && belongs_to_a_call(&session, &message) {
-                    continue;
-                }
-                let (hello, handlers) = handlers_outside_calls(&session);
-                let asked = admit(&request, &session.askable(&hello), &hello.caller.limits);
-                let most = hello.caller.limits.questions_outside_calls;
-                drop(answer_outside_call(&session, handlers, most, &request.id, asked).await);
+                answer(&session, &request, &message).await;
+            }
+            Ok(Message::Notification(_)) if message.len() > LARGEST_NOTIFICATION => {
+                tracing::warn!(bytes = message.len(), "a notification is too large; ignored");
             }
             // There may be no listener.
             Ok(Message::Notification(notification)) if is_change(&notification.method) => {
-                if message.len() > LARGEST_CHANGE {
-                    tracing::warn!(bytes = message.len(), "a change is too large; ignored");
-                    continue;
-                }
                 drop(sender.send(message));
             }
-            _ => tracing::debug!("neither a change nor a question; ignored"),
+            Ok(Message::Notification(notification))
+                if notification.method == LoggingMessageNotification::NAME =>
+            {
+                let Some(session) = session.upgrade() else { return };
+                log_to_calls(&session, &message);
+            }
+            _ => tracing::debug!("neither a change, a question nor a log message; ignored"),
         }
     }
+}
+
+/// Answers a request of the server, or gives it to the call that it belongs to.
+async fn answer<L: SessionLink>(
+    session: &Arc<Session<L>>,
+    request: &roundtrip_core::wire::Request<'_>,
+    message: &Bytes,
+) {
+    if let Err(large) = small_enough(request, message) {
+        drop(session.respond(&request.id, Err(&large)).await);
+        return;
+    }
+    if is_question(&request.method) && belongs_to_a_call(session, message) {
+        return;
+    }
+    let (hello, handlers) = handlers_outside_calls(session);
+    let asked = admit(request, &session.askable(&hello), &hello.caller.limits);
+    let most = hello.caller.limits.questions_outside_calls;
+    drop(answer_outside_call(session, handlers, most, &request.id, asked).await);
 }
 
 /// Returns whether a notification is one that a listener can ask for. Others must not take their places in the queue.

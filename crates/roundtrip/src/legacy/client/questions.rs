@@ -1,21 +1,23 @@
-//! Questions that a server sends outside of a call's stream, and the call each belongs to.
+//! Messages that a server sends outside of a call's stream, and the calls they are for: questions, and log messages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
-use roundtrip_core::wire::{Message, RequestId};
+use roundtrip_core::wire::{Message, RequestId, clip};
 use tokio::sync::mpsc;
 
 use super::call::given_up;
 use super::link::SessionLink;
-use super::request::Hello;
+use super::request::{Hello, Request};
 use super::session::{Session, in_background};
 use crate::client::Handlers;
 use crate::lock::lock;
 
-/// Most questions that may wait for a call to take them.
+/// Most messages that may wait for a call to take them.
 const CAPACITY: usize = 64;
+/// Places of these that log messages leave to questions.
+const FOR_QUESTIONS: usize = 32;
 
 /// Calls of a session that can be asked questions.
 pub(super) type AskableCalls = HashMap<RequestId, Call>;
@@ -27,13 +29,15 @@ pub(super) struct Call {
     hello: Hello,
     /// True if it waits for answers, and not for the server.
     waits: bool,
+    /// True if it asked for log messages.
+    logs: bool,
 }
 
 fn asked<L: SessionLink>(session: &Session<L>) -> MutexGuard<'_, AskableCalls> {
     lock(&session.asked)
 }
 
-/// Receiver for the questions of one call that arrive outside of its stream.
+/// Receiver for the messages of one call that arrive outside of its stream.
 pub(super) struct Delivery<L: SessionLink> {
     session: Arc<Session<L>>,
     id: RequestId,
@@ -41,10 +45,11 @@ pub(super) struct Delivery<L: SessionLink> {
 }
 
 impl<L: SessionLink> Delivery<L> {
-    pub(super) fn of(session: &Arc<Session<L>>, id: &RequestId, hello: &Hello) -> Self {
+    pub(super) fn of(session: &Arc<Session<L>>, request: &Request) -> Self {
         let (sender, receiver) = mpsc::channel(CAPACITY);
-        asked(session).insert(id.clone(), Call { sender, hello: hello.clone(), waits: false });
-        Self { session: Arc::clone(session), id: id.clone(), receiver }
+        let (hello, logs) = (request.hello.clone(), request.log_level.is_some());
+        asked(session).insert(request.id.clone(), Call { sender, hello, waits: false, logs });
+        Self { session: Arc::clone(session), id: request.id.clone(), receiver }
     }
 
     /// Sets whether the call waits for answers.
@@ -54,7 +59,7 @@ impl<L: SessionLink> Delivery<L> {
         }
     }
 
-    /// Returns the next question, as long as the call is open.
+    /// Returns the next message, as long as the call is open.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         self.receiver.recv().await
     }
@@ -66,6 +71,10 @@ impl<L: SessionLink> Drop for Delivery<L> {
         // Questions that the call did not take must not keep the server waiting.
         while let Ok(message) = self.receiver.try_recv() {
             let Ok(Message::Request(request)) = Message::decode(&message) else { continue };
+            tracing::debug!(
+                method = &*clip(&request.method),
+                "refused a question of the server: its call has ended"
+            );
             let (session, id) = (Arc::clone(&self.session), request.id);
             in_background(async move { drop(session.respond(&id, Err(&given_up())).await) });
         }
@@ -95,4 +104,14 @@ pub(super) fn belongs_to_a_call<L: SessionLink>(session: &Session<L>, request: &
         _ => None,
     };
     only.is_some_and(|call| call.sender.try_send(request.clone()).is_ok())
+}
+
+/// Gives a log message, which does not name a call, to every call under way that asked for any.
+pub(super) fn log_to_calls<L: SessionLink>(session: &Session<L>, message: &Bytes) {
+    for call in asked(session).values().filter(|call| call.logs) {
+        // A call that falls behind loses log messages, not questions.
+        if call.sender.capacity() > FOR_QUESTIONS {
+            let _ = call.sender.try_send(message.clone());
+        }
+    }
 }

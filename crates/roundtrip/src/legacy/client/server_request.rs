@@ -13,7 +13,8 @@ use std::time::Duration;
 use roundtrip_core::exchange::{Action, Exchange, Params};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, Implementation,
-    InputRequest, InputRequiredResult, InputResponses, Raw, Request, RequestId, ResultMeta, clip_error,
+    InputRequest, InputRequiredResult, InputResponses, METHOD_NOT_FOUND, Raw, Request, RequestId, ResultMeta,
+    clip, clip_error,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -51,16 +52,43 @@ pub(super) fn admit(
     }
     match read(request).and_then(|question| allowed(&question, declared, limits).map(|()| question)) {
         Ok(question) => ServerRequest::Question(question),
-        Err(error) => ServerRequest::Refused(error),
+        Err(error) => {
+            log_refusal(&request.method, &error);
+            ServerRequest::Refused(error)
+        }
     }
 }
 
+/// Logs a request of the server that is refused. No call fails for it, so nobody else tells the user.
+fn log_refusal(method: &str, refusal: &ErrorObject) {
+    let handler = match method {
+        "elicitation/create" => "`on_form` or `on_url`",
+        "sampling/createMessage" => "`on_sample`",
+        "roots/list" => "`on_roots`",
+        other => {
+            tracing::debug!(
+                method = &*clip(other),
+                "refused a request of the server that this client does not know"
+            );
+            return;
+        }
+    };
+    let reason = if refusal.code == METHOD_NOT_FOUND {
+        format!("this client did not declare it: give it {handler}")
+    } else {
+        clip_error(&refusal.message)
+    };
+    tracing::warn!(method, reason, "refused a question of the server");
+}
+
 /// Refuses a request of the server that is too large to be kept.
-pub(super) fn small_enough(message: &[u8]) -> Result<(), ErrorObject> {
+pub(super) fn small_enough(request: &Request<'_>, message: &[u8]) -> Result<(), ErrorObject> {
     if message.len() <= LARGEST {
         return Ok(());
     }
-    Err(ErrorObject::invalid_params(format!("a request of a server is at most {LARGEST} bytes")))
+    let large = ErrorObject::invalid_params(format!("a request of a server is at most {LARGEST} bytes"));
+    log_refusal(&request.method, &large);
+    Err(large)
 }
 
 /// Returns whether a method of a server is a question to the client.
@@ -153,17 +181,25 @@ pub(super) async fn answer_outside_call<L: SessionLink>(
     let answer = match (asked, handlers) {
         (ServerRequest::Ping, _) => Ok(Raw::from(json!({}))),
         (ServerRequest::Refused(error), _) => Err(error),
-        (ServerRequest::Question(_), None) => Err(ErrorObject::internal("the client is gone")),
+        (ServerRequest::Question(question), None) => {
+            Err(refused(&question, ErrorObject::internal("the client is gone")))
+        }
         (ServerRequest::Question(question), Some(handlers)) => match session.answering.begin(most) {
             Some(place) => {
                 tokio::spawn(ask_handlers(Arc::clone(session), handlers, id.clone(), question, place));
                 return Ok(());
             }
             // The caller waits until this is sent, so that a server that floods the client slows itself down.
-            None => Err(ErrorObject::internal("too many questions at once")),
+            None => Err(refused(&question, ErrorObject::internal("too many questions at once"))),
         },
     };
     session.respond(id, answer.as_ref()).await
+}
+
+/// Logs the refusal of a question, and returns it.
+fn refused(question: &InputRequest, refusal: ErrorObject) -> ErrorObject {
+    log_refusal(question.method(), &refusal);
+    refusal
 }
 
 /// Asks the handlers, unless the client is closed first.

@@ -135,7 +135,7 @@ impl<L: SessionLink> Session<L> {
         self.called_by(&request.hello);
         self.set_level(request.log_level).await?;
         // A question may arrive before anything else.
-        let questions = request.may_ask().then(|| Delivery::of(self, &request.id, &request.hello));
+        let questions = request.may_ask().then(|| Delivery::of(self, request));
         let message = request.legacy_message()?;
         self.listen_again();
         let mut call = OpenCall::new(self, request.id.clone(), request.hello.clone(), questions);
@@ -149,7 +149,10 @@ impl<L: SessionLink> Session<L> {
         let mut told = self.level.lock().await;
         if *told != Some(level) {
             match self.aside(SET_LEVEL, json!({ "level": level })).await {
-                Ok(_) => *told = Some(level),
+                Ok(_) => {
+                    *told = Some(level);
+                    self.listen_if_offered().await;
+                }
                 Err(SessionFailure::Gone) => return Err(SessionFailure::Gone),
                 Err(_) => tracing::debug!(?level, "the server refused the log level"),
             }
@@ -160,7 +163,7 @@ impl<L: SessionLink> Session<L> {
     /// Sends a request of the session's own, and waits for its answer.
     pub(super) async fn aside(
         self: &Arc<Self>,
-        method: &str,
+        method: &'static str,
         params: impl Serialize,
     ) -> Result<Raw, SessionFailure> {
         let number = self.asides.fetch_add(1, Ordering::Relaxed);
@@ -177,7 +180,7 @@ impl<L: SessionLink> Session<L> {
                 }
             }
         };
-        timeout(ASIDE, work).await.unwrap_or(Err(Error::Timeout(ASIDE).into()))
+        timeout(ASIDE, work).await.unwrap_or_else(|_| Err(Error::timeout(method, ASIDE).into()))
     }
 
     pub(super) async fn tell(&self, message: Bytes) -> Result<(), SessionFailure> {

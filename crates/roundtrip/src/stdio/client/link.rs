@@ -12,7 +12,7 @@ use super::child::{Child, Launcher, Writer};
 use super::inbox::{Inbox, Mailbox, Place};
 #[cfg(feature = "legacy")]
 use super::legacy::sessions::Sessions;
-use crate::client::{ApiMisuse, Error, Failure, Incoming, Link, Outgoing, Sent};
+use crate::client::{Error, Failure, Incoming, Link, Outgoing, Sent};
 use crate::lock::lock;
 use crate::stdio::lines::end_line;
 
@@ -66,7 +66,7 @@ impl State {
     /// Opens a mailbox for the answer to a request, at a child that runs.
     pub(super) fn open(&mut self, id: &RequestId, place: Place) -> Result<Answers, Error> {
         if self.closed {
-            return Err(ApiMisuse::Closed.into());
+            return Err(Error::Closed);
         }
         let running = self.child.as_ref().map(Pipes::of);
         if let Some(answers) = running.and_then(|pipes| pipes.open(id, place)) {

@@ -293,7 +293,7 @@ async fn a_call_that_is_dropped_is_cancelled_by_a_notification() {
     old.response(&json!("q")).await;
 
     let error = client.call_tool("hang", ()).timeout(Duration::from_millis(50)).await.expect_err("no answer");
-    assert!(matches!(error, Error::Timeout(_)), "{error}");
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
     let hung = old.wait(|seen| seen.tool() == "hang").await;
     let id = &hung.body["id"];
     old.wait(|seen| seen.method() == "notifications/cancelled" && seen.body["params"]["requestId"] == *id)

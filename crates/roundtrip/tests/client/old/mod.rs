@@ -15,3 +15,4 @@ pub(crate) mod server;
 mod sessions;
 #[cfg(unix)]
 mod stdio;
+mod strangers;

@@ -34,11 +34,11 @@ fn server() -> Server {
 /// L1: one client, one server, and every revision that both have on HTTP: asked inline, together, and by hand.
 #[tokio::test]
 async fn our_client_and_our_server_share_every_revision() {
-    let own = server();
-    let catalog = own.catalog();
-    let (client, _stop) = serve(own).await;
     for version in ProtocolVersion::ALL.into_iter().skip(1) {
-        let client = client.clone().protocol(version);
+        let own = server();
+        let catalog = own.catalog();
+        let (client, _stop) = serve(own).await;
+        let client = client.protocol(version);
         let plain = client.clone();
         let client = client.on_form(async |form: FormRequest| form.accept(json!({ "name": form.message })));
         if version < ProtocolVersion::V2025_06_18 {

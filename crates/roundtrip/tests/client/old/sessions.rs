@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use roundtrip::client::Sent;
+use roundtrip::wire::ProtocolVersion;
 use roundtrip::{Error, FormRequest};
 use serde_json::json;
 use tokio::time::Instant;
@@ -26,8 +27,9 @@ async fn a_session_is_named_by_every_request_and_ended_by_close() {
         assert_eq!(seen.header("mcp-session-id"), Some("session-0"), "{seen:?}");
         assert_eq!(seen.header("mcp-protocol-version"), Some("2025-11-25"));
     }
-    client.call_tool("a", ()).await.expect("a new session");
-    drop(client);
+    assert!(matches!(client.call_tool("a", ()).await, Err(Error::Closed)), "closed is closed");
+    assert_eq!(old.seen().len(), seen.len(), "nothing more is sent");
+    assert_eq!(client.protocol_version(), Some(ProtocolVersion::V2025_11_25), "what was last spoken");
     old.wait(|seen| seen.http == "DELETE" && seen.header("mcp-session-id") == Some("session-1")).await;
 }
 

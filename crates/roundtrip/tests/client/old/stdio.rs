@@ -252,7 +252,7 @@ async fn changes_come_on_the_pipe_and_a_dead_child_is_greeted_anew() {
     assert!(changes.next().await.expect("an error").is_err());
     assert_eq!(text(&client.call_tool("a", ()).await.expect("a result")), "done");
     client.close().await;
-    assert!(matches!(client.list_tools().await, Err(Error::ApiMisuse(_))), "closed is closed");
+    assert!(matches!(client.list_tools().await, Err(Error::Closed)), "closed is closed");
 }
 
 /// L7: a flood of questions on the pipe is bounded, and the call it comes with is still answered.

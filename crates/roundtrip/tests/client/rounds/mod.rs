@@ -5,6 +5,7 @@ mod capabilities;
 mod clock;
 mod handlers;
 mod pages;
+mod restart;
 mod retries;
 pub(crate) mod script;
 mod wire;
