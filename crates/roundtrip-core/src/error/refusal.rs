@@ -4,10 +4,13 @@ use std::fmt;
 
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, HeaderName, StatusCode};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{DECLINED, Sent};
-use crate::wire::{ErrorObject, INVALID_PARAMS};
+use crate::wire::{
+    ClientCapabilities, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, MISSING_REQUIRED_CLIENT_CAPABILITY,
+};
 
 /// JSON-RPC error of a server, told apart where its code alone does not say what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -20,6 +23,10 @@ pub enum ServerRejection {
     /// The user declined or dismissed a question that the call depends on.
     #[error("{0}")]
     Declined(ErrorObject),
+    /// The client did not declare a capability that the call needs (-32021, and -32600 of earlier revisions, with
+    /// `data.requiredCapabilities`). The text names the handlers that declare it.
+    #[error("{error}{add}", error = .0, add = remedy(.0))]
+    MissingCapability(ErrorObject),
     /// Any other error: its code says which.
     #[error("{0}")]
     Other(ErrorObject),
@@ -29,7 +36,10 @@ impl ServerRejection {
     /// Returns the JSON-RPC error.
     pub fn error(&self) -> &ErrorObject {
         match self {
-            Self::StateRejected(error) | Self::Declined(error) | Self::Other(error) => error,
+            Self::StateRejected(error)
+            | Self::Declined(error)
+            | Self::MissingCapability(error)
+            | Self::Other(error) => error,
         }
     }
 }
@@ -41,8 +51,37 @@ impl From<ErrorObject> for ServerRejection {
             (INVALID_PARAMS, Some("invalid_request_state")) => Self::StateRejected(error),
             // Servers of other authors have the code for "forbidden".
             (DECLINED, Some("declined" | "cancelled")) => Self::Declined(error),
+            (MISSING_REQUIRED_CLIENT_CAPABILITY | INVALID_REQUEST, _) if required(&error).is_some() => {
+                Self::MissingCapability(error)
+            }
             _ => Self::Other(error),
         }
+    }
+}
+
+/// Returns the capabilities that an error says are required.
+fn required(error: &ErrorObject) -> Option<ClientCapabilities> {
+    let required = error.data.as_ref()?.get("requiredCapabilities")?;
+    ClientCapabilities::deserialize(required).ok()
+}
+
+/// Names the methods of the client that declare what an error says is required.
+fn remedy(error: &ErrorObject) -> String {
+    let missing = ClientCapabilities::default().missing(&required(error).unwrap_or_default());
+    let mut methods: Vec<&str> = missing.iter().map(|name| declared_by(name)).collect();
+    methods.dedup();
+    if methods.is_empty() { String::new() } else { format!(": add {}", methods.join(" and ")) }
+}
+
+/// Returns the method of the client that declares a capability.
+fn declared_by(capability: &str) -> &'static str {
+    match capability {
+        "elicitation" | "elicitation.form" => "`Client::on_form(..)`",
+        "elicitation.url" => "`Client::on_url(..)`",
+        "sampling" => "`Client::on_sample(..)`",
+        "sampling.tools" => "`Client::on_sample(..).sampling_tools()`",
+        "roots" => "`Client::roots(..)`",
+        _ => "`Client::capabilities(..)`",
     }
 }
 

@@ -20,11 +20,14 @@ pub enum Reason {
     /// A version this release does not read.
     #[error("it has format {0}, which this release does not read")]
     Format(u8),
-    /// Sealed with a key that is not on the ring.
-    #[error("its key is not on the ring")]
+    /// Sealed with a key that is not on the ring, as by another instance, or before a restart.
+    #[error(
+        "its key is not on the ring: another instance sealed it, or this one before a restart; \
+         instances that carry on each other's flows share a `Keyring`"
+    )]
     UnknownKey,
-    /// Changed, or never made by a holder of the key.
-    #[error("it was changed or forged")]
+    /// Changed, or never made by a holder of the key that it names, which is on the ring.
+    #[error("it was changed or forged: it names a key of the ring, which did not seal it as it is")]
     Forged,
     /// The codec could not open it.
     #[error("the codec did not open it")]

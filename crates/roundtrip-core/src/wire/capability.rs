@@ -1,5 +1,6 @@
 //! Identity and capabilities of client and server (server/discover; lifecycle, "Capability Negotiation").
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -89,23 +90,35 @@ pub struct ClientCapabilities {
 impl ClientCapabilities {
     /// Returns whether everything in `required` is declared here.
     pub fn covers(&self, required: &Self) -> bool {
-        let sampling = |wanted: &SamplingCapability| {
-            self.sampling.as_ref().is_some_and(|declared| {
-                (wanted.context.is_none() || declared.context.is_some())
-                    && (wanted.tools.is_none() || declared.tools.is_some())
-            })
+        self.missing(required).is_empty()
+    }
+
+    /// Returns what is in `required` and not declared here, by name: `elicitation.form`, `sampling.tools`, `roots`.
+    pub fn missing(&self, required: &Self) -> Vec<Cow<'static, str>> {
+        let mut missing = Vec::new();
+        let mut need = |wanted: bool, declared: bool, name: &'static str| {
+            if wanted && !declared {
+                missing.push(Cow::Borrowed(name));
+            }
         };
-        let elicitation = |wanted: &ElicitationCapability| {
-            self.elicitation.as_ref().is_some_and(|declared| {
-                (wanted.form.is_none() || declared.allows_form())
-                    && (wanted.url.is_none() || declared.allows_url())
-            })
-        };
-        (required.roots.is_none() || self.roots.is_some())
-            && required.sampling.as_ref().is_none_or(sampling)
-            && required.elicitation.as_ref().is_none_or(elicitation)
-            && required.extensions.keys().all(|name| self.extensions.contains_key(name))
-            && required.experimental.keys().all(|name| self.experimental.contains_key(name))
+        need(required.roots.is_some(), self.roots.is_some(), "roots");
+        if let Some(SamplingCapability { context, tools }) = &required.sampling {
+            let own = self.sampling.as_ref();
+            need(context.is_none() && tools.is_none(), own.is_some(), "sampling");
+            need(context.is_some(), own.is_some_and(|own| own.context.is_some()), "sampling.context");
+            need(tools.is_some(), own.is_some_and(|own| own.tools.is_some()), "sampling.tools");
+        }
+        if let Some(ElicitationCapability { form, url }) = &required.elicitation {
+            let own = self.elicitation.as_ref();
+            need(form.is_none() && url.is_none(), own.is_some(), "elicitation");
+            need(form.is_some(), own.is_some_and(ElicitationCapability::allows_form), "elicitation.form");
+            need(url.is_some(), own.is_some_and(ElicitationCapability::allows_url), "elicitation.url");
+        }
+        let extensions = required.extensions.keys().filter(|name| !self.extensions.contains_key(*name));
+        missing.extend(extensions.map(|name| Cow::Owned(format!("extensions.{name}"))));
+        let experimental = required.experimental.keys().filter(|name| !self.experimental.contains_key(*name));
+        missing.extend(experimental.map(|name| Cow::Owned(format!("experimental.{name}"))));
+        missing
     }
 }
 

@@ -1,6 +1,7 @@
 //! JSON-RPC error objects, and the codes the specification assigns (basic, "Error Codes").
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -89,11 +90,17 @@ impl ErrorObject {
         Self::new(HEADER_MISMATCH, message)
     }
 
-    /// Creates a missing capability error (-32021) with the capabilities the request would have had to declare.
-    pub fn missing_capability(required: &ClientCapabilities) -> Self {
+    /// Creates a missing capability error (-32021). It names the part of `required` that is not `declared`, and the
+    /// subject that needs it, such as "this call".
+    pub fn missing_capability(
+        subject: impl fmt::Display,
+        declared: &ClientCapabilities,
+        required: &ClientCapabilities,
+    ) -> Self {
+        let missing = declared.missing(required).join("`, `");
         Self::new(
             MISSING_REQUIRED_CLIENT_CAPABILITY,
-            "the request needs a client capability that it did not declare in `_meta`",
+            format!("{subject} needs `{missing}`, which the client did not declare"),
         )
         .with_data(json!({ "requiredCapabilities": required }))
     }

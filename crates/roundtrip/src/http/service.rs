@@ -69,7 +69,7 @@ impl Server {
     /// # Errors
     /// The first mistake found in how the server was put together.
     pub fn into_http(self) -> Result<Http, SetupError> {
-        let endpoint = self.build()?;
+        let endpoint = self.build_instance()?;
         let settings = Settings {
             #[cfg(feature = "legacy")]
             legacy: LegacyHttp::new(&endpoint),

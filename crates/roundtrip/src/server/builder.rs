@@ -39,7 +39,7 @@ use super::started::Started;
 /// # server.build().unwrap();
 /// ```
 ///
-/// Mistakes (two tools of one name, a schema that is not an object, state that is not provided) are reported when the
+/// Mistakes (two tools of one name, a schema that is not an object, state that is not provided, two `Args`) are reported when the
 /// server starts, by [`build`](Self::build) and everything that calls it.
 #[derive(Debug)]
 #[must_use = "a server does nothing until it is served"]
@@ -133,7 +133,12 @@ impl Server {
 
     /// Shares a value with handlers, which take it as [`State<S>`](super::State). One value a type.
     pub fn state<S: Clone + Send + Sync + 'static>(mut self, value: S) -> Self {
-        self.state.insert(value);
+        if !self.state.insert(value) {
+            let twice = std::any::type_name::<S>();
+            let problem = format!("two values of type `{twice}` are its state: give one a type of its own");
+            let error = SetupError::new("server", &self.info.name, problem);
+            self.problem.get_or_insert(error);
+        }
         self
     }
 
@@ -271,6 +276,19 @@ impl Server {
         self.catalog.clone()
     }
 
+    /// Builds a server whose clients can reach other instances too, and warns if those cannot carry on its flows.
+    pub(crate) fn build_instance(self) -> Result<Endpoint, SetupError> {
+        let alone = self.sealer.is_none() && self.catalog.read().asks;
+        let endpoint = self.build()?;
+        if alone {
+            tracing::warn!(
+                "this server seals `requestState` with a random key of its own: after a restart, or at another \
+                 instance, its clients cannot carry on their flows; give all instances one `Keyring` with `Server::seal`"
+            );
+        }
+        Ok(endpoint)
+    }
+
     /// Checks the setup and starts the server, for a transport to hand it requests.
     ///
     /// # Errors
@@ -292,13 +310,17 @@ impl Server {
             resources: shown(self.caches.resources),
             templates: shown(self.caches.templates),
         };
+        let audience = self.audience.unwrap_or_else(|| info.name.clone());
+        if audience.is_empty() && self.sealer.is_some() {
+            let problem = "servers that share keys are told apart by their names: give it a name, or an `.audience(..)`";
+            return Err(SetupError::new("server", &info.name, problem));
+        }
         let sealer = match self.sealer {
             Some(sealer) => sealer,
             None => Keyring::random()
                 .map_err(|error| SetupError::new("server", &info.name, error.to_string()))?
                 .into(),
         };
-        let audience = self.audience.unwrap_or_else(|| info.name.clone());
         let flows = Arc::new(FlowConfig {
             sealer,
             known_audience: Binding::audience(&audience),

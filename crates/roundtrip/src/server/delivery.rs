@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use roundtrip_core::wire::{ErrorObject, InputRequest};
+use roundtrip_core::wire::{
+    ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, InputRequest,
+    PrimitiveSchemaDefinition, ProtocolVersion,
+};
 
 /// Delivery of questions that have no answer yet.
 #[derive(Debug, Clone, Default)]
@@ -17,8 +20,106 @@ pub enum Delivery {
     EndRound,
     /// A question is sent to the client while the handler waits.
     Live(Arc<dyn LiveQuestions>),
-    /// The client cannot be asked: the function makes the error that says what is missing.
-    Refuse(fn(&InputRequest) -> ErrorObject),
+    /// The client cannot be asked.
+    Refuse {
+        /// The reason.
+        why: CannotAsk,
+        /// Makes an error of the protocol's own for a question, if it has one.
+        error: fn(&InputRequest) -> Option<ErrorObject>,
+    },
+}
+
+impl Delivery {
+    /// Checks that a kind of question can be delivered.
+    pub(crate) fn carries(&self, kind: impl FnOnce() -> AskKind) -> Result<(), CannotAsk> {
+        match self {
+            Self::EndRound => Ok(()),
+            Self::Live(live) => live.carries(kind()),
+            Self::Refuse { why, .. } => Err(*why),
+        }
+    }
+}
+
+/// Kind of a question, where clients and revisions differ in what they can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AskKind {
+    /// A form.
+    Form,
+    /// A form with a field that takes several choices.
+    MultiSelect,
+    /// A visit to a web page.
+    Url,
+    /// A completion by the client's model. Deprecated (SEP-2577).
+    Sample,
+    /// The same, with tools for the model. Deprecated (SEP-2577).
+    SampleWithTools,
+    /// The client's roots. Deprecated (SEP-2577).
+    Roots,
+}
+
+impl AskKind {
+    /// Returns the kind of a question.
+    pub(crate) fn of(request: &InputRequest) -> Self {
+        match request {
+            InputRequest::Elicit(ElicitRequestParams::Form(form)) => {
+                let several = |field: &PrimitiveSchemaDefinition| {
+                    matches!(
+                        field,
+                        PrimitiveSchemaDefinition::UntitledMultiSelect(_)
+                            | PrimitiveSchemaDefinition::TitledMultiSelect(_)
+                    )
+                };
+                let any = form.requested_schema.properties.iter().any(|(_, field)| several(field));
+                if any { Self::MultiSelect } else { Self::Form }
+            }
+            InputRequest::Elicit(ElicitRequestParams::Url(_)) => Self::Url,
+            InputRequest::CreateMessage(params) if params.tools.is_empty() => Self::Sample,
+            InputRequest::CreateMessage(_) => Self::SampleWithTools,
+            InputRequest::ListRoots(_) => Self::Roots,
+        }
+    }
+
+    /// Checks that the capability it needs is declared (M7).
+    pub(crate) fn declared(self, capabilities: &ClientCapabilities) -> Result<(), CannotAsk> {
+        let ClientCapabilities { elicitation, sampling, roots, .. } = capabilities;
+        let elicits = |mode: fn(&ElicitationCapability) -> bool| elicitation.as_ref().is_some_and(mode);
+        let (name, declared) = match self {
+            Self::Form | Self::MultiSelect => {
+                ("elicitation.form", elicits(ElicitationCapability::allows_form))
+            }
+            Self::Url => ("elicitation.url", elicits(ElicitationCapability::allows_url)),
+            Self::Sample => ("sampling", sampling.is_some()),
+            Self::SampleWithTools => {
+                ("sampling.tools", sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some()))
+            }
+            Self::Roots => ("roots", roots.is_some()),
+        };
+        if declared { Ok(()) } else { Err(CannotAsk::NotDeclared(name)) }
+    }
+}
+
+/// Reason why a client cannot be asked something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CannotAsk {
+    /// The client did not declare this capability.
+    #[error("the client did not declare `{0}`")]
+    NotDeclared(&'static str),
+    /// The client's revision has no such question.
+    #[error("revision {revision} cannot ask {what}")]
+    NotInRevision {
+        /// Revision that the client speaks.
+        revision: ProtocolVersion,
+        /// Object of the question, such as "for several choices at once".
+        what: &'static str,
+    },
+    /// The client speaks an earlier revision, and called outside of a session.
+    #[error("there is no session to ask in: call with revision 2026-07-28, or in a session")]
+    NoSession,
+    /// The client speaks an earlier revision, and accepts no stream.
+    #[error("there is no stream to ask on: accept text/event-stream as well")]
+    NoStream,
 }
 
 /// Transport of one call's questions to the client while the handler waits.
@@ -30,6 +131,15 @@ pub trait LiveQuestions: fmt::Debug + Send + Sync {
 
     /// Withdraws a question: the handler no longer waits for its answer.
     fn withdraw(&self, key: &str);
+
+    /// Checks that a kind of question can be sent to this client.
+    ///
+    /// # Errors
+    /// Fails with the reason why it cannot.
+    fn carries(&self, kind: AskKind) -> Result<(), CannotAsk> {
+        let _ = kind;
+        Ok(())
+    }
 }
 
 /// Round that takes the answers to its live questions.

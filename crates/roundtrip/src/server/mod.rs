@@ -27,7 +27,7 @@ mod started;
 
 pub use builder::{Listed, Server};
 pub use cache::Cache;
-pub use delivery::{Delivery, LiveQuestion, LiveQuestions, Reentry};
+pub use delivery::{AskKind, CannotAsk, Delivery, LiveQuestion, LiveQuestions, Reentry};
 pub use endpoint::Endpoint;
 pub use handler::{
     Args, Ask, Asked, Asking, Call, Caller, Extension, FromCall, Function, HandlerResult, IntoFailure,

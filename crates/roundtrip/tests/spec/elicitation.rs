@@ -156,7 +156,7 @@ async fn a_form_of_everything_is_asked_and_read() {
 
 async fn form_or_url(ask: Ask) -> Result<String, ToolError> {
     let may = ask.may();
-    if may.url {
+    if may.url.is_ok() {
         ask.url("it", "Please sign in", "https://id.example/in").await?;
         return Ok("by page".into());
     }

@@ -15,8 +15,10 @@ mod fleet;
 mod framing;
 mod handler_errors;
 mod http;
+mod keys;
 mod ledger;
 mod lists;
+mod may;
 mod messages;
 #[cfg(not(feature = "legacy"))]
 mod modern_only;

@@ -315,8 +315,9 @@ fn everything_but(left_out: &str) -> Value {
 async fn a_handler_sees_what_may_be_asked() {
     async fn polite(ask: Ask) -> Result<String, ToolError> {
         let may = ask.may();
-        let people = if may.form { ask.form::<Party>("party", "?").await?.people } else { 2 };
-        Ok(format!("{people} {} {} {} {}", may.url, may.sample, may.sample_with_tools, may.roots))
+        let people = if may.form.is_ok() { ask.form::<Party>("party", "?").await?.people } else { 2 };
+        let rest = [may.url, may.sample, may.sample_with_tools, may.roots].map(|may| may.is_ok().to_string());
+        Ok(format!("{people} {}", rest.join(" ")))
     }
     let endpoint = endpoint([Tool::new("polite", polite)]);
     for (capabilities, text) in [

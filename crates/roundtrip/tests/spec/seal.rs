@@ -314,7 +314,7 @@ impl tracing::field::Visit for Fields<'_> {
 }
 
 /// Runs something, and gives what was logged meanwhile.
-fn logged(run: impl Future<Output = ()>) -> String {
+pub(crate) fn logged(run: impl Future<Output = ()>) -> String {
     let recorder = Recorder::default();
     let subscriber = tracing_subscriber::registry().with(recorder.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

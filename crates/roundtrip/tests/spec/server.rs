@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use roundtrip::server::{Call, CallInfo, FromCall, Next, Peer, Rejection};
 use roundtrip::wire::{ErrorObject, JsonObject};
 use roundtrip::{
-    Args, Extension, Json, Principal, Progress, Prompt, Resource, ResourceTemplate, Server, State, Tool,
-    ToolError,
+    Args, Ask, Asked, Extension, Form, Json, Keyring, Principal, Progress, Prompt, Resource,
+    ResourceTemplate, Round, Server, State, Tool, ToolError, Uri,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -168,6 +168,71 @@ fn mistakes_are_found_at_start_up() {
     assert!(
         refused(new().template(ResourceTemplate::new("app://{?q}", "t", nothing))).contains("`app://{?q}`")
     );
+}
+
+/// Parameters that do not go together, or that a call of this kind does not have, are mistakes too.
+#[test]
+fn parameters_that_do_not_fit_are_found_at_start_up() {
+    #[derive(Deserialize, JsonSchema)]
+    struct One {
+        #[expect(dead_code, reason = "only its name matters")]
+        one: String,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    struct Other {
+        #[expect(dead_code, reason = "only its name matters")]
+        other: String,
+    }
+    #[derive(Form)]
+    #[form(key = "sure", message = "Sure?")]
+    struct Sure {
+        #[expect(dead_code, reason = "only its name matters")]
+        sure: bool,
+    }
+    let refused = |server: Server| server.build().expect_err("a mistake").to_string();
+    let new = || Server::new("s", "1");
+    let two = "its handler takes the arguments twice: put both types into one `Args`";
+    let twice = async |_: Args<One>, _: Args<Other>| "";
+    assert_eq!(refused(new().tool(Tool::new("t", twice))), format!("tool `t`: {two}"));
+    assert_eq!(refused(new().prompt(Prompt::new("p", twice))), format!("prompt `p`: {two}"));
+    let template = ResourceTemplate::new("app://{one}/{other}", "t", twice);
+    assert_eq!(
+        refused(new().template(template)),
+        format!("resource template `app://{{one}}/{{other}}`: {two}")
+    );
+
+    let uri = "its handler takes `Uri`, which resources and resource templates alone have";
+    assert_eq!(refused(new().tool(Tool::new("t", async |_: Uri| ""))), format!("tool `t`: {uri}"));
+    assert_eq!(refused(new().prompt(Prompt::new("p", async |_: Uri| ""))), format!("prompt `p`: {uri}"));
+    let read = new()
+        .resource(Resource::new("app://x", "x", async |_: Uri| ""))
+        .template(ResourceTemplate::new("app://y/{y}", "y", async |_: Uri| ""));
+    read.build().expect("resources have a URI");
+
+    let both = "its handler takes `Ask` beside `Round`: take `Ask` to ask inline, or `Round` to ask by hand";
+    assert_eq!(refused(new().tool(Tool::new("t", async |_: Ask, _: Round| ""))), format!("tool `t`: {both}"));
+    let mixed = async |_: Round, _: Asked<Sure>, _: Ask| "";
+    assert_eq!(refused(new().prompt(Prompt::new("p", mixed))), format!("prompt `p`: {both}"));
+    new().tool(Tool::new("t", async |_: Ask, _: Asked<Sure>, _: Ask| "")).build().expect("these go together");
+    assert!(new().catalog().add(Tool::new("t", async |_: Ask, _: Round| "")).is_err(), "later too");
+}
+
+/// Settings of the server itself that cannot be meant.
+#[test]
+fn mistakes_of_the_server_itself_are_found_at_start_up() {
+    let refused = |server: Server| server.build().expect_err("a mistake").to_string();
+    assert_eq!(
+        refused(Server::new("s", "1").state(7_u64).state("text").state(8_u64)),
+        "server `s`: two values of type `u64` are its state: give one a type of its own"
+    );
+    let ring = || Keyring::random().expect("a key");
+    assert_eq!(
+        refused(Server::new("", "1").seal(ring())),
+        "server ``: servers that share keys are told apart by their names: give it a name, or an `.audience(..)`"
+    );
+    refused(Server::new("s", "1").audience("").seal(ring()));
+    Server::new("", "1").audience("bookings").seal(ring()).build().expect("told apart by its audience");
+    Server::new("", "1").build().expect("its key is its own");
 }
 
 /// Tools, prompts and resources come and go while the server runs.

@@ -118,20 +118,20 @@ async fn capabilities(ask: Ask) -> Result<String, ToolError> {
     let may = ask.may();
     let (name, said, roots) = try_join!(
         async {
-            if may.form {
+            if may.form.is_ok() {
                 ask.form("user_name", "What is your name?").await.map(Some)
             } else {
                 Ok(None::<Name>)
             }
         },
         async {
-            if may.sample {
+            if may.sample.is_ok() {
                 ask.sample("greeting", CreateMessageRequestParams::text("Say hello", 100)).await.map(Some)
             } else {
                 Ok(None)
             }
         },
-        async { if may.roots { ask.roots("client_roots").await.map(Some) } else { Ok(None) } },
+        async { if may.roots.is_ok() { ask.roots("client_roots").await.map(Some) } else { Ok(None) } },
     )?;
     Ok(format!(
         "name: {:?}, model: {:?}, roots: {:?}",

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use super::outstanding::{AGAIN, Outstanding};
 use super::session::{Session, Sink, Weight, answer};
 use super::{question, translate};
-use crate::server::{AskError, Delivery, Event, Listens, Outcome, Peer, Reentry, given_up};
+use crate::server::{AskError, CannotAsk, Delivery, Event, Listens, Outcome, Peer, Reentry, given_up};
 
 /// First and longest pause before a handler is entered again that waits for something outside.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -132,13 +132,14 @@ impl Calling {
 
     /// Returns the delivery of the handler's questions.
     fn delivery(&self, outstanding: &Outstanding) -> Delivery {
+        let refuse = |why| Delivery::Refuse { why, error: |_| None };
         match (self.session.can_be_asked, self.peer.listens) {
             (true, Listens::Yes) => Delivery::Live(outstanding.live()),
-            (true, Listens::No) => Delivery::Refuse(question::without_stream),
+            (true, Listens::No) => refuse(CannotAsk::NoStream),
             (false, _) if self.session.negotiated.version < ProtocolVersion::V2025_11_25 => {
-                Delivery::Refuse(question::without_session)
+                refuse(CannotAsk::NoSession)
             }
-            (false, _) => Delivery::Refuse(question::without_session_but_pages),
+            (false, _) => Delivery::Refuse { why: CannotAsk::NoSession, error: question::visit_first },
         }
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::question;
 use super::session::{Session, Sink, Weight};
 use crate::lock::lock;
-use crate::server::{LiveQuestion, LiveQuestions, YEAR};
+use crate::server::{AskKind, CannotAsk, LiveQuestion, LiveQuestions, YEAR};
 
 /// Most times that a question is asked again because its answer does not fit.
 pub(super) const AGAIN: u32 = 10;
@@ -255,6 +255,10 @@ impl LiveQuestions for Questions {
         if let Some(open) = self.take(|open| open.key == key) {
             self.cancel(&open, "the answer is no longer needed");
         }
+    }
+
+    fn carries(&self, kind: AskKind) -> Result<(), CannotAsk> {
+        question::in_revision(kind, self.session.negotiated.version)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::legacy::handshake::URL_ELICITATION_REQUIRED;
-use crate::server::random;
+use crate::server::{AskKind, CannotAsk, random};
 
 /// Encodes a question as the request that a legacy server sends.
 pub(super) fn message(
@@ -20,9 +20,7 @@ pub(super) fn message(
     let id = RequestId::Number(id);
     let method = question.method();
     match question {
-        InputRequest::Elicit(ElicitRequestParams::Form(form)) => {
-            encode(&id, method, &form_of(form, version)?)
-        }
+        InputRequest::Elicit(ElicitRequestParams::Form(form)) => encode(&id, method, &form_of(form, version)),
         InputRequest::Elicit(ElicitRequestParams::Url(_)) => encode(&id, method, &page(&question)?),
         InputRequest::CreateMessage(params) => encode(&id, method, &messages_of(*params, version)),
         InputRequest::ListRoots(params) => encode(&id, method, &params),
@@ -35,23 +33,13 @@ fn encode(id: &RequestId, method: &str, params: &impl Serialize) -> Result<Vec<u
 }
 
 /// Adapts a form: before 2025-11-25 it has no mode, and choices with titles are written as two lists.
-fn form_of(
-    mut form: ElicitRequestFormParams,
-    version: ProtocolVersion,
-) -> Result<ElicitRequestFormParams, ErrorObject> {
+fn form_of(mut form: ElicitRequestFormParams, version: ProtocolVersion) -> ElicitRequestFormParams {
     if version >= ProtocolVersion::V2025_11_25 {
-        return Ok(form);
+        return form;
     }
     form.mode = None;
     let mut schema = ElicitSchema::clone(&form.requested_schema);
-    for (name, field) in &mut schema.properties {
-        if let PrimitiveSchemaDefinition::UntitledMultiSelect(_)
-        | PrimitiveSchemaDefinition::TitledMultiSelect(_) = field
-        {
-            return Err(ErrorObject::invalid_request(format!(
-                "revision {version} cannot ask for several choices at once, as `{name}` does"
-            )));
-        }
+    for (_, field) in &mut schema.properties {
         if let PrimitiveSchemaDefinition::TitledSingleSelect(choice) = field {
             let (values, enum_names) =
                 std::mem::take(&mut choice.one_of).into_iter().map(|one| (one.value, one.title)).unzip();
@@ -65,7 +53,7 @@ fn form_of(
         }
     }
     form.requested_schema = schema.into();
-    Ok(form)
+    form
 }
 
 /// Adapts sampling messages: before 2025-11-25 a message has one block of content, so several blocks become several
@@ -104,31 +92,24 @@ fn page(question: &InputRequest) -> Result<Value, ErrorObject> {
     Ok(page)
 }
 
-/// Builds the error for a question to a caller without a session (L4).
-pub(super) fn without_session(_: &InputRequest) -> ErrorObject {
-    ErrorObject::invalid_request(
-        "this call has to ask a question, and cannot: call with revision 2026-07-28, or in a session",
-    )
+/// Checks that a revision has a kind of question (L5).
+pub(super) fn in_revision(kind: AskKind, revision: ProtocolVersion) -> Result<(), CannotAsk> {
+    let (since, what) = match kind {
+        AskKind::Form => (ProtocolVersion::V2025_06_18, "for a form"),
+        AskKind::MultiSelect => (ProtocolVersion::V2025_11_25, "for several choices at once"),
+        AskKind::Url => (ProtocolVersion::V2025_11_25, "for a visit to a web page"),
+        AskKind::SampleWithTools => (ProtocolVersion::V2025_11_25, "the client's model with tools"),
+        AskKind::Sample | AskKind::Roots => return Ok(()),
+    };
+    if revision >= since { Ok(()) } else { Err(CannotAsk::NotInRevision { revision, what }) }
 }
 
-/// Builds the same error for 2025-11-25, whose errors can carry one kind of question: a URL.
-pub(super) fn without_session_but_pages(question: &InputRequest) -> ErrorObject {
-    match question {
-        InputRequest::Elicit(ElicitRequestParams::Url(_)) => match page(question) {
-            Ok(page) => {
-                let why = "this needs a visit to a web page first: make it and call again, or call with revision \
-                           2026-07-28 or in a session";
-                ErrorObject::new(URL_ELICITATION_REQUIRED, why).with_data(json!({ "elicitations": [page] }))
-            }
-            Err(error) => error,
-        },
-        other => without_session(other),
-    }
-}
-
-/// Builds the error for a question to a client that does not accept a stream.
-pub(super) fn without_stream(_: &InputRequest) -> ErrorObject {
-    ErrorObject::invalid_request(
-        "this call has to ask a question, which needs a stream: accept text/event-stream as well",
-    )
+/// Builds the error of 2025-11-25 for a web page, which is all that an error can ask for (L4).
+pub(super) fn visit_first(question: &InputRequest) -> Option<ErrorObject> {
+    let InputRequest::Elicit(ElicitRequestParams::Url(_)) = question else { return None };
+    let why = "this needs a visit to a web page first: make it and call again, or call with revision 2026-07-28 or in \
+               a session";
+    let error =
+        |page| ErrorObject::new(URL_ELICITATION_REQUIRED, why).with_data(json!({ "elicitations": [page] }));
+    Some(page(question).map_or_else(|failed| failed, error))
 }

@@ -107,7 +107,6 @@ pub(super) fn error(method: &str, mut error: ErrorObject) -> ErrorObject {
         error.code = RESOURCE_NOT_FOUND;
     } else if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY {
         error.code = INVALID_REQUEST;
-        error.message = "this needs a client capability that was not declared in `initialize`".into();
     }
     error
 }

@@ -7,17 +7,17 @@ use std::task::Poll;
 
 use roundtrip_core::form::Form;
 use roundtrip_core::round::{Question, read};
-use roundtrip_core::wire::{
-    CreateMessageRequestParams, CreateMessageResult, ElicitSchema, ElicitationCapability, JsonObject, Root,
-};
+use roundtrip_core::wire::{CreateMessageRequestParams, CreateMessageResult, ElicitSchema, JsonObject, Root};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::asking::Asking;
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
+use super::needs::{AskStyle, Needs};
 use super::once;
 use super::tool_error::ToolError;
+use crate::server::delivery::{AskKind, CannotAsk};
 use crate::server::round::{AskError, Parked, RoundState};
 
 type Text = Cow<'static, str>;
@@ -52,22 +52,42 @@ impl FromCall for Ask {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         call.round_state().map(Self)
     }
+
+    fn needs(needs: &mut Needs) {
+        needs.asks(AskStyle::Inline);
+    }
 }
 
-/// Questions that the client of this call can be asked, by its declared capabilities.
+/// Questions that the client of this call can be asked: each is `Ok`, or the reason why not.
+///
+/// This takes into account the capabilities that the client declared, and the way a question would go: an earlier revision may
+/// have no such question, and a call of one may have no session or stream to ask on.
+///
+/// ```
+/// # use roundtrip::{Ask, ToolError};
+/// async fn sign_in(ask: Ask) -> Result<String, ToolError> {
+///     if let Err(why) = ask.may().url {
+///         return Ok(format!("sign in at https://id.example first ({why})"));
+///     }
+///     ask.url("sign-in", "Please sign in", "https://id.example").await?;
+///     Ok("signed in".into())
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct May {
     /// Forms.
-    pub form: bool,
+    pub form: Result<(), CannotAsk>,
+    /// Forms with a field that takes several choices.
+    pub multi_select: Result<(), CannotAsk>,
     /// Visits to web pages.
-    pub url: bool,
+    pub url: Result<(), CannotAsk>,
     /// Completions by its model. Deprecated (SEP-2577).
-    pub sample: bool,
+    pub sample: Result<(), CannotAsk>,
     /// Completions by its model, with tools. Deprecated (SEP-2577).
-    pub sample_with_tools: bool,
+    pub sample_with_tools: Result<(), CannotAsk>,
     /// Its roots. Deprecated (SEP-2577).
-    pub roots: bool,
+    pub roots: Result<(), CannotAsk>,
 }
 
 impl Ask {
@@ -116,16 +136,16 @@ impl Ask {
         Asking::new(&self.0, Question::roots(key), read::roots)
     }
 
-    /// Returns what may be asked. Asking for anything else is an error that tells the client what to declare.
+    /// Returns what may be asked. Asking for anything else is an error that tells the client what is missing.
     pub fn may(&self) -> May {
-        let can = &self.0.capabilities;
-        let elicitation = can.elicitation.as_ref();
+        let may = |kind| self.0.may(kind);
         May {
-            form: elicitation.is_some_and(ElicitationCapability::allows_form),
-            url: elicitation.is_some_and(ElicitationCapability::allows_url),
-            sample: can.sampling.is_some(),
-            sample_with_tools: can.sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some()),
-            roots: can.roots.is_some(),
+            form: may(AskKind::Form),
+            multi_select: may(AskKind::MultiSelect),
+            url: may(AskKind::Url),
+            sample: may(AskKind::Sample),
+            sample_with_tools: may(AskKind::SampleWithTools),
+            roots: may(AskKind::Roots),
         }
     }
 

@@ -10,7 +10,7 @@ use super::asking::{Asking, accepted};
 use super::call::{Arguments, Call, Rejection};
 use super::extract::FromCall;
 use super::function::Parameter;
-use super::needs::Needs;
+use super::needs::{AskStyle, Needs};
 use crate::server::round::AskError;
 
 /// Extractor for the answer to a question: for handlers that need no logic between their questions.
@@ -85,6 +85,7 @@ impl<T: AskedAs> Parameter for Asked<T> {
     }
 
     fn needs(needs: &mut Needs) {
+        needs.asks(AskStyle::Before);
         needs.asked::<T::Answer>();
     }
 }
@@ -96,6 +97,7 @@ impl<T: Askable> FromCall for Asking<T> {
     }
 
     fn needs(needs: &mut Needs) {
+        needs.asks(AskStyle::Before);
         needs.asked::<T>();
     }
 }

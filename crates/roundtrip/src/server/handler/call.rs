@@ -20,8 +20,9 @@ use crate::server::round::{RoundInput, RoundState};
 pub(crate) struct StateMap(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
 
 impl StateMap {
-    pub(crate) fn insert<S: Send + Sync + 'static>(&mut self, value: S) {
-        self.0.insert(TypeId::of::<S>(), Box::new(value));
+    /// Adds a value; returns false if it replaced one of its type.
+    pub(crate) fn insert<S: Send + Sync + 'static>(&mut self, value: S) -> bool {
+        self.0.insert(TypeId::of::<S>(), Box::new(value)).is_none()
     }
 
     pub(crate) fn get<S: 'static>(&self) -> Option<&S> {

@@ -145,6 +145,10 @@ impl FromCall for Uri {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         Ok(Self(call.target.to_owned()))
     }
+
+    fn needs(needs: &mut Needs) {
+        needs.uri = true;
+    }
 }
 
 /// Extractor for the caller: the client as its `_meta` describes it, and its principal.
@@ -184,7 +188,7 @@ impl Caller {
         if self.capabilities.covers(required) {
             Ok(())
         } else {
-            Err(ErrorObject::missing_capability(required))
+            Err(ErrorObject::missing_capability("this call", &self.capabilities, required))
         }
     }
 }

@@ -13,12 +13,50 @@ pub struct Needs {
     pub(crate) logging: bool,
     /// Keys and messages of the questions among its parameters.
     asked: Vec<(&'static str, &'static str)>,
+    /// True if it takes the URI of a resource.
+    pub(crate) uri: bool,
+    /// The way in which it can ask, if it can.
+    pub(crate) asks: Option<AskStyle>,
+    /// First two parameters that do not go together.
+    clash: Option<&'static str>,
+}
+
+/// Way in which a handler's parameters ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskStyle {
+    /// Before the handler's body: `Asked`.
+    Before,
+    /// In its body: `Ask`.
+    Inline,
+    /// By its return value: `Round`.
+    ByHand,
 }
 
 impl Needs {
     /// Declares that the handler takes arguments of this JSON Schema.
     pub fn arguments(&mut self, schema: schemars::Schema) {
-        self.arguments = Some(schema.into());
+        if self.arguments.replace(schema.into()).is_some() {
+            self.clash.get_or_insert("its handler takes the arguments twice: put both types into one `Args`");
+        }
+    }
+
+    /// Declares that the handler can ask.
+    pub(crate) fn asks(&mut self, how: AskStyle) {
+        match (self.asks, how) {
+            (Some(AskStyle::Inline), AskStyle::ByHand) | (Some(AskStyle::ByHand), AskStyle::Inline) => {
+                self.clash.get_or_insert(
+                    "its handler takes `Ask` beside `Round`: take `Ask` to ask inline, or `Round` to ask by hand",
+                );
+            }
+            (Some(_), AskStyle::Before) => {}
+            _ => self.asks = Some(how),
+        }
+    }
+
+    /// Returns the mistake in a handler's parameters, if there is one. `has_uri` says whether it reads a resource.
+    pub(crate) fn mistake(&self, has_uri: bool) -> Option<&'static str> {
+        let uri = "its handler takes `Uri`, which resources and resource templates alone have";
+        self.clash.or((self.uri && !has_uri).then_some(uri))
     }
 
     /// Declares that the handler takes a value given to [`Server::state`](crate::Server::state).

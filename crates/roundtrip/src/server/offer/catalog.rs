@@ -39,6 +39,8 @@ pub(crate) struct Tables {
     pub(crate) templates: Listing<wire::ResourceTemplate>,
     pub(crate) logging: bool,
     pub(crate) completions: bool,
+    /// True once a handler that can ask has been added.
+    pub(crate) asks: bool,
     unchecked: Vec<Wanted>,
 }
 
@@ -120,9 +122,13 @@ impl Catalog {
     /// # Errors
     /// Fails if the name is taken, or the offer is not well formed.
     pub fn add<O: Offer>(&self, offer: O) -> Result<(), SetupError> {
-        let Needs { state, logging, .. } = offer.needs();
-        let (name, logging) = (offer.definition().key().to_owned(), *logging);
-        let wanted = Wanted { kind: DefinitionOf::<O>::KIND, name: name.clone(), state: state.clone() };
+        let needs = offer.needs();
+        let name = offer.definition().key().to_owned();
+        if let Some(mistake) = needs.mistake(DefinitionOf::<O>::HAS_URI) {
+            return Err(SetupError::new(DefinitionOf::<O>::KIND, &name, mistake));
+        }
+        let (logging, asks) = (needs.logging, needs.asks.is_some());
+        let wanted = Wanted { kind: DefinitionOf::<O>::KIND, name: name.clone(), state: needs.state.clone() };
         let started = self.0.state.get();
         if let Some(state) = started {
             wanted.check(state)?;
@@ -141,6 +147,7 @@ impl Catalog {
             ));
         }
         tables.logging |= logging;
+        tables.asks |= asks;
         tables.completions |= completes;
         if started.is_none() {
             tables.unchecked.push(wanted);

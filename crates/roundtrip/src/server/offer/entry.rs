@@ -27,6 +27,8 @@ pub(crate) trait Definition: Serialize {
     const MEMBER: &'static str;
     /// Change of the list, as subscribers are told of it.
     const CHANGE: Change<'static>;
+    /// True if its handler is called for a URI.
+    const HAS_URI: bool = false;
     /// Result of the offer's handler.
     type Result: HandlerResult;
     /// Parts of an entry that only this kind of offer has.
@@ -93,6 +95,7 @@ impl Definition for wire::Resource {
     const KIND: &'static str = "resource";
     const MEMBER: &'static str = "resources";
     const CHANGE: Change<'static> = Change::Resources;
+    const HAS_URI: bool = true;
     type Result = ReadResourceResult;
     type Own = Cache;
 
@@ -105,6 +108,7 @@ impl Definition for wire::ResourceTemplate {
     const KIND: &'static str = "resource template";
     const MEMBER: &'static str = "resourceTemplates";
     const CHANGE: Change<'static> = Change::Resources;
+    const HAS_URI: bool = true;
     type Result = ReadResourceResult;
     type Own = TemplateParts;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use roundtrip_core::error::debug_as_text;
 
-/// Mistake in a server's setup. It always names the tool, prompt or resource it is about.
+/// Mistake in a server's setup. It always names the tool, prompt, resource or server it is about.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {problem}")]
 pub struct SetupError {

@@ -30,7 +30,7 @@ pub enum AskError {
         reason: String,
     },
     /// The client did not declare that it can be asked this (M7), or cannot be asked at all. See [`Ask::may`](crate::Ask::may).
-    #[error("the client cannot be asked `{key}`: {}", .error.message)]
+    #[error("{}", .error.message)]
     CannotAsk {
         /// The question's key.
         key: String,

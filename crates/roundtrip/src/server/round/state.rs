@@ -1,6 +1,7 @@
 //! [`RoundState`]: journal, open questions and running steps of one round.
 
 mod again;
+mod may;
 mod park;
 mod steps;
 mod suspend;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use roundtrip_core::round::{Journal, Kind, Pin, Question, Sent, Settled, Unusable, read_responses};
 use roundtrip_core::seal::FlowId;
-use roundtrip_core::wire::{ClientCapabilities, ErrorObject, InputRequest, InputResponses, Raw};
+use roundtrip_core::wire::{ClientCapabilities, InputRequest, InputResponses, Raw};
 use serde_json::value::RawValue;
 
 pub(crate) use park::Parked;
@@ -34,7 +35,7 @@ const MAX_ASKED: usize = 4_096;
 /// State shared by a handler's `Ask` futures and its runner: journal, open questions, running `once` steps.
 pub(crate) struct RoundState {
     inner: Mutex<Inner>,
-    pub(crate) capabilities: ClientCapabilities,
+    capabilities: ClientCapabilities,
     questions: Delivery,
     reentry: Option<Arc<Reentry>>,
     /// Knows whether the server wants flows to move on to another instance.
@@ -298,20 +299,6 @@ impl RoundState {
         }
         let request = self.request(question, problem.as_ref().map(|unusable| unusable.0.as_str()))?;
         inner.take_up(Asked { key: key.clone(), pin, request, valid_for: None, waits: false })
-    }
-
-    /// Builds the entry of `inputRequests` for a question, if the client can be asked that.
-    fn request(&self, question: &Question, problem: Option<&str>) -> Result<InputRequest, AskError> {
-        if let Delivery::Refuse(why) = self.questions {
-            let error = why(&question.to_request(problem));
-            return Err(AskError::CannotAsk { key: question.key.to_string(), error });
-        }
-        let needs = question.needs();
-        if !self.capabilities.covers(&needs) {
-            let error = ErrorObject::missing_capability(&needs);
-            return Err(AskError::CannotAsk { key: question.key.to_string(), error });
-        }
-        Ok(question.to_request(problem))
     }
 
     /// Wakes the runner to look at the state again. A handler that asks where it is polled does not need this; one that

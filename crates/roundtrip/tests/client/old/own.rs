@@ -1,7 +1,8 @@
 //! Our client and our server, in the words of every era they share.
 
+use roundtrip::client::ServerRejection;
 use roundtrip::wire::ProtocolVersion;
-use roundtrip::{Ask, Change, Form, FormRequest, Server, Tool, ToolError, Turn};
+use roundtrip::{Ask, Change, Error, Form, FormRequest, Server, Tool, ToolError, Turn};
 use serde_json::json;
 
 use crate::fixture::{serve, text};
@@ -44,7 +45,7 @@ async fn our_client_and_our_server_share_every_revision() {
         if version < ProtocolVersion::V2025_06_18 {
             // There was nobody to ask in 2025-03-26.
             let refused = client.call_tool("greet", ()).await.expect_err("a refusal");
-            assert!(refused.to_string().contains("capability"), "{refused}");
+            assert!(refused.to_string().contains(&format!("revision {version} cannot ask")), "{refused}");
             continue;
         }
         let result = client.call_tool("greet", ()).await.expect("a result");
@@ -66,6 +67,22 @@ async fn our_client_and_our_server_share_every_revision() {
         catalog.add(Tool::new("late", async || "late")).expect("a tool");
         assert_eq!(changes.next().await.expect("open").expect("a change"), Change::Tools, "{version}");
         catalog.remove::<Tool>("late");
+        client.close().await;
+    }
+}
+
+/// C7: a client that lacks a handler is told which, in every revision that can ask.
+#[tokio::test]
+async fn a_client_without_a_handler_is_told_which_to_add() {
+    let (client, _stop) = serve(server()).await;
+    for version in ProtocolVersion::ALL.into_iter().filter(|version| *version >= ProtocolVersion::V2025_06_18)
+    {
+        let client = client.clone().protocol(version);
+        let refused = client.call_tool("greet", ()).await.expect_err("a refusal");
+        assert!(matches!(&refused, Error::Rejected(ServerRejection::MissingCapability(_))), "{refused}");
+        let told = refused.to_string();
+        assert!(told.contains("this question (`first`) needs `elicitation.form`"), "{version}: {told}");
+        assert!(told.ends_with(": add `Client::on_form(..)`"), "{version}: {told}");
         client.close().await;
     }
 }

@@ -1,11 +1,13 @@
 //! What a client declares, and what becomes of questions it did not offer to answer.
 
-use roundtrip::client::{ApiMisuse, PeerMisbehaved, RootsRequest};
+use std::time::Duration;
+
+use roundtrip::client::{ApiMisuse, PeerMisbehaved, RootsRequest, ServerRejection};
 use roundtrip::wire::{ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability};
 use roundtrip::{Client, Error, FormRequest, SampleRequest, UrlRequest};
 use serde_json::{Value, json};
 
-use super::script::{asks, done, page, party, replies, roots, sampling};
+use super::script::{Answer, asks, done, page, party, replies, roots, sampling, scripted};
 
 async fn declared(dress: impl FnOnce(Client) -> Client) -> Value {
     let (client, log) = replies([done()]);
@@ -102,4 +104,34 @@ async fn tools_for_the_model_need_to_be_offered() {
         matches!(&error, Error::PeerMisbehaved(PeerMisbehaved::NotOffered(why)) if why.contains("`q` (sampling)")),
         "{error:?}"
     );
+}
+
+/// C7: an error for a missing capability names what to give the client, which a program can tell by its variant.
+#[tokio::test]
+async fn a_missing_capability_names_the_handler_to_add() {
+    for (required, add) in [
+        (json!({ "elicitation": { "form": {} } }), ": add `Client::on_form(..)`"),
+        (json!({ "elicitation": {} }), ": add `Client::on_form(..)`"),
+        (json!({ "elicitation": { "url": {} } }), ": add `Client::on_url(..)`"),
+        (json!({ "sampling": {} }), ": add `Client::on_sample(..)`"),
+        (json!({ "sampling": { "tools": {} } }), ": add `Client::on_sample(..).sampling_tools()`"),
+        (json!({ "roots": {} }), ": add `Client::roots(..)`"),
+        (json!({ "extensions": { "a": {}, "b": {} } }), ": add `Client::capabilities(..)`"),
+        (json!({ "roots": {}, "sampling": {} }), ": add `Client::roots(..)` and `Client::on_sample(..)`"),
+        (json!({}), "no (-32021)"),
+    ] {
+        let error = json!({ "code": -32021, "message": "no", "data": { "requiredCapabilities": required } });
+        let (client, _log) = scripted(move |_, _| Answer::LateError(Duration::ZERO, error.clone()));
+        let error = client.call_tool("book", ()).await.expect_err("refused");
+        assert!(matches!(&error, Error::Rejected(ServerRejection::MissingCapability(_))), "{error}");
+        assert!(error.to_string().ends_with(add), "{error}");
+    }
+    let (client, _log) = scripted(|_, _| {
+        Answer::LateError(
+            Duration::ZERO,
+            json!({ "code": -32021, "message": "no", "data": { "requiredCapabilities": 7 } }),
+        )
+    });
+    let error = client.call_tool("book", ()).await.expect_err("refused");
+    assert!(matches!(&error, Error::Rejected(ServerRejection::Other(_))), "{error}");
 }

@@ -4,6 +4,7 @@ mod asking;
 mod bounds;
 mod by_hand;
 mod http;
+mod may;
 mod sessions;
 mod stdio;
 mod tools;
