@@ -30,7 +30,16 @@ async fn a_session_is_named_by_every_request_and_ended_by_close() {
     assert!(matches!(client.call_tool("a", ()).await, Err(Error::Closed)), "closed is closed");
     assert_eq!(old.seen().len(), seen.len(), "nothing more is sent");
     assert_eq!(client.protocol_version(), Some(ProtocolVersion::V2025_11_25), "what was last spoken");
-    old.wait(|seen| seen.http == "DELETE" && seen.header("mcp-session-id") == Some("session-1")).await;
+}
+
+/// L6: dropping the last clone of a client ends its session too.
+#[tokio::test]
+async fn a_session_ends_with_its_client() {
+    let (client, old) = Old::start(|_, _| None).await;
+    client.call_tool("a", ()).await.expect("a result");
+    drop(client);
+    let ended = old.wait(|seen| seen.http == "DELETE").await;
+    assert_eq!(ended.header("mcp-session-id"), Some("session-0"));
 }
 
 /// L6: a session that has expired is begun anew, and the request sent again: it was not run.
