@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use super::asking::Asking;
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
+use super::needs::Needs;
 use super::tool_error::ToolError;
 use super::{once, read};
 use crate::server::round::{AskError, Parked, RoundState};
@@ -55,6 +56,10 @@ pub struct Ask(pub(crate) Arc<RoundState>);
 impl FromCall for Ask {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         call.round_state().map(Self)
+    }
+
+    fn needs(needs: &mut Needs) {
+        needs.asks = true;
     }
 }
 
@@ -168,6 +173,30 @@ impl Ask {
         Fut: Future<Output = Result<T, E>>,
     {
         once::run(&self.0, key.as_ref(), effect).await
+    }
+
+    /// Runs an effect that cannot fail, and remembers its value for every later round of this flow:
+    /// [`once`](Self::once) without an error type.
+    ///
+    /// ```
+    /// # use roundtrip::{Ask, ToolError};
+    /// async fn raffle(ask: Ask) -> Result<String, ToolError> {
+    ///     let ticket = ask.remember("ticket", async || draw()).await?;
+    ///     let keep = ask.confirm("keep", format!("Keep number {ticket}?")).await?;
+    ///     Ok(format!("{ticket}: {keep}"))
+    /// }
+    /// # fn draw() -> u32 { 7 }
+    /// ```
+    ///
+    /// # Errors
+    /// Fails as `once` does: if the key is used twice, or if the value does not survive being written down.
+    pub async fn remember<T, F, Fut>(&self, key: impl AsRef<str>, effect: F) -> Result<T, ToolError>
+    where
+        T: Serialize + DeserializeOwned,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = T>,
+    {
+        self.once(key, async |_| Ok::<T, ToolError>(effect().await)).await
     }
 
     /// Marks a place where the flow can move to another instance. This costs nothing, unless the server drains or sheds

@@ -70,7 +70,9 @@ impl<T: AskedForm> Parameter for Asked<T> {
         }
     }
 
-    fn needs(_: &mut Needs) {}
+    fn needs(needs: &mut Needs) {
+        needs.asks = true;
+    }
 }
 
 fn refused<T>(refusal: Answered<T>, key: &str) -> AskError {
@@ -86,6 +88,8 @@ fn arguments(call: &Call<'_>) -> JsonObject {
         Arguments::Strings(pairs) => {
             pairs.iter().map(|(name, value)| (name.to_string(), Value::from(value.as_ref()))).collect()
         }
+        // A completer cannot ask.
+        Arguments::Typed(_) => JsonObject::new(),
     }
 }
 

@@ -13,6 +13,7 @@ use super::ask::{Ask, May};
 use super::asking::accepted;
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
+use super::needs::Needs;
 use super::read::{self, Read};
 use super::reply::{self, Reply};
 use crate::server::round::{AskError, RoundState};
@@ -42,6 +43,10 @@ impl FromCall for Round {
         let round = call.round_state()?;
         round.keep_unasked(call.input.responses);
         Ok(Self(round))
+    }
+
+    fn needs(needs: &mut Needs) {
+        needs.asks = true;
     }
 }
 

@@ -120,7 +120,11 @@ impl Catalog {
     /// # Errors
     /// Fails if the name is taken, or the offer is not well formed.
     pub fn add<O: Offer>(&self, offer: O) -> Result<(), SetupError> {
-        let Needs { state, logging, .. } = offer.needs();
+        let Needs { state, logging, typed, .. } = offer.needs();
+        if *typed {
+            let problem = "its handler takes `Partial`, which only completers have: take `Args`";
+            return Err(SetupError::new(DefinitionOf::<O>::KIND, offer.definition().key(), problem));
+        }
         let (name, logging) = (offer.definition().key().to_owned(), *logging);
         let wanted = Wanted { kind: DefinitionOf::<O>::KIND, name: name.clone(), state: state.clone() };
         let started = self.0.state.get();
