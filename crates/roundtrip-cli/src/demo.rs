@@ -44,9 +44,9 @@ async fn book(
 ) -> Result<String, ToolError> {
     let party: Party = ask.form("party", "How many people?").await?;
     let deposit: u32 = ask
-        .once("deposit", async |_| {
+        .remember("deposit", async || {
             println!("         {name} asks the restaurant for its deposit, once");
-            Ok::<_, ToolError>(20 * u32::from(party.people))
+            20 * u32::from(party.people)
         })
         .await?;
     let when: When = ask.form("when", format!("Which day? The deposit is {deposit}.")).await?;

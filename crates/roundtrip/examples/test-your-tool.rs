@@ -13,13 +13,9 @@ async fn careless(ask: Ask, State(mail): State<Effects>) -> Result<&'static str,
     Ok(if ask.confirm("again", "Send another one?").await? { "sent two" } else { "sent one" })
 }
 
-/// Sends inside of `once`: a replay finds that it has been sent.
+/// Sends inside of a step: a replay finds that it has been sent.
 async fn careful(ask: Ask, State(mail): State<Effects>) -> Result<&'static str, ToolError> {
-    ask.once("mail", async |_| {
-        mail.happened("mail");
-        Ok::<_, ToolError>(())
-    })
-    .await?;
+    ask.remember("mail", async || mail.happened("mail")).await?;
     Ok(if ask.confirm("again", "Send another one?").await? { "sent two" } else { "sent one" })
 }
 
