@@ -21,6 +21,14 @@ use super::{Alternative, Choice};
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a form",
+    label = "not something a form can ask for",
+    note = "elicitation forms are flat: a field is a `String`, a `bool`, an integer of up to 64 bits, an `f32` or \
+            `f64`, an enum with `#[derive(Choice)]`, a `Vec` of such an enum, an `Option` of one of these, or a type \
+            that implements `form::Field`, such as the dates of `jiff` with the feature of that name",
+    note = "the derive macro sees a type's name only, so write these types by their own names, not by an alias"
+)]
 pub trait Field: Sized + Send + 'static {
     /// The part of its schema that the type decides.
     const SHAPE: Shape;

@@ -24,8 +24,8 @@ fields! {
     "chrono": chrono::NaiveDate, "date", str::parse::<Self>;
     "chrono": chrono::DateTime<chrono::FixedOffset>, "date-time", Self::parse_from_rfc3339;
     "chrono": chrono::DateTime<chrono::Utc>, "date-time", in_utc;
-    "time": time::Date, "date", time_of_day_free;
-    "time": time::OffsetDateTime, "date-time", with_offset;
+    "time": time::Date, "date", calendar_date;
+    "time": time::OffsetDateTime, "date-time", moment_with_offset;
     "url": url::Url, "uri", Self::parse;
 }
 
@@ -35,12 +35,12 @@ fn in_utc(text: &str) -> chrono::ParseResult<chrono::DateTime<chrono::Utc>> {
 }
 
 #[cfg(feature = "time")]
-fn time_of_day_free(text: &str) -> Result<time::Date, time::error::Parse> {
+fn calendar_date(text: &str) -> Result<time::Date, time::error::Parse> {
     time::Date::parse(text, &time::format_description::well_known::Iso8601::DATE)
 }
 
 #[cfg(feature = "time")]
-fn with_offset(text: &str) -> Result<time::OffsetDateTime, time::error::Parse> {
+fn moment_with_offset(text: &str) -> Result<time::OffsetDateTime, time::error::Parse> {
     time::OffsetDateTime::parse(text, &time::format_description::well_known::Rfc3339)
 }
 
