@@ -7,8 +7,10 @@ use crate::process;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
-/// Features of the crate `roundtrip` that are built together, besides all of them: none, each alone, and all but `legacy`.
-const SETS: &[&str] = &["", "client", "legacy", "validation", "client,validation"];
+/// Features of the crate `roundtrip` that are built together, besides the default: none, each alone, all but `legacy`, and the
+/// types of other crates in forms.
+const SETS: &[&str] =
+    &["", "client", "legacy", "validation", "client,validation", "chrono,jiff,time,url,uuid"];
 
 /// Tests that depend on features. Doc tests, examples and the rest are built with all of them, in the other steps.
 const TESTS: &[&str] = &["--lib", "--test", "spec", "--test", "client", "--test", "abandoned"];

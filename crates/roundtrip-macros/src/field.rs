@@ -205,11 +205,16 @@ impl Context<'_> {
                 return Err(other.error("the default of a choice is one of its values, as text"));
             }
         };
-        let Picked { alternatives, from_value } = Picked::new(module, ty);
-        let assertions = default.iter().map(|default| offered(support, &alternatives, default)).collect();
+        let shape = item(ty, &quote!(#module::Field), "SHAPE");
+        let from_text = item(ty, &quote!(#module::Field), "from_text");
+        let assertions = default.iter().map(|default| {
+            let message = format!("the default \"{}\" is not a value of this field", default.value());
+            assertion(default.span(), &quote!(#support::has_shape(#shape, #default)), &message)
+        });
+        let assertions = assertions.collect();
         let default = option(default.map(owned));
-        let schema = quote!(#support::single(#alternatives, #support::Single { #label default: #default }));
-        Ok(Code { schema, read: quote!(|value| #support::choice(value, #from_value)), assertions })
+        let schema = quote!(#support::single(#shape, #support::Single { #label default: #default }));
+        Ok(Code { schema, read: quote!(|value| #support::written(value, #from_text)), assertions })
     }
 
     fn choices(&mut self, ty: &Type) -> Result<Code, Error> {
@@ -226,7 +231,8 @@ impl Context<'_> {
                 return Err(other.error(message));
             }
         };
-        let Picked { alternatives, from_value } = Picked::new(module, ty);
+        let alternatives = item(ty, &quote!(#module::Choice), "ALTERNATIVES");
+        let from_value = item(ty, &quote!(#module::Choice), "from_value");
         let defaults = default.iter().flatten();
         let assertions = defaults.map(|default| offered(support, &alternatives, default)).collect();
         let (least, most) = (count(counts.least), count(counts.most));
@@ -243,20 +249,11 @@ impl Context<'_> {
     }
 }
 
-/// Expressions for the items of a choice's type, with the span of the type, so that the compiler reports there, and
-/// once, that it is not a choice.
-struct Picked {
-    alternatives: TokenStream,
-    from_value: TokenStream,
-}
-
-impl Picked {
-    fn new(module: &Path, ty: &Type) -> Self {
-        Self {
-            alternatives: quote_spanned!(ty.span()=> <#ty as #module::Choice>::ALTERNATIVES),
-            from_value: quote_spanned!(ty.span()=> <#ty as #module::Choice>::from_value),
-        }
-    }
+/// Generates the path of an item of a trait, with the span of the type, so that the compiler reports there, and once, that
+/// the type does not implement it.
+fn item(ty: &Type, implements: &TokenStream, name: &str) -> TokenStream {
+    let name = Ident::new(name, ty.span());
+    quote_spanned!(ty.span()=> <#ty as #implements>::#name)
 }
 
 fn offered(support: &TokenStream, alternatives: &TokenStream, default: &LitStr) -> TokenStream {

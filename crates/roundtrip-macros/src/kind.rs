@@ -83,7 +83,8 @@ fn present(ty: &Type) -> Result<Kind<'_>, Error> {
     if let Some((_, hint)) = MISTAKEN.iter().find(|(mistaken, _)| *mistaken == name) {
         return Err(refuse(ty, hint));
     }
-    if !segment.is_some_and(|segment| segment.arguments.is_none()) {
+    // `DateTime<Utc>` is the one type with parameters that stands for itself.
+    if !segment.is_some_and(|segment| segment.arguments.is_none() || name == "DateTime") {
         return Err(refuse(ty, "ask for its parts in fields of their own"));
     }
     Ok(match name.as_str() {

@@ -28,8 +28,9 @@ use syn::{DeriveInput, parse_macro_input};
 /// Makes a struct with named fields a form that a user can be asked to fill in.
 ///
 /// Forms are flat, so a field is a `String`, a `bool`, an integer of up to 64 bits, an `f32` or `f64`, an enum
-/// with [`#[derive(Choice)]`](macro@Choice), or a `Vec` of such an enum. Anything else does not compile. A field
-/// must be filled in unless it is an `Option` or has a default. Its doc comment is the description users see.
+/// with [`#[derive(Choice)]`](macro@Choice), a `Vec` of such an enum, or a type that implements `form::Field`, as
+/// those of `jiff`, `chrono`, `time`, `url` and `uuid` do with the features of these names. Anything else does not
+/// compile. A field must be filled in unless it is an `Option` or has a default. Its doc comment is the description users see.
 ///
 /// ```
 /// # extern crate roundtrip_core as roundtrip;

@@ -12,11 +12,7 @@ async fn pay(ask: Ask, State(bank): State<Effects>) -> Result<&'static str, Tool
     if !ask.confirm("sure", "Pay 100?").await? {
         return Ok("not paid");
     }
-    ask.once("pay", async |_| {
-        bank.happened("payment");
-        Ok::<_, ToolError>(())
-    })
-    .await?;
+    ask.remember("pay", async || bank.happened("payment")).await?;
     Ok("paid")
 }
 

@@ -24,17 +24,13 @@ async fn asks_again(ask: Ask) -> Result<&'static str, ToolError> {
 /// Returns what a step made in the last round: when the reply is lost, that round runs again, and the step with it.
 async fn replies_again(ask: Ask) -> Result<String, ToolError> {
     ask.confirm("again", "Send it?").await?;
-    let now = ask.once("now", async |_| Ok::<_, ToolError>(SystemTime::now())).await?;
+    let now = ask.remember("now", async || SystemTime::now()).await?;
     Ok(format!("sent at {now:?}"))
 }
 
-/// Sends inside of `once`: a replay finds that it has been sent.
+/// Sends inside of a step: a replay finds that it has been sent.
 async fn careful(ask: Ask, caller: Caller, State(mail): State<Effects>) -> Result<String, ToolError> {
-    ask.once("mail", async |_| {
-        mail.happened("mail");
-        Ok::<_, ToolError>(())
-    })
-    .await?;
+    ask.remember("mail", async || mail.happened("mail")).await?;
     let sent = if ask.confirm("again", "Send another one?").await? { "two" } else { "one" };
     Ok(format!("{} sent {sent}", caller.principal.map(|who| who.to_string()).unwrap_or_default()))
 }

@@ -88,13 +88,15 @@
 //!
 //! # Features
 //!
-//! All are on by default.
+//! The first three are on by default.
 //!
 //! | feature | contents |
 //! |---|---|
 //! | `client` | the client: HTTP with TLS, child processes, in process |
 //! | `legacy` | the handshake eras, revisions up to 2025-11-25, on both sides |
 //! | `validation` | arguments and results are validated against JSON Schemas; without it, parsing alone enforces arguments, a tool whose schema says more is a [`SetupError`](server::SetupError), and clients do not check results against output schemas |
+//! | `anyhow` | errors of the protocol are found inside an `anyhow::Error` |
+//! | `chrono`, `jiff`, `time`, `url`, `uuid` | types of these crates are fields of forms ([`form::Field`]) |
 
 // Ids in comments, such as (N5), name rules: SPEC.md lists them with the tests that show each.
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::check::{answer, default_of, validate, whole};
 pub use super::packed::Item;
 use super::packed::Packed;
-use super::{Alternative, Definition, Form, Problems, format};
+use super::{Alternative, Definition, Form, Problems, Shape, format};
 pub use crate::wire::{BooleanSchema, JsonObject, NumberSchema, PrimitiveSchemaDefinition, StringSchema};
 use crate::wire::{
     ElicitSchema, TitledItems, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, TitledValue,
@@ -24,7 +24,7 @@ pub fn define(fields: Vec<(&str, bool, PrimitiveSchemaDefinition)>) -> Definitio
     Definition::new(schema)
 }
 
-/// Settings of a field of one choice.
+/// Settings of a field that is one text.
 #[derive(Debug)]
 pub struct Single {
     pub title: Option<String>,
@@ -42,9 +42,17 @@ pub struct Multiple {
     pub default: Option<Vec<String>>,
 }
 
-/// Builds the schema of a field for one of several values.
-pub fn single(alternatives: &[Alternative], settings: Single) -> PrimitiveSchemaDefinition {
+/// Builds the schema of a field for one text.
+pub fn single(shape: Shape, settings: Single) -> PrimitiveSchemaDefinition {
     let Single { title, description, default } = settings;
+    let alternatives = match shape {
+        Shape::Choice(alternatives) => alternatives,
+        Shape::Text { format } => {
+            let format = format.map(str::to_owned);
+            let schema = StringSchema { title, description, format, default, ..StringSchema::default() };
+            return PrimitiveSchemaDefinition::String(schema);
+        }
+    };
     match titled(alternatives) {
         Some(one_of) => PrimitiveSchemaDefinition::TitledSingleSelect(TitledSingleSelectEnumSchema {
             title,
@@ -81,6 +89,15 @@ pub fn multiple(alternatives: &[Alternative], settings: Multiple) -> PrimitiveSc
             items: UntitledItems { values: values(alternatives), ..UntitledItems::default() },
             default,
         }),
+    }
+}
+
+/// Returns whether a default has the shape of its field.
+pub const fn has_shape(shape: Shape, text: &str) -> bool {
+    match shape {
+        Shape::Choice(alternatives) => offers(alternatives, text),
+        Shape::Text { format: Some(format) } => has_format(format, text),
+        Shape::Text { format: None } => true,
     }
 }
 
@@ -242,13 +259,12 @@ pub fn short_number(value: &Item<'_>) -> Result<f32, String> {
     if number.is_finite() { Ok(number) } else { Err("must be a number closer to zero".to_owned()) }
 }
 
-/// Reads a choice.
-pub fn choice<T>(value: &Item<'_>, from_value: fn(&str) -> Option<T>) -> Result<T, String> {
-    let chosen = match value {
-        Item::Text(text) => from_value(text),
-        _ => None,
-    };
-    chosen.ok_or_else(|| "must be one of the choices".to_owned())
+/// Reads a value that is written as text.
+pub fn written<T>(value: &Item<'_>, from_text: fn(&str) -> Result<T, String>) -> Result<T, String> {
+    match value {
+        Item::Text(text) => from_text(text),
+        _ => Err("must be text".to_owned()),
+    }
 }
 
 /// Reads a list of choices.
@@ -258,5 +274,6 @@ pub fn choices<T>(value: &Item<'_>, from_value: fn(&str) -> Option<T>) -> Result
         _ => None,
     };
     let items = items.ok_or_else(|| "must be a list".to_owned())?;
-    items.iter().map(|item| choice(&item.into(), from_value)).collect()
+    let chosen = |item: &Value| item.as_str().and_then(from_value);
+    items.iter().map(|item| chosen(item).ok_or_else(|| "must be one of the choices".to_owned())).collect()
 }

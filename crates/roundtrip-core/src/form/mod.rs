@@ -10,6 +10,9 @@ mod choice;
 mod definition;
 #[doc(hidden)]
 pub mod derive;
+mod field;
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time", feature = "url", feature = "uuid"))]
+mod foreign;
 mod format;
 mod message;
 mod packed;
@@ -20,6 +23,7 @@ mod tests;
 pub use check::{check, fill_defaults};
 pub use choice::{Alternative, Choice};
 pub use definition::Definition;
+pub use field::{Field, Shape};
 pub use message::{fill_message, placeholders};
 pub use problem::{Problem, Problems};
 

@@ -36,9 +36,9 @@ pub struct ErrorObject {
     pub code: i64,
     /// A sentence for people.
     pub message: Cow<'static, str>,
-    /// Details for programs.
+    /// Details for programs. Boxed, because few errors have any and results are moved around with room for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
+    pub data: Option<Box<Value>>,
 }
 
 impl ErrorObject {
@@ -50,7 +50,7 @@ impl ErrorObject {
     /// Adds details for programs.
     #[must_use]
     pub fn with_data(mut self, data: Value) -> Self {
-        self.data = Some(data);
+        self.data = Some(Box::new(data));
         self
     }
 

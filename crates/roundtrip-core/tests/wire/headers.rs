@@ -67,8 +67,8 @@ fn annotations_are_found_at_any_depth_of_properties() {
     assert_eq!(
         found,
         [
-            ("Mcp-Param-Page-Size", "page.size".to_owned()),
             ("Mcp-Param-Region", "region".to_owned()),
+            ("Mcp-Param-Page-Size", "page.size".to_owned()),
             ("Mcp-Param-Odd", "x-mcp-header".to_owned())
         ]
     );
@@ -179,7 +179,7 @@ fn headers_of_a_call_follow_its_arguments() {
     };
     assert_eq!(
         values(json!({ "s": " x", "i": -7, "b": false, "o": { "n": "y" } })),
-        ["Mcp-Param-B: false", "Mcp-Param-I: -7", "Mcp-Param-N: y", "Mcp-Param-S: =?base64?IHg=?="]
+        ["Mcp-Param-S: =?base64?IHg=?=", "Mcp-Param-I: -7", "Mcp-Param-B: false", "Mcp-Param-N: y"]
     );
     assert_eq!(values(json!({ "s": null, "o": {} })), [""; 0]);
     assert_eq!(values(json!({ "i": 42.0 })), ["Mcp-Param-I: 42"]);

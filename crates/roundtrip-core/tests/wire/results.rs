@@ -109,7 +109,7 @@ fn any_result_of_a_server_goes_out_as_itself() {
 #[test]
 fn an_unknown_resource_is_invalid_params_with_the_uri() {
     let error = ErrorObject::resource_not_found("a:b");
-    assert_eq!((error.code, error.data), (-32602, Some(json!({ "uri": "a:b" }))));
+    assert_eq!((error.code, error.data), (-32602, Some(json!({ "uri": "a:b" }).into())));
 }
 
 /// W4: a message about parameters that do not fit names the field.

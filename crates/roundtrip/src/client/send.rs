@@ -181,7 +181,7 @@ fn supported(refusal: &ErrorObject) -> Option<Vec<String>> {
     struct Data {
         supported: Vec<String>,
     }
-    Data::deserialize(refusal.data.as_ref()?).ok().map(|data| data.supported)
+    Data::deserialize(refusal.data.as_deref()?).ok().map(|data| data.supported)
 }
 
 /// Returns the newest revision that both sides speak.

@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use roundtrip_core::wire::{
-    CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompletionReference,
-    ContentBlock, DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject, PromptsCapability,
-    ReadResourceRequestParams, ReadResourceResult, RequestId, RequestMeta, ResourcesCapability,
-    ServerCapabilities, ServerResult, SubscriptionFilter, SubscriptionsListenRequestParams, ToolsCapability,
-    clip,
+    CallToolRequestParams, CallToolResult, ClientRequest, Complete, CompleteRequestParams, CompleteResult,
+    CompletionReference, ContentBlock, DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject,
+    Method as _, PromptsCapability, ReadResourceRequestParams, ReadResourceResult, RequestId, RequestMeta,
+    ResourcesCapability, ServerCapabilities, ServerResult, SubscriptionFilter,
+    SubscriptionsListenRequestParams, ToolsCapability, clip,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,9 +19,10 @@ use super::handler::call::{Arguments, Call, Rejection};
 use super::handler::function::{Handler, HandlerFuture};
 use super::handler::reply::{HandlerOutcome, HandlerResult, ReadAt, Reply};
 use super::ledger::Recorder;
+use super::offer::catalog::Tables;
 use super::offer::entry::{Definition, ToolEntry};
 use super::offer::list::{Listing, Presentation};
-use super::outcome::{Outcome, OutcomeFuture, panicked};
+use super::outcome::{Outcome, panicked};
 use super::peer::Peer;
 use super::round::{OpenedState, RoundInput};
 use super::run::in_flight::Source;
@@ -44,7 +45,7 @@ impl Started {
             ClientRequest::GetPrompt(params) => return self.get_prompt(params, peer, opened),
             ClientRequest::ReadResource(params) => return self.read_resource(params, peer, opened),
             ClientRequest::SubscriptionsListen(params) => return self.listen(id, params, peer),
-            ClientRequest::Complete(params) => return (self.complete(params).into(), Source::None),
+            ClientRequest::Complete(params) => return self.complete(params, peer),
             ClientRequest::Discover(_) => Ok(ServerResult::Discover(self.discover())),
             ClientRequest::ListTools(params) => {
                 page(&self.catalog.read().tools, params.cursor.as_deref(), &listings.tools)
@@ -174,13 +175,7 @@ impl Started {
         work: impl FnOnce(HandlerFuture<R>) -> Work,
         unfit: impl FnOnce(String) -> Outcome,
     ) -> (Runner, Source) {
-        // A panic of the author's extractor is this call's problem alone (Z1).
-        let taken = catch_unwind(AssertUnwindSafe(|| handler.start(&mut call, context)));
-        let work = match taken.unwrap_or_else(|_| Err(panicked().into())) {
-            Ok(running) => work(running),
-            Err(Rejection::Arguments(problem)) => unfit(problem).into(),
-            Err(Rejection::Error(error)) => error.into(),
-        };
+        let work = take(&mut call, handler, context, work, unfit);
         call.input.remember_sent(call.outbox.as_ref());
         let recorder = match &self.ledger {
             None => None,
@@ -228,28 +223,18 @@ impl Started {
         }
     }
 
-    fn complete(&self, params: &CompleteRequestParams<'_>) -> Work {
-        let tables = self.catalog.read();
-        if !tables.completions {
-            return ErrorObject::method_not_found("completion/complete").into();
-        }
-        let completing = match &params.reference {
-            CompletionReference::Prompt(prompt) => tables
-                .prompts
-                .get(&prompt.name)
-                .map(|entry| Work::Other(completed(entry.own.complete(params)))),
-            CompletionReference::Resource(template) => match tables.templates.get(&template.uri) {
-                Some(entry) => Some(Work::Other(completed(entry.own.completers.complete(params)))),
-                // A plain resource has nothing to complete.
-                None => tables
-                    .resources
-                    .get(&template.uri)
-                    .map(|_| Ok(ServerResult::Complete(Default::default())).into()),
-            },
+    fn complete(&self, params: &CompleteRequestParams<'_>, peer: &Peer) -> (Runner, Source) {
+        let completer = match completer(&self.catalog.read(), params) {
+            Ok(Some(completer)) => completer,
+            Ok(None) => return ready(Ok(ServerResult::Complete(CompleteResult::default()))),
+            Err(error) => return refused(error),
         };
-        completing.unwrap_or_else(|| {
-            ErrorObject::invalid_params("params.ref: no such prompt or resource template").into()
-        })
+        let input = self.flows.completion_input(params, peer);
+        let mut call = self.call(&params.meta, peer, Arguments::Typed(params), input);
+        let work = take(&mut call, &*completer, (), Work::Completer, |problem| {
+            Err(ErrorObject::invalid_params(format!("params.context.arguments: {problem}")))
+        });
+        (work.into(), call.outbox.into())
     }
 
     fn discover(&self) -> DiscoverResult {
@@ -292,10 +277,42 @@ fn page<D: Definition>(listing: &Listing<D>, cursor: Option<&str>, shown: &Prese
     listing.page(cursor, shown).map(ServerResult::Cached)
 }
 
-fn completed(
-    running: impl Future<Output = roundtrip_core::wire::CompleteResult> + Send + 'static,
-) -> OutcomeFuture {
-    Box::pin(async move { Ok(ServerResult::Complete(running.await)) })
+/// Returns the completer of an argument, if it has one; an error where nothing of that name has arguments.
+fn completer(
+    tables: &Tables,
+    params: &CompleteRequestParams<'_>,
+) -> Result<Option<Arc<dyn Handler<CompleteResult>>>, ErrorObject> {
+    if !tables.completions {
+        return Err(ErrorObject::method_not_found(Complete::NAME));
+    }
+    let completers = match &params.reference {
+        CompletionReference::Prompt(prompt) => tables.prompts.get(&prompt.name).map(|entry| &entry.own),
+        CompletionReference::Resource(template) => match tables.templates.get(&template.uri) {
+            Some(entry) => Some(&entry.own.completers),
+            // A plain resource has nothing to complete.
+            None if tables.resources.get(&template.uri).is_some() => return Ok(None),
+            None => None,
+        },
+    };
+    let unknown = || ErrorObject::invalid_params("params.ref: no such prompt or resource template");
+    Ok(completers.ok_or_else(unknown)?.of(&params.argument.name))
+}
+
+/// Takes a handler's parameters from a call. `unfit` is the outcome of arguments that do not fit.
+fn take<R: HandlerResult>(
+    call: &mut Call<'_>,
+    handler: &dyn Handler<R>,
+    context: R::Context,
+    work: impl FnOnce(HandlerFuture<R>) -> Work,
+    unfit: impl FnOnce(String) -> Outcome,
+) -> Work {
+    // A panic of the author's extractor is this call's problem alone (Z1).
+    let taken = catch_unwind(AssertUnwindSafe(|| handler.start(call, context)));
+    match taken.unwrap_or_else(|_| Err(panicked().into())) {
+        Ok(running) => work(running),
+        Err(Rejection::Arguments(problem)) => unfit(problem).into(),
+        Err(Rejection::Error(error)) => error.into(),
+    }
 }
 
 pub(super) fn refused(error: ErrorObject) -> (Runner, Source) {

@@ -20,11 +20,7 @@
 //!     if !approve {
 //!         return Ok("not paid".into());
 //!     }
-//!     ask.once("pay", async |_| {
-//!         bank.happened("payment");
-//!         Ok::<_, ToolError>(())
-//!     })
-//!     .await?;
+//!     ask.remember("pay", async || bank.happened("payment")).await?;
 //!     Ok("paid".into())
 //! }
 //!

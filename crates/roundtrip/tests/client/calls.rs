@@ -126,7 +126,7 @@ async fn an_error_of_the_server_is_the_calls_error() {
             panic!("an unknown resource")
         };
         let error = error.error();
-        assert_eq!((error.code, &error.data), (-32602, &Some(json!({ "uri": "app://nowhere" }))));
+        assert_eq!((error.code, &error.data), (-32602, &Some(json!({ "uri": "app://nowhere" }).into())));
     })
     .await;
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use roundtrip::server::Listed;
+use roundtrip::server::{Listed, Partial};
 use roundtrip::wire::{Annotations, Icon, Role};
-use roundtrip::{Args, Cache, Json, Prompt, Resource, ResourceTemplate, Server, Tool, Uri};
+use roundtrip::{
+    Args, Ask, AskError, Cache, Json, Prompt, Resource, ResourceTemplate, Server, State, Tool, ToolError, Uri,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -108,6 +110,9 @@ async fn templates_hand_over_their_variables() {
             async |Args(Lines { file, from })| format!("{file} from {from}"),
         ))
         .template(ResourceTemplate::new("any://{+rest}", "any", async |Uri(uri)| uri))
+        .template(ResourceTemplate::new("shown://{+rest}", "shown", async |uri: Uri| {
+            format!("{uri} has {} bytes, {}", uri.len(), uri.as_ref() == uri.0)
+        }))
         .resource(Resource::new("lines://exact/1", "exact", async || "the exact one wins"));
     let running = Running::start(server).await;
     let read = async |uri: &str| running.call("resources/read", json!({ "uri": uri })).await;
@@ -115,6 +120,7 @@ async fn templates_hand_over_their_variables() {
     assert_eq!(text("lines://a%20b.txt/7").await, "a b.txt from 7");
     assert_eq!(text("lines://exact/1").await, "the exact one wins");
     assert_eq!(text("any://deep/er").await, "any://deep/er");
+    assert_eq!(text("shown://a").await, "shown://a has 9 bytes, true");
     for none in ["lines://a/seven", "lines://a/-1", "lines://a/b/7", "any://../x", "lines://a"] {
         assert_eq!(read(none).await.refusal().1, -32602, "{none}");
     }
@@ -130,10 +136,10 @@ async fn completion_suggests() {
         topic: Option<String>,
     }
     let prompt = Prompt::new("review", async |Args(review): Args<Review>| review.language)
-        .complete("language", async |partial| partial.starting(["rust", "ruby", "go"]))
-        .complete("topic", async |partial| {
+        .complete("language", async |partial: Partial| partial.starting(["rust", "ruby", "go"]))
+        .complete("topic", async |partial: Partial| {
             let language = partial.arguments.get("language").cloned().unwrap_or_default();
-            (0..150).map(|number| format!("{language} {number}")).collect()
+            (0..150).map(|number| format!("{language} {number}")).collect::<Vec<_>>()
         });
     let running = Running::start(Server::new("s", "1").prompt(prompt)).await;
     let complete = async |argument: &str, value: &str, name: &str| {
@@ -155,6 +161,54 @@ async fn completion_suggests() {
     let params =
         json!({ "ref": { "type": "ref/prompt", "name": "x" }, "argument": { "name": "a", "value": "" } });
     assert_eq!(without.call("completion/complete", params).await.refusal(), (404, -32601));
+}
+
+/// N6: completers take parameters as handlers do, and may fail; one that asks, and a handler that takes an argument being
+/// typed, are mistakes of the setup.
+#[tokio::test]
+async fn completers_take_parameters() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Trip {
+        country: String,
+        #[expect(dead_code, reason = "only its name matters")]
+        city: Option<String>,
+    }
+    type Cities = Vec<(&'static str, &'static str)>;
+    async fn cities(
+        State(known): State<Cities>,
+        Args(trip): Args<Trip>,
+        partial: Partial,
+    ) -> Result<Vec<String>, ToolError> {
+        if trip.country == "Atlantis" {
+            return Err(ToolError::new("Atlantis has sunk"));
+        }
+        Ok(partial
+            .starting(known.iter().filter(|(country, _)| trip.country == *country).map(|(_, city)| *city)))
+    }
+    let plan = || Prompt::new("plan", async |Args(trip): Args<Trip>| trip.country);
+    let known: Cities = vec![("France", "Paris"), ("France", "Lyon"), ("Italy", "Parma")];
+    let running =
+        Running::start(Server::new("s", "1").prompt(plan().complete("city", cities)).state(known)).await;
+    let complete = async |context: Value| {
+        let params = json!({ "ref": { "type": "ref/prompt", "name": "plan" },
+            "argument": { "name": "city", "value": "Pa" }, "context": { "arguments": context } });
+        running.call("completion/complete", params).await
+    };
+    let found = complete(json!({ "country": "France" })).await.result();
+    assert_eq!(found["completion"]["values"], json!(["Paris"]));
+    assert_eq!(complete(json!({ "country": "Atlantis" })).await.error_message(), "Atlantis has sunk");
+    assert_eq!(complete(json!({})).await.refusal().1, -32602, "`Args` are the other arguments");
+
+    let problem = |server: Server| server.build().expect_err("a mistake").to_string();
+    let stateless = problem(Server::new("s", "1").prompt(plan().complete("city", cities)));
+    assert!(stateless.contains("prompt `plan`: its handler takes `State<"), "{stateless}");
+    async fn asks(ask: Ask) -> Result<Vec<String>, AskError> {
+        ask.confirm("sure", "Sure?").await.map(|sure| vec![sure.to_string()])
+    }
+    let asking = problem(Server::new("s", "1").prompt(plan().complete("city", asks)));
+    assert!(asking.contains("the completer of `city` asks"), "{asking}");
+    let typed = problem(Server::new("s", "1").tool(Tool::new("t", async |_: Partial| "")));
+    assert!(typed.contains("takes `Partial`, which only completers have"), "{typed}");
 }
 
 /// N6: icons, titles, annotations and metadata stand in lists as they were given.

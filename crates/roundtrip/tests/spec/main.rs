@@ -12,6 +12,8 @@ mod elicitation;
 #[cfg(feature = "legacy")]
 mod eras;
 mod fleet;
+#[cfg(all(feature = "chrono", feature = "jiff", feature = "time", feature = "url", feature = "uuid"))]
+mod form_fields;
 mod framing;
 mod handler_errors;
 mod http;

@@ -1,6 +1,6 @@
 //! Messages: ids, errors, versions and `_meta` (basic; versioning).
 
-use roundtrip::server::Peer;
+use roundtrip::server::{Partial, Peer};
 use roundtrip::wire::{ClientCapabilities, ErrorObject, Message, SamplingCapability};
 use roundtrip::{Args, Caller, Prompt, Resource, ResourceTemplate, Server, Tool};
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ fn server() -> Server {
         .resource(Resource::new("app://motto", "motto", async || "a motto"))
         .template(
             ResourceTemplate::new("app://item/{text}", "item", async |Args(Text { text })| text)
-                .complete("text", async |partial| partial.starting(["one", "two"])),
+                .complete("text", async |partial: Partial| partial.starting(["one", "two"])),
         )
 }
 

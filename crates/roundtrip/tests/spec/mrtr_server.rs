@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use roundtrip::server::Endpoint;
+use roundtrip::server::{Endpoint, Partial};
 use roundtrip::wire::{
     CallToolResult, CreateMessageRequestParams, ErrorObject, GetPromptResult, IncludeContext,
     ReadResourceResult, SamplingMessage, Tool as WireTool,
@@ -86,7 +86,7 @@ async fn other_methods_never_ask() {
         .tool(Tool::new("party", party))
         .template(
             ResourceTemplate::new("app://{restaurant}", "t", async |Args(Booking { restaurant })| restaurant)
-                .complete("restaurant", async |partial| partial.starting(["x"])),
+                .complete("restaurant", async |partial: Partial| partial.starting(["x"])),
         )
         .resource(Resource::new("app://r", "r", async || "r"));
     let running = Running::start(server).await;

@@ -206,6 +206,29 @@ async fn logs_are_sent_at_the_level_asked_for() {
     assert_eq!(capabilities["logging"], json!({}), "a handler that logs declares it");
 }
 
+/// N2: there is a method for each of the specification's levels.
+#[tokio::test]
+async fn every_level_has_a_method() {
+    let tool = Tool::new("work", async |log: Log| {
+        log.debug(1);
+        log.info(2);
+        log.notice(3);
+        log.warning(4);
+        log.error(5);
+        log.critical(6);
+        log.alert(7);
+        log.emergency(8);
+    });
+    let running = Running::start(Server::new("s", "1").tool(tool)).await;
+    let mut meta = meta();
+    meta["io.modelcontextprotocol/logLevel"] = json!("debug");
+    let events = running.call("tools/call", json!({ "name": "work", "_meta": meta })).await.events();
+    let logs = events.iter().filter(|event| event["method"] == "notifications/message");
+    let levels: Vec<&Value> = logs.map(|event| &event["params"]["level"]).collect();
+    let all = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+    assert_eq!(levels, all);
+}
+
 /// N2: progress and logs of a later round are sent although its state is opened by a codec that has to be waited for.
 #[tokio::test]
 async fn progress_is_sent_in_rounds_whose_state_is_opened_slowly() {

@@ -1,11 +1,12 @@
 //! Arguments and structured output, checked against their schemas.
 
-use roundtrip::{Args, Json, Server, Tool, ToolError};
+use roundtrip::wire::ElicitSchema;
+use roundtrip::{Args, Ask, Json, Prompt, Resource, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::support::Running;
+use crate::support::{Call, Running};
 
 #[derive(Deserialize, JsonSchema)]
 struct Party {
@@ -137,4 +138,171 @@ async fn structured_output_fits_its_schema() {
     assert_eq!(call("forgetful").await.refusal().1, -32603);
     let tools = running.call("tools/list", json!({})).await.result()["tools"].clone();
     assert_eq!(tools[0]["outputSchema"]["properties"]["celsius"]["type"], "number");
+}
+
+/// Names of an object's members, in the order they were sent.
+#[track_caller]
+fn names(object: &Value) -> Vec<&str> {
+    object.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+/// N4, N6: properties are sent in their author's order: of arguments, of output, of prompts, of schemas written by hand, and
+/// of forms made at run time.
+#[tokio::test]
+async fn properties_keep_their_authors_order() {
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Trip {
+        to: String,
+        from: String,
+        at: Option<String>,
+    }
+    async fn ask_at_run_time(ask: Ask) -> Result<&'static str, ToolError> {
+        let text = json!({ "type": "string" });
+        let schema = json!({ "type": "object", "properties": { "to": text, "from": text, "at": text } });
+        let schema: ElicitSchema = serde_json::from_value(schema).expect("a form");
+        ask.form_of("trip", "Where?", schema).await?;
+        Ok("done")
+    }
+    let written = json!({ "type": "object", "properties": { "to": {}, "from": {}, "at": {} } });
+    let by_hand = Tool::new("written", async |Args(trip): Args<Value>| Json(trip))
+        .input_schema(written.clone())
+        .output_schema(written);
+    let server = Server::new("s", "1")
+        .tool(Tool::new("derived", async |Args(trip): Args<Trip>| Json(trip)))
+        .tool(by_hand)
+        .prompt(Prompt::new("trip", async |Args(trip): Args<Trip>| trip.to));
+    let asking = Server::new("s", "1").tool(Tool::new("asks", ask_at_run_time));
+    let asked = Call::tool("asks").begin(&asking.build().expect("a server")).await;
+    assert_eq!(
+        names(&asked.question("trip")["params"]["requestedSchema"]["properties"]),
+        ["to", "from", "at"]
+    );
+    let running = Running::start(server).await;
+    let tools = running.call("tools/list", json!({})).await.result()["tools"].clone();
+    for (tool, schema) in [(0, "inputSchema"), (0, "outputSchema"), (1, "inputSchema"), (1, "outputSchema")] {
+        assert_eq!(names(&tools[tool][schema]["properties"]), ["to", "from", "at"], "{tool} {schema}");
+    }
+    let prompts = running.call("prompts/list", json!({})).await.result()["prompts"].clone();
+    let arguments = prompts[0]["arguments"].as_array().expect("arguments");
+    assert!(arguments.iter().map(|argument| &argument["name"]).eq(["to", "from", "at"]), "{arguments:?}");
+}
+
+/// N4: a derived schema has no `format` that JSON Schema does not define; bounds, standard formats, and properties and
+/// values of that name stay.
+#[tokio::test]
+async fn derived_schemas_have_standard_formats_only() {
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Reading {
+        count: u32,
+        offsets: Vec<Option<i64>>,
+        ratio: f64,
+        small: u8,
+        #[schemars(extend("format" = "date-time"))]
+        at: String,
+        format: String,
+        inner: Option<Inner>,
+    }
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Inner {
+        weight: f32,
+        #[schemars(extend("default" = { "format": "uint32" }))]
+        rest: Value,
+    }
+    let server =
+        Server::new("s", "1").tool(Tool::new("read", async |Args(reading): Args<Reading>| Json(reading)));
+    let running = Running::start(server).await;
+    let tools = running.call("tools/list", json!({})).await.result()["tools"].clone();
+    for schema in [&tools[0]["inputSchema"], &tools[0]["outputSchema"]] {
+        let properties = &schema["properties"];
+        assert_eq!(properties["at"]["format"], "date-time");
+        assert_eq!(properties["format"]["type"], "string");
+        assert_eq!(properties["small"], json!({ "type": "integer", "minimum": 0, "maximum": 255 }));
+        assert_eq!(schema["$defs"]["Inner"]["properties"]["rest"]["default"], json!({ "format": "uint32" }));
+        let text = schema.to_string();
+        for unknown in ["\"uint8\"", "int64", "\"float\"", "\"double\"", "\"format\":\"uint32\",\"minimum"] {
+            assert!(!text.contains(unknown), "{unknown} in {text}");
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Shape {
+    Circle { radius: f64 },
+    Group { shapes: Vec<Shape> },
+    Square(Square),
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Square {
+    side: f64,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Place {
+    Square(Square),
+    Named { name: String },
+}
+
+/// N4: an enum whose variants are all objects can be `Args`: its schema says `"type": "object"`. One with another variant
+/// cannot.
+#[tokio::test]
+async fn enums_of_objects_can_be_arguments() {
+    let server = Server::new("s", "1")
+        .tool(Tool::new("tagged", async |Args(shape): Args<Shape>| Json(shape)))
+        .tool(Tool::new("untagged", async |Args(place): Args<Place>| Json(place)));
+    let running = Running::start(server).await;
+    let tools = running.call("tools/list", json!({})).await.result()["tools"].clone();
+    for tool in tools.as_array().expect("tools") {
+        assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
+    }
+    for (tool, arguments) in [
+        ("tagged", json!({ "kind": "group", "shapes": [{ "kind": "circle", "radius": 1.5 }] })),
+        ("untagged", json!({ "name": "there" })),
+    ] {
+        let call = json!({ "name": tool, "arguments": arguments });
+        assert_eq!(running.call("tools/call", call).await.result()["structuredContent"], arguments);
+    }
+    let wrong = json!({ "name": "tagged", "arguments": { "kind": "line" } });
+    assert_eq!(running.call("tools/call", wrong).await.result()["isError"], true);
+
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    enum Mixed {
+        Nothing,
+        Some { number: u8 },
+    }
+    let mixed = Server::new("s", "1").tool(Tool::new("mixed", async |Args(_): Args<Mixed>| ""));
+    let problem = mixed.build().expect_err("not an object").to_string();
+    assert!(problem.contains("the input schema must be an object"), "{problem}");
+}
+
+/// N4: JSON has no NaN and no infinity: structured output with one is the server's failure, not a `null` that its schema
+/// does not allow. A `None` is a `null`.
+#[tokio::test]
+async fn numbers_that_json_does_not_have_are_not_sent() {
+    #[derive(Serialize, JsonSchema)]
+    struct Statistics {
+        name: Option<String>,
+        means: std::collections::BTreeMap<String, Vec<(f32, Option<f64>)>>,
+    }
+    fn statistics(mean: Option<f64>) -> Json<Statistics> {
+        Json(Statistics { name: None, means: [("a".to_owned(), vec![(1.0, mean)])].into() })
+    }
+    let server = Server::new("s", "1")
+        .tool(Tool::new("nan", async || Json(f64::NAN)))
+        .tool(Tool::new("infinite", async || Json(vec![1.0, f32::INFINITY])))
+        .tool(Tool::new("deep", async || statistics(Some(f64::NEG_INFINITY))))
+        .tool(Tool::new("fine", async || statistics(None)))
+        .resource(Resource::new("app://nan", "nan", async || Json(f64::NAN)));
+    let running = Running::start(server).await;
+    for tool in ["nan", "infinite", "deep"] {
+        let answer = running.call("tools/call", json!({ "name": tool })).await;
+        assert_eq!(answer.refusal().1, -32603, "{tool}");
+        assert!(answer.error_message().contains("NaN or infinite"), "{}", answer.error_message());
+    }
+    assert_eq!(running.call("resources/read", json!({ "uri": "app://nan" })).await.refusal().1, -32603);
+    let fine = running.call("tools/call", json!({ "name": "fine" })).await.result();
+    assert_eq!(fine["structuredContent"], json!({ "name": null, "means": { "a": [[1.0, null]] } }));
 }

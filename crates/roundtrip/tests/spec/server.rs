@@ -157,7 +157,7 @@ fn mistakes_are_found_at_start_up() {
     assert!(refused(new().tool(array)).contains("tool `array`: the input schema must be an object"));
     let stateful = Tool::new("stateful", async |State(_): State<u64>| "");
     assert!(refused(new().tool(stateful)).contains("tool `stateful`: its handler takes `State<u64>`"));
-    let completing = Prompt::new("p", nothing).complete("x", async |_| Vec::new());
+    let completing = Prompt::new("p", nothing).complete("x", async || Vec::new());
     assert!(refused(new().prompt(completing)).contains("prompt `p`: completes `x`"));
     assert!(
         refused(new().resource(Resource::new("motto", "m", nothing)))

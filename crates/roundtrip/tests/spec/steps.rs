@@ -187,6 +187,22 @@ async fn a_result_that_cannot_be_read_back_fails_at_once() {
     assert!(message.contains("`ratio` cannot be read back"), "{message}");
 }
 
+/// A5: a step that cannot fail needs no error type: its value is remembered, and it runs once.
+#[tokio::test]
+async fn a_plain_value_is_remembered() {
+    async fn quote(ask: Ask, State(runs): State<Arc<AtomicUsize>>) -> Result<String, ToolError> {
+        let price = ask.remember("price", async || 20 + runs.fetch_add(1, Ordering::SeqCst)).await?;
+        let sure = ask.confirm("sure", format!("For {price}?")).await?;
+        Ok(format!("{price} {sure}"))
+    }
+    let runs = Arc::new(AtomicUsize::new(0));
+    let endpoint = endpoint(Arc::clone(&runs), Tool::new("quote", quote));
+    let first = Call::tool("quote").begin(&endpoint).await;
+    assert_eq!(first.told("sure"), "For 20?");
+    let done = Call::tool("quote").answer(&endpoint, &first, yes("sure")).await;
+    assert_eq!((done.text(), runs.load(Ordering::SeqCst)), ("20 true", 1));
+}
+
 /// A5: the round that runs a step sees its result as every later round does.
 #[tokio::test]
 async fn a_result_is_seen_as_it_is_remembered() {

@@ -1,5 +1,6 @@
 //! Prompts: with and without arguments, with a resource and with a picture.
 
+use roundtrip::server::Partial;
 use roundtrip::wire::{ContentBlock, PromptMessage, Role, TextResourceContents};
 use roundtrip::{Args, Prompt, Server};
 use schemars::JsonSchema;
@@ -13,7 +14,7 @@ pub(crate) fn offer(server: Server) -> Server {
         .prompt(
             Prompt::new("test_prompt_with_arguments", with_arguments)
                 .description("A prompt with two arguments")
-                .complete("arg1", async |partial| partial.starting(["test", "testing", "trial"])),
+                .complete("arg1", async |partial: Partial| partial.starting(["test", "testing", "trial"])),
         )
         .prompt(
             Prompt::new("test_prompt_with_embedded_resource", with_resource)

@@ -175,6 +175,30 @@ impl Ask {
         once::run(&self.0, key.as_ref(), effect).await
     }
 
+    /// Runs an effect that cannot fail, and remembers its value for every later round of this flow:
+    /// [`once`](Self::once) without an error type.
+    ///
+    /// ```
+    /// # use roundtrip::{Ask, ToolError};
+    /// async fn raffle(ask: Ask) -> Result<String, ToolError> {
+    ///     let ticket = ask.remember("ticket", async || draw()).await?;
+    ///     let keep = ask.confirm("keep", format!("Keep number {ticket}?")).await?;
+    ///     Ok(format!("{ticket}: {keep}"))
+    /// }
+    /// # fn draw() -> u32 { 7 }
+    /// ```
+    ///
+    /// # Errors
+    /// Fails as `once` does: if the key is used twice, or if the value does not survive being written down.
+    pub async fn remember<T, F, Fut>(&self, key: impl AsRef<str>, effect: F) -> Result<T, ToolError>
+    where
+        T: Serialize + DeserializeOwned,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = T>,
+    {
+        self.once(key, async |_| Ok::<T, ToolError>(effect().await)).await
+    }
+
     /// Marks a place where the flow can move to another instance. This costs nothing, unless the server drains or sheds
     /// load: then the round ends here, with `requestState` and without a question, and the client's retry continues from
     /// here, on any instance. A client of the handshake eras does not retry: for its calls this does nothing.

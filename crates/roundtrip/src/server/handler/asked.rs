@@ -120,6 +120,8 @@ fn arguments(call: &Call<'_>) -> JsonObject {
         Arguments::Strings(pairs) => {
             pairs.iter().map(|(name, value)| (name.to_string(), Value::from(value.as_ref()))).collect()
         }
+        // A completer cannot ask.
+        Arguments::Typed(_) => JsonObject::new(),
     }
 }
 

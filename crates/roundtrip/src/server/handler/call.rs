@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use roundtrip_core::wire::{ErrorObject, RequestMeta};
+use roundtrip_core::wire::{CompleteRequestParams, ErrorObject, RequestMeta};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -48,6 +48,14 @@ pub(crate) enum Arguments<'a> {
     Value(Value),
     /// Arguments of a prompt, or variables of a template.
     Strings(Vec<(Cow<'a, str>, Cow<'a, str>)>),
+    /// An argument that is being typed, and those that are known already.
+    Typed(&'a CompleteRequestParams<'a>),
+}
+
+/// Returns the arguments that are known while another one is typed.
+pub(crate) fn known<'a>(typed: &'a CompleteRequestParams<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let arguments = typed.context.iter().flat_map(|context| &context.arguments);
+    arguments.map(|(name, value)| (&**name, &**value))
 }
 
 /// A call, while its handler's parameters are taken from it. See [`FromCall`](super::FromCall).
@@ -92,6 +100,10 @@ impl<'a> Call<'a> {
 
     /// Returns the state of the round, built by the first parameter that can ask.
     pub(crate) fn round_state(&mut self) -> Result<Arc<RoundState>, Rejection> {
+        // `completion/complete` has no rounds (M1).
+        if matches!(self.arguments, Arguments::Typed(_)) {
+            return Err(ErrorObject::internal("a completer cannot ask").into());
+        }
         Ok(self.input.round_state()?)
     }
 

@@ -1,6 +1,7 @@
 //! Extractors: the parameters that a handler can take, in any order.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::call::{Arguments, Call, Rejection};
+use super::call::{Arguments, Call, Rejection, known};
 use super::needs::Needs;
 use super::strings;
 use crate::server::notify::outbox::Outbox;
@@ -58,10 +59,8 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromCall for Args<T> {
             Arguments::Value(value) => {
                 serde_path_to_error::deserialize(value).map_err(|error| describe(&error))
             }
-            Arguments::Strings(pairs) => {
-                let pairs: Vec<_> = pairs.iter().map(|(name, value)| (&**name, &**value)).collect();
-                strings::parse(&pairs).map_err(Rejection::Arguments)
-            }
+            Arguments::Strings(pairs) => parse_strings(pairs.iter().map(|(name, value)| (&**name, &**value))),
+            Arguments::Typed(typed) => parse_strings(known(typed)),
         }
         .map(Self)
     }
@@ -69,6 +68,13 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromCall for Args<T> {
     fn needs(needs: &mut Needs) {
         needs.arguments(schemars::schema_for!(T));
     }
+}
+
+fn parse_strings<'a, T: DeserializeOwned>(
+    pairs: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<T, Rejection> {
+    let pairs: Vec<_> = pairs.collect();
+    strings::parse(&pairs).map_err(Rejection::Arguments)
 }
 
 /// Parses arguments; a second time only to find the path of an error.
@@ -138,8 +144,27 @@ impl<T: Clone + Send + Sync + 'static> FromCall for Extension<T> {
 }
 
 /// Extractor for the URI that a resource or template is read at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Uri(pub String);
+
+impl fmt::Display for Uri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Deref for Uri {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Uri {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
 
 impl FromCall for Uri {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
@@ -302,19 +327,26 @@ impl Log {
             Err(error) => tracing::warn!(%error, "a log message does not serialise"),
         }
     }
+}
 
-    /// Sends a message at level `info`.
-    pub fn info(&self, data: impl Serialize) {
-        self.send(LoggingLevel::Info, data);
-    }
+macro_rules! levels {
+    ($($method:ident = $level:ident,)*) => {
+        impl Log {
+            $(#[doc = concat!("Sends a message at level `", stringify!($method), "`.")]
+            pub fn $method(&self, data: impl Serialize) {
+                self.send(LoggingLevel::$level, data);
+            })*
+        }
+    };
+}
 
-    /// Sends a message at level `warning`.
-    pub fn warning(&self, data: impl Serialize) {
-        self.send(LoggingLevel::Warning, data);
-    }
-
-    /// Sends a message at level `error`.
-    pub fn error(&self, data: impl Serialize) {
-        self.send(LoggingLevel::Error, data);
-    }
+levels! {
+    debug = Debug,
+    info = Info,
+    notice = Notice,
+    warning = Warning,
+    error = Error,
+    critical = Critical,
+    alert = Alert,
+    emergency = Emergency,
 }

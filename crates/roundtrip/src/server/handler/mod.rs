@@ -6,6 +6,7 @@ mod asking;
 mod by_hand;
 pub(crate) mod call;
 pub(crate) mod extract;
+mod finite;
 pub(crate) mod function;
 pub(crate) mod needs;
 mod once;

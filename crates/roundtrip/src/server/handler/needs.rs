@@ -13,6 +13,8 @@ pub struct Needs {
     pub(crate) logging: bool,
     /// Keys and messages of the questions among its parameters.
     asked: Vec<(&'static str, &'static str)>,
+    /// True if a parameter is an argument that is being typed.
+    pub(crate) typed: bool,
     /// True if it takes the URI of a resource.
     pub(crate) uri: bool,
     /// The way in which it can ask, if it can.
@@ -56,7 +58,14 @@ impl Needs {
     /// Returns the mistake in a handler's parameters, if there is one. `has_uri` says whether it reads a resource.
     pub(crate) fn mistake(&self, has_uri: bool) -> Option<&'static str> {
         let uri = "its handler takes `Uri`, which resources and resource templates alone have";
-        self.clash.or((self.uri && !has_uri).then_some(uri))
+        let typed = "its handler takes `Partial`, which only completers have: take `Args`";
+        self.clash.or((self.uri && !has_uri).then_some(uri)).or(self.typed.then_some(typed))
+    }
+
+    /// Adds the needs of a completer to those of its prompt or template.
+    pub(crate) fn add_completer(&mut self, completer: Self) {
+        self.state.extend(completer.state);
+        self.logging |= completer.logging;
     }
 
     /// Declares that the handler takes a value given to [`Server::state`](crate::Server::state).

@@ -1,20 +1,22 @@
 //! Return types of handlers.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use roundtrip_core::wire::{
-    AudioContent, BlobResourceContents, CallToolResult, ContentBlock, EmbeddedResource, ErrorObject,
-    GetPromptResult, ImageContent, PromptMessage, Raw, ReadResourceResult, ResourceContents, ResourceLink,
-    Role, TextResourceContents,
+    AudioContent, BlobResourceContents, CallToolResult, CompleteResult, ContentBlock, EmbeddedResource,
+    ErrorObject, GetPromptResult, ImageContent, PromptMessage, Raw, ReadResourceResult, ResourceContents,
+    ResourceLink, Role, TextResourceContents,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::finite;
 use super::tool_error::{IntoFailure, ToolError};
 use crate::server::cache::Cache;
 use crate::server::round::AskError;
 
-/// Result of a handler: of a tool, a prompt or a resource.
+/// Result of a handler: of a tool, a prompt, a resource or a completer.
 ///
 /// This trait is sealed: the protocol says what can be called.
 pub trait HandlerResult: Sized + Send + 'static + sealed::Sealed {
@@ -33,6 +35,7 @@ mod sealed {
     impl Sealed for super::CallToolResult {}
     impl Sealed for super::GetPromptResult {}
     impl Sealed for super::ReadResourceResult {}
+    impl Sealed for super::CompleteResult {}
 }
 
 impl HandlerResult for CallToolResult {
@@ -49,6 +52,10 @@ impl HandlerResult for GetPromptResult {
 
 impl HandlerResult for ReadResourceResult {
     type Context = ReadAt;
+}
+
+impl HandlerResult for CompleteResult {
+    type Context = ();
 }
 
 /// URI that a resource is read at, and the labels of its contents.
@@ -229,8 +236,18 @@ impl<T: Serialize + JsonSchema> IntoReply<CallToolResult> for JsonWithText<T> {
     }
 }
 
+/// Serialises a result. One that does not serialise is the server's failure, and so is one with a number that JSON does not
+/// have: the `null` in its place would be another value.
 fn to_raw<T: Serialize>(value: &T) -> Result<Raw, ErrorObject> {
-    Raw::of(value).map_err(|error| ErrorObject::internal(format!("the result does not serialise: {error}")))
+    let wrong = |error: &dyn fmt::Display| {
+        tracing::error!(%error, "a handler's result does not serialise");
+        ErrorObject::internal(format!("the result does not serialise: {error}"))
+    };
+    let raw = Raw::of(value).map_err(|error| wrong(&error))?;
+    if memchr::memmem::find(raw.get().as_bytes(), b"null").is_some() {
+        finite::check(value).map_err(|error| wrong(&error))?;
+    }
+    Ok(raw)
 }
 
 // --- prompts ----------------------------------------------------------------------------------------------

@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use roundtrip_core::wire::{CompleteRequestParams, CompleteResult, Completion};
+use roundtrip_core::wire::{CompleteResult, Completion, ErrorObject};
+
+use crate::server::handler::call::{Arguments, Call, Rejection, known};
+use crate::server::handler::extract::FromCall;
+use crate::server::handler::function::{Function, Handler, Parameters, erase, needs_of};
+use crate::server::handler::needs::Needs;
+use crate::server::handler::reply::{IntoReply, Reply};
 
 /// Most values in one result, by the specification.
 const MAX_VALUES: usize = 100;
 
-/// An argument that is being typed.
+/// Extractor for an argument that is being typed, in completers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Partial {
     /// The text typed so far.
@@ -31,52 +35,75 @@ impl Partial {
     }
 }
 
-type Suggest = dyn Fn(Partial) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync;
+impl FromCall for Partial {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        let Arguments::Typed(typed) = &call.arguments else {
+            return Err(ErrorObject::internal("only completers take `Partial`").into());
+        };
+        let arguments = known(typed).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Ok(Self { value: typed.argument.value.to_string(), arguments })
+    }
+
+    fn needs(needs: &mut Needs) {
+        needs.typed = true;
+    }
+}
+
+impl IntoReply<CompleteResult> for Vec<String> {
+    fn into_reply(mut self, (): ()) -> Result<Reply<CompleteResult>, ErrorObject> {
+        let total = self.len();
+        self.truncate(MAX_VALUES);
+        let has_more = Some(total > self.len());
+        let completion = Completion { has_more, total: u64::try_from(total).ok(), values: self };
+        Ok(Reply::complete(CompleteResult { completion, ..CompleteResult::default() }))
+    }
+}
 
 /// Completers by argument.
 #[derive(Default)]
-pub(crate) struct Completers(BTreeMap<String, Arc<Suggest>>);
+pub(crate) struct Completers(BTreeMap<String, Completer>);
+
+struct Completer {
+    /// Shared, so that it can be started without the catalog's lock.
+    handler: Arc<dyn Handler<CompleteResult>>,
+    asks: bool,
+}
 
 impl Completers {
-    pub(crate) fn add<F, Fut>(&mut self, argument: String, suggest: F)
-    where
-        F: Fn(Partial) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Vec<String>> + Send + 'static,
+    /// Adds a completer, and its needs to those of its prompt or template.
+    pub(crate) fn add<P: Parameters, F: Function<P> + Send + Sync>(
+        &mut self,
+        argument: String,
+        suggest: F,
+        needs: &mut Needs,
+    ) where
+        F::Output: IntoReply<CompleteResult>,
+        F::Future: Send,
     {
-        self.0.insert(argument, Arc::new(move |partial| Box::pin(suggest(partial))));
+        let own = needs_of::<P>();
+        self.0.insert(argument, Completer { handler: erase(suggest).into(), asks: own.asks.is_some() });
+        needs.add_completer(own);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn unknown<'a>(&'a self, known: &[&str]) -> Option<&'a str> {
-        self.0.keys().map(String::as_str).find(|argument| !known.contains(argument))
+    /// Describes a completer that is none of the known arguments', or that asks. `what` is the plural of such an argument.
+    pub(crate) fn mistake(&self, known: &[&str], what: &str) -> Option<String> {
+        let unknown = |argument: &String| !known.contains(&argument.as_str());
+        self.0.iter().find_map(|(argument, completer)| match completer {
+            _ if unknown(argument) => Some(format!("completes `{argument}`, which is not one of its {what}")),
+            Completer { asks: true, .. } => Some(format!(
+                "the completer of `{argument}` asks, which `completion/complete` does not allow"
+            )),
+            _ => None,
+        })
     }
 
-    /// Suggests values for one request; none for an argument without a completer.
-    pub(crate) fn complete(
-        &self,
-        params: &CompleteRequestParams<'_>,
-    ) -> impl Future<Output = CompleteResult> + Send + use<> {
-        let known = params.context.iter().flat_map(|context| &context.arguments);
-        let partial = Partial {
-            value: params.argument.value.to_string(),
-            arguments: known.map(|(name, value)| (name.to_string(), value.to_string())).collect(),
-        };
-        let suggest = self.0.get(&*params.argument.name).map(Arc::clone);
-        async move {
-            // Called when polled, where a panic of the author's code is caught (Z1).
-            let mut values = match suggest {
-                Some(suggest) => suggest(partial).await,
-                None => Vec::new(),
-            };
-            let total = values.len();
-            values.truncate(MAX_VALUES);
-            let completion =
-                Completion { has_more: Some(total > values.len()), total: u64::try_from(total).ok(), values };
-            CompleteResult { completion, ..CompleteResult::default() }
-        }
+    /// Returns the completer of an argument.
+    pub(crate) fn of(&self, argument: &str) -> Option<Arc<dyn Handler<CompleteResult>>> {
+        self.0.get(argument).map(|completer| Arc::clone(&completer.handler))
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod entry;
 pub(crate) mod list;
 mod prompt;
 mod resource;
+mod schema;
 mod setup;
 mod tool;
 mod uri_template;

@@ -1,13 +1,12 @@
 //! Prompts as an author describes them.
 
 use std::fmt;
-use std::future::Future;
 
-use roundtrip_core::wire::{self, GetPromptResult, Icon, PromptArgument};
+use roundtrip_core::wire::{self, CompleteResult, GetPromptResult, Icon, PromptArgument};
 use serde_json::Value;
 
 use super::catalog::{Described, Tables};
-use super::completer::{Completers, Partial};
+use super::completer::Completers;
 use super::entry::Entry;
 use super::list::Listing;
 use super::setup::SetupError;
@@ -68,12 +67,19 @@ impl Prompt {
     }
 
     /// Suggests values for an argument while it is typed.
-    pub fn complete<F, Fut>(mut self, argument: impl Into<String>, suggest: F) -> Self
+    ///
+    /// The completer takes [`Partial`](super::Partial), the text so far, and parameters as handlers do, except those that ask.
+    /// It returns a `Vec<String>`, or a `Result` of one.
+    pub fn complete<P: Parameters, F: Function<P> + Send + Sync>(
+        mut self,
+        argument: impl Into<String>,
+        suggest: F,
+    ) -> Self
     where
-        F: Fn(Partial) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Vec<String>> + Send + 'static,
+        F::Output: IntoReply<CompleteResult>,
+        F::Future: Send,
     {
-        self.completers.add(argument.into(), suggest);
+        self.completers.add(argument.into(), suggest, &mut self.needs);
         self
     }
 }
@@ -100,8 +106,8 @@ impl Described for Prompt {
         }
         let known: Vec<&str> =
             self.definition.arguments.iter().map(|argument| argument.name.as_str()).collect();
-        if let Some(unknown) = self.completers.unknown(&known) {
-            return Err(wrong(format!("completes `{unknown}`, which is not one of its arguments")));
+        if let Some(mistake) = self.completers.mistake(&known, "arguments") {
+            return Err(wrong(mistake));
         }
         self.needs.check_asked(|name| known.contains(&name)).map_err(wrong)?;
         Ok(Entry { definition: self.definition, handler: self.handler, own: self.completers })

@@ -1,12 +1,11 @@
 //! Resources and resource templates as an author describes them.
 
 use std::fmt;
-use std::future::Future;
 
-use roundtrip_core::wire::{self, Annotations, Icon, ReadResourceResult};
+use roundtrip_core::wire::{self, Annotations, CompleteResult, Icon, ReadResourceResult};
 
 use super::catalog::{Described, Tables};
-use super::completer::{Completers, Partial};
+use super::completer::Completers;
 use super::entry::{Entry, TemplateParts};
 use super::list::Listing;
 use super::setup::SetupError;
@@ -162,12 +161,19 @@ impl ResourceTemplate {
     }
 
     /// Suggests values for a variable while it is typed.
-    pub fn complete<F, Fut>(mut self, variable: impl Into<String>, suggest: F) -> Self
+    ///
+    /// The completer takes [`Partial`](super::Partial), the text so far, and parameters as handlers do, except those that ask.
+    /// It returns a `Vec<String>`, or a `Result` of one.
+    pub fn complete<P: Parameters, F: Function<P> + Send + Sync>(
+        mut self,
+        variable: impl Into<String>,
+        suggest: F,
+    ) -> Self
     where
-        F: Fn(Partial) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Vec<String>> + Send + 'static,
+        F::Output: IntoReply<CompleteResult>,
+        F::Future: Send,
     {
-        self.completers.add(variable.into(), suggest);
+        self.completers.add(variable.into(), suggest, &mut self.needs);
         self
     }
 }
@@ -192,8 +198,8 @@ impl Described for ResourceTemplate {
             |problem: String| SetupError::new("resource template", &self.definition.uri_template, problem);
         let template = UriTemplate::parse(&self.definition.uri_template).map_err(wrong)?;
         let known: Vec<&str> = template.variables().collect();
-        if let Some(unknown) = self.completers.unknown(&known) {
-            return Err(wrong(format!("completes `{unknown}`, which is not one of its variables")));
+        if let Some(mistake) = self.completers.mistake(&known, "variables") {
+            return Err(wrong(mistake));
         }
         let wanted = self.needs.arguments.as_ref().and_then(|schema| schema["required"].as_array());
         let missing =

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::catalog::{Described, Tables};
 use super::entry::{Entry, ToolEntry, ToolParts};
 use super::list::Listing;
+use super::schema::{name_object, standard_formats};
 use super::setup::SetupError;
 use crate::schema::Check;
 use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, needs_of};
@@ -143,15 +144,18 @@ impl Described for Tool {
                 let check = Check::written(&written).map_err(|why| wrong(format!("input schema: {why}")))?;
                 (written, check)
             }
-            (None, Some(derived)) => {
+            (None, Some(mut derived)) => {
+                name_object(&mut derived);
                 let check = Check::derived(&derived).map_err(|why| wrong(format!("input schema: {why}")))?;
-                (derived, check)
+                (standard_formats(derived), check)
             }
             (None, None) => (json!({ "type": "object", "additionalProperties": false }), Check::Nothing),
         };
         if input_schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err(wrong(
-                "the input schema must be an object: give the handler `Args` of a struct".into(),
+                "the input schema must be an object: give the handler `Args` of a struct, or of an enum whose variants are \
+                 all objects"
+                    .into(),
             ));
         }
         self.needs.check_asked(|name| may_have(&input_schema, name)).map_err(wrong)?;
@@ -159,7 +163,7 @@ impl Described for Tool {
 
         let output = match (self.output_schema, self.derived_output) {
             (Some(written), _) => Some((Check::written(&written), written)),
-            (None, Some(derived)) => Some((Check::derived(&derived), derived)),
+            (None, Some(derived)) => Some((Check::derived(&derived), standard_formats(derived))),
             (None, None) => None,
         };
         let mut definition = self.definition;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use roundtrip_core::round::{Journal, read_responses};
 use roundtrip_core::seal::{Claims, Digest};
 use roundtrip_core::wire::{
-    CallTool, CallToolRequestParams, ClientRequest, ErrorObject, GetPrompt, GetPromptRequestParams,
-    Method as _, ReadResource, ReadResourceRequestParams, RequestMeta,
+    CallTool, CallToolRequestParams, ClientRequest, Complete, CompleteRequestParams, CompletionReference,
+    ErrorObject, GetPrompt, GetPromptRequestParams, Method as _, ReadResource, ReadResourceRequestParams,
+    RequestMeta,
 };
 use serde_json::value::RawValue;
 
@@ -119,6 +120,22 @@ impl FlowConfig {
             (opened, _) => opened,
         };
         Ok(input)
+    }
+
+    /// Gathers the inputs of a completion, which has no rounds: its parameters are taken from a call as a handler's are.
+    pub(crate) fn completion_input<'a>(
+        self: &'a Arc<Self>,
+        params: &'a CompleteRequestParams<'a>,
+        peer: &'a Peer,
+    ) -> RoundInput<'a> {
+        let target = match &params.reference {
+            CompletionReference::Prompt(prompt) => &*prompt.name,
+            CompletionReference::Resource(template) => &*template.uri,
+        };
+        let (arguments, meta) = (BoundArguments::None, &params.meta);
+        let request =
+            AskingRequest { method: Complete::NAME, target, arguments, state: None, responses: None, meta };
+        self.input(request, peer, None)
     }
 
     #[inline]

@@ -4,7 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use roundtrip_core::wire::{CallToolResult, ErrorObject, GetPromptResult, ReadResourceResult, ServerResult};
+use roundtrip_core::wire::{
+    CallToolResult, CompleteResult, ErrorObject, GetPromptResult, ReadResourceResult, ServerResult,
+};
 
 use crate::server::handler::function::HandlerFuture;
 use crate::server::handler::reply::{HandlerOutcome, Reply};
@@ -29,6 +31,7 @@ pub(crate) enum Work {
     Tool(HandlerFuture<CallToolResult>),
     Prompt(HandlerFuture<GetPromptResult>),
     Resource(HandlerFuture<ReadResourceResult>),
+    Completer(HandlerFuture<CompleteResult>),
     Other(OutcomeFuture),
     /// Ends when the server closes its subscriptions.
     Listen(Arc<Subscription>),
@@ -52,6 +55,7 @@ impl Work {
             Self::Resource(work) => {
                 work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::ReadResource))
             }
+            Self::Completer(work) => work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::Complete)),
             Self::Other(work) => work.as_mut().poll(cx).map(Polled::Done),
             Self::Listen(subscription) => subscription
                 .poll_closed(cx)
