@@ -56,7 +56,7 @@ fn a_server_that_shares_its_keys_or_never_asks_says_nothing() {
         }
         Server::new("s", "1").tool(Tool::new("t", async || "done")).into_http().expect("a server");
         let mistaken = Server::new("s", "1").tool(Tool::new("t", remember)).tool(Tool::new("t", remember));
-        let _: SetupError = mistaken.into_http().err().expect("a mistake");
+        let _: SetupError = mistaken.into_http().expect_err("a mistake");
     });
     assert!(!log.contains(ALONE), "{log}");
 }

@@ -95,7 +95,8 @@ async fn a_change_can_be_announced() {
     let wants = json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true });
     let mut listener = listen(&running, "all", wants).await;
     listener.event().await.expect("an acknowledgement");
-    let announcements: [(fn(&Catalog), &str); 3] = [
+    type Announce = fn(&Catalog);
+    let announcements: [(Announce, &str); 3] = [
         (Catalog::prompts_changed, "notifications/prompts/list_changed"),
         (Catalog::tools_changed, "notifications/tools/list_changed"),
         (Catalog::resources_changed, "notifications/resources/list_changed"),
