@@ -74,15 +74,14 @@ async fn our_client_and_our_server_share_every_revision() {
 /// C7: a client that lacks a handler is told which, in every revision that can ask.
 #[tokio::test]
 async fn a_client_without_a_handler_is_told_which_to_add() {
-    let (client, _stop) = serve(server()).await;
     for version in ProtocolVersion::ALL.into_iter().filter(|version| *version >= ProtocolVersion::V2025_06_18)
     {
-        let client = client.clone().protocol(version);
+        let (client, _stop) = serve(server()).await;
+        let client = client.protocol(version);
         let refused = client.call_tool("greet", ()).await.expect_err("a refusal");
         assert!(matches!(&refused, Error::Rejected(ServerRejection::MissingCapability(_))), "{refused}");
         let told = refused.to_string();
         assert!(told.contains("this question (`first`) needs `elicitation.form`"), "{version}: {told}");
         assert!(told.ends_with(": add `Client::on_form(..)`"), "{version}: {told}");
-        client.close().await;
     }
 }
