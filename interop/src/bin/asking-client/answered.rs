@@ -45,8 +45,14 @@ pub(crate) const TOOLS: [Asking; 11] = [
         "thank you for the visit",
     ),
     asking("wait", &[], "ready after 3 rounds"),
-    asking("wait_and_ask", &[NAME], "named Ada, after all"),
+    // The round that waits counts as one.
+    asking("wait_and_ask", &["2 What is your name?"], "named Ada, after all"),
 ];
+
+/// Returns the questions of a tool. Servers of the handshake eras have no rounds to wait in: theirs come in the first.
+fn asked_of(asking: &Asking, handshake: bool) -> &'static [&'static str] {
+    if handshake && asking.tool == "wait_and_ask" { &[NAME] } else { asking.asked }
+}
 
 /// Tools that only servers of the handshake eras have: an error until a page was visited, and a question outside of
 /// the call.
@@ -64,14 +70,14 @@ pub(crate) async fn check(report: &mut Report, client: &Client, handshake: bool)
     report.check("tools/list", listed(client)).await;
     for asking in &TOOLS {
         let name = format!("{} {}", asking.tool, (asking.arguments)());
-        report.check(&name, tool(client, asking)).await;
+        report.check(&name, tool(client, asking, asked_of(asking, handshake))).await;
     }
     report.check("prompt", prompt(client)).await;
     report.check("resource template", resource(client)).await;
     report.check("many calls at the same time", at_once(client, handshake)).await;
     if handshake {
         for asking in &EARLIER {
-            report.check(asking.tool, tool(client, asking)).await;
+            report.check(asking.tool, tool(client, asking, asking.asked)).await;
         }
     }
 }
@@ -84,15 +90,13 @@ async fn listed(client: &Client) -> Result<String, Failure> {
     Ok(format!("{} tools", tools.len()))
 }
 
-async fn tool(client: &Client, asking: &Asking) -> Result<String, Failure> {
+async fn tool(client: &Client, asking: &Asking, asked: &[&str]) -> Result<String, Failure> {
     let user = User::default();
     let result = user.at(client).call_tool(asking.tool, (asking.arguments)()).await?;
     let right = result.is_error != Some(true) && result.text() == asking.text;
     expect(right, || format!("wanted `{}`, got {result:?}", asking.text))?;
-    expect(user.asked() == asking.asked, || {
-        format!("wanted {:?} to be asked, not {:?}", asking.asked, user.asked())
-    })?;
-    Ok(format!("{:?}: {}", asking.asked, asking.text))
+    expect(user.asked() == asked, || format!("wanted {asked:?} to be asked, not {:?}", user.asked()))?;
+    Ok(format!("{asked:?}: {}", asking.text))
 }
 
 async fn prompt(client: &Client) -> Result<String, Failure> {
@@ -120,7 +124,7 @@ async fn at_once(client: &Client, handshake: bool) -> Result<String, Failure> {
         let (client, user) = (client.clone(), all.clone());
         calls.spawn(async move {
             if !handshake {
-                return tool(&client, asking).await;
+                return tool(&client, asking, asking.asked).await;
             }
             let result = user.at(&client).call_tool(asking.tool, (asking.arguments)()).await?;
             let right = result.text() == asking.text;

@@ -9,6 +9,7 @@ use roundtrip_core::round::{Journal, PinKey};
 use super::{AskError, Asked, Inner, RoundState, wake_all};
 
 /// Status of a round whose handler is pending.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 #[derive(Debug)]
 pub(crate) enum Suspension {
     /// The handler waits for other things than answers.
