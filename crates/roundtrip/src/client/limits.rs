@@ -25,8 +25,8 @@ pub struct ClientLimits {
     pub list_bytes: usize,
     /// Questions of one round. Default: 32. Checked before a handler is asked.
     pub questions: usize,
-    /// Questions outside of any call that are with the handlers at the same time. Default: 32. Those beyond are refused,
-    /// and the server is told.
+    /// Questions outside of any call that are with the handlers at the same time. Default: 32, and one more for each call
+    /// under way, which may have asked it. Those beyond are refused, and the server is told.
     pub questions_outside_calls: usize,
     /// Bytes of a URL that people are sent to. Default: 8 KiB.
     pub url_bytes: usize,

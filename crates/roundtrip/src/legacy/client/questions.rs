@@ -93,6 +93,11 @@ pub(super) fn handlers_outside_calls<L: SessionLink>(session: &Session<L>) -> (H
     })
 }
 
+/// Returns the number of calls that can be asked questions.
+pub(super) fn calls_under_way<L: SessionLink>(session: &Session<L>) -> usize {
+    asked(session).len()
+}
+
 /// Gives a question to the one call it can belong to: the only one that waits for the server, or the only one there
 /// is. Returns false if there is none, or that call has too many already.
 pub(super) fn belongs_to_a_call<L: SessionLink>(session: &Session<L>, request: &Bytes) -> bool {

@@ -21,6 +21,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::link::{SessionFailure, SessionLink};
+use super::questions::calls_under_way;
 use super::request::encoded;
 use super::session::Session;
 use crate::client::{ApiMisuse, ClientLimits, Error, Handlers, PeerMisbehaved, ask, check_url};
@@ -170,7 +171,8 @@ impl Drop for Place {
 }
 
 /// Answers a request of the server. A question is answered in a task of its own: people may take longer than a call
-/// has time.
+/// has time. Beside the `most` that belong to no call, each call under way may have asked one: on a pipe, questions do
+/// not say which call they belong to.
 pub(super) async fn answer_outside_call<L: SessionLink>(
     session: &Arc<Session<L>>,
     handlers: Option<Arc<Handlers>>,
@@ -184,14 +186,16 @@ pub(super) async fn answer_outside_call<L: SessionLink>(
         (ServerRequest::Question(question), None) => {
             Err(refused(&question, ErrorObject::internal("the client is gone")))
         }
-        (ServerRequest::Question(question), Some(handlers)) => match session.answering.begin(most) {
-            Some(place) => {
-                tokio::spawn(ask_handlers(Arc::clone(session), handlers, id.clone(), question, place));
-                return Ok(());
+        (ServerRequest::Question(question), Some(handlers)) => {
+            match session.answering.begin(most.saturating_add(calls_under_way(session))) {
+                Some(place) => {
+                    tokio::spawn(ask_handlers(Arc::clone(session), handlers, id.clone(), question, place));
+                    return Ok(());
+                }
+                // The caller waits until this is sent, so that a server that floods the client slows itself down.
+                None => Err(refused(&question, ErrorObject::internal("too many questions at once"))),
             }
-            // The caller waits until this is sent, so that a server that floods the client slows itself down.
-            None => Err(refused(&question, ErrorObject::internal("too many questions at once"))),
-        },
+        }
     };
     session.respond(id, answer.as_ref()).await
 }

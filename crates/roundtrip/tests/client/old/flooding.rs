@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use roundtrip::client::ClientLimits;
 use roundtrip::{Error, FormAnswer, FormRequest};
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::asking::{ada, tool};
 use super::server::{Old, form};
@@ -102,4 +103,28 @@ async fn a_question_of_two_mebibytes_is_refused() {
     }))
     .await;
     assert_eq!(text(&client.on_form(ada).call_tool("ask", ()).await.expect("a result")), "-32602");
+}
+
+/// Z3, L7: on a pipe, questions do not say which call they belong to: as many calls as a client makes may each ask one.
+#[tokio::test]
+async fn every_call_under_way_may_ask_a_question() {
+    let (client, old) = Old::start(tool(|_, _, sender| async move { sender.0.closed().await })).await;
+    let mut limits = ClientLimits::default();
+    limits.questions_outside_calls = 1;
+    let client = client.limits(limits).on_form(|_: FormRequest| std::future::pending::<FormAnswer>());
+    client.list_tools().await.expect("tools");
+    let mut calls = JoinSet::new();
+    for name in ["a", "b", "c"] {
+        calls.spawn(client.call_tool(name, ()).into_future());
+        old.wait(|seen| seen.tool() == name).await;
+    }
+    let general = old.general.lock().expect("general").clone().expect("a stream");
+    for id in 0..5 {
+        general.message(&form(id, "Who?"));
+    }
+    let refused = old.response(&json!(4)).await;
+    assert_eq!(refused["error"]["message"], "too many questions at once", "{refused}");
+    let answered = old.seen().iter().filter(|seen| seen.body["error"].is_object()).count();
+    assert_eq!(answered, 1, "the others are with the handlers");
+    drop(calls);
 }
