@@ -28,7 +28,7 @@ pub enum Compared {
     Same,
     /// The message, or one before it, was not sent before.
     Differs,
-    /// A later message will tell.
+    /// Not known yet: the message is beyond those that are compared one by one.
     Undecided,
 }
 
@@ -41,11 +41,6 @@ impl Default for Sent {
 }
 
 impl Sent {
-    /// Returns whether nothing was sent.
-    pub const fn is_empty(&self) -> bool {
-        self.logs == 0 && self.progress.is_none()
-    }
-
     /// Returns the number of log messages.
     pub const fn logs(&self) -> u32 {
         self.logs

@@ -115,7 +115,7 @@ impl Endpoint {
         (!headers.is_empty()).then(|| check(headers))
     }
 
-    /// This instance is going to stop: handlers that come to a [`checkpoint`](super::Ask::checkpoint) end their round
+    /// Begins to drain this instance: handlers that reach a [`checkpoint`](super::Ask::checkpoint) end their round
     /// there, with state alone, and the client's retry carries on wherever it lands. Everything else goes on.
     pub fn drain(&self) {
         self.0.flows.admission.drain();
@@ -182,7 +182,7 @@ pub(crate) fn refuse_handshake(request: &Request<'_>) -> Option<ErrorObject> {
     })
 }
 
-/// Every request runs in a span (N7). The caller's trace context is recorded, for whoever exports spans; so is the flow,
+/// Returns the span of a request (N7). The caller's trace context is recorded, for exporters of spans; so is the flow,
 /// once the handler can ask, which is what links its rounds.
 fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
     let span = tracing::info_span!(

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use roundtrip_core::wire::{
     CallToolRequestParams, CallToolResult, ClientRequest, Complete, CompleteRequestParams, CompleteResult,
-    CompletionReference, ContentBlock, DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject,
-    Method as _, PromptsCapability, ReadResourceRequestParams, ReadResourceResult, RequestId, RequestMeta,
+    CompletionReference, DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject, Method as _,
+    PromptsCapability, ReadResourceRequestParams, ReadResourceResult, RequestId, RequestMeta,
     ResourcesCapability, ServerCapabilities, ServerResult, SubscriptionFilter,
     SubscriptionsListenRequestParams, ToolsCapability, clip,
 };
@@ -22,7 +22,7 @@ use super::ledger::Recorder;
 use super::offer::catalog::Tables;
 use super::offer::entry::{Definition, ToolEntry};
 use super::offer::list::{Listing, Presentation};
-use super::outcome::{Outcome, panicked};
+use super::outcome::{Outcome, panicked, tool_error};
 use super::peer::Peer;
 use super::round::{OpenedState, RoundInput};
 use super::run::in_flight::Source;
@@ -79,14 +79,14 @@ impl Started {
         };
         let arguments = match checked(&tool.own.input, params.arguments) {
             Ok(arguments) => arguments,
-            Err(problem) => return ready(mendable(&problem)),
+            Err(problem) => return ready(invalid_arguments(&problem)),
         };
         let call = self.call(&params.meta, peer, arguments, input);
         let work = |running| match &tool.own.output {
             Some(Check::Compiled(_)) => Work::Tool(check_output(Arc::clone(&tool), running)),
             _ => Work::Tool(running),
         };
-        self.start(call, &*tool.handler, (), work, |problem| mendable(&problem))
+        self.start(call, &*tool.handler, (), work, |problem| invalid_arguments(&problem))
     }
 
     fn get_prompt(
@@ -323,7 +323,7 @@ fn ready(outcome: Outcome) -> (Runner, Source) {
     (Work::from(outcome).into(), Source::None)
 }
 
-/// Holds a tool's arguments against its schema, parsing them only where that is needed.
+/// Checks a tool's arguments against its schema, parsing them only where that is needed.
 fn checked<'a>(check: &Check, arguments: Option<&'a RawValue>) -> Result<Arguments<'a>, String> {
     match (check, arguments) {
         // serde would take an array for a struct.
@@ -343,10 +343,9 @@ fn checked<'a>(check: &Check, arguments: Option<&'a RawValue>) -> Result<Argumen
     }
 }
 
-/// Arguments that do not fit are the model's to mend, so it is told as a tool error (N4).
-fn mendable(problem: &str) -> Outcome {
-    let content = vec![ContentBlock::text(format!("invalid arguments: {problem}"))];
-    Ok(ServerResult::CallTool(CallToolResult { content, is_error: Some(true), ..CallToolResult::default() }))
+/// Returns the tool error for arguments that do not fit, which the model can correct (N4).
+fn invalid_arguments(problem: &str) -> Outcome {
+    tool_error(format!("invalid arguments: {problem}"))
 }
 
 /// A result that breaks the tool's own output schema is the server's failure, and must not reach the client.

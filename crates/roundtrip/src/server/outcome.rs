@@ -20,11 +20,15 @@ pub(crate) enum Conclusion {
 pub(crate) fn given_up(method: &str, why: String) -> Outcome {
     tracing::warn!(method, why, "a call does not come to an end");
     if method == CallTool::NAME {
-        let content = vec![ContentBlock::text(why)];
-        let told = CallToolResult { content, is_error: Some(true), ..CallToolResult::default() };
-        return Ok(ServerResult::CallTool(told));
+        return tool_error(why);
     }
     Err(ErrorObject::internal(why))
+}
+
+/// Returns the failed result of a tool, for the model to read.
+pub(crate) fn tool_error(text: String) -> Outcome {
+    let content = vec![ContentBlock::text(text)];
+    Ok(ServerResult::CallTool(CallToolResult { content, is_error: Some(true), ..CallToolResult::default() }))
 }
 
 /// Returns the error that a peer gets when user code panicked. The details are for the log.

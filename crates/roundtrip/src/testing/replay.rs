@@ -148,7 +148,7 @@ impl Replay {
             let reply = self.round(&endpoint, &flow, round).await?;
             let (questions, state) = match reply {
                 RoundReply::Done(result) => {
-                    self.script.is_used_up(&asked, &result)?;
+                    self.script.check_used_up(&asked, &result)?;
                     return Ok(result);
                 }
                 RoundReply::Failed(message) => return Err(ReplayError::Failed(message)),

@@ -42,7 +42,7 @@ impl Script {
     }
 
     /// Fails if a flow has ended without asking for every answer.
-    pub(super) fn is_used_up(&self, asked: &AskedSoFar, result: &Value) -> Result<(), ReplayError> {
+    pub(super) fn check_used_up(&self, asked: &AskedSoFar, result: &Value) -> Result<(), ReplayError> {
         for (key, answers) in &self.0 {
             let times = asked.0.get(key).map_or(0, Vec::len);
             if times < answers.len() {
@@ -55,6 +55,7 @@ impl Script {
 }
 
 impl AskedSoFar {
+    /// Describes how a flow has ended, and what it asked.
     fn ended(&self, result: &Value) -> String {
         let text = [&result["content"], &result["messages"], &result["contents"]].map(|list| &list[0]);
         let text = text.iter().find_map(|first| first.get("text").or_else(|| first["content"].get("text")));

@@ -244,9 +244,7 @@ fn to_raw<T: Serialize>(value: &T) -> Result<Raw, ErrorObject> {
         ErrorObject::internal(format!("the result does not serialise: {error}"))
     };
     let raw = Raw::of(value).map_err(|error| wrong(&error))?;
-    if memchr::memmem::find(raw.get().as_bytes(), b"null").is_some() {
-        finite::check(value).map_err(|error| wrong(&error))?;
-    }
+    finite::check(value, raw.get()).map_err(|error| wrong(&error))?;
     Ok(raw)
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Outbox(Mutex<Queue>);
 #[derive(Debug, Default)]
 struct Queue {
     messages: VecDeque<Vec<u8>>,
-    /// Number of messages at the end that earlier rounds may have sent: a later one will tell.
+    /// Number of messages at the end that earlier rounds may have sent, which is not known yet.
     held: usize,
     /// Bytes of all messages.
     bytes: usize,
@@ -171,7 +171,8 @@ impl Queue {
 
     fn push<N: NotificationMethod>(&mut self, params: &N::Params, hold: bool) {
         if self.messages.len() >= CAPACITY || self.bytes >= CAPACITY_BYTES {
-            self.left_out += 1;
+            // A message that is held back is most likely a repetition.
+            self.left_out += usize::from(!hold);
             return;
         }
         match encode_notification(N::NAME, params) {

@@ -50,12 +50,14 @@ impl Work {
             Self::Ready(outcome) => {
                 outcome.take().map_or(Poll::Pending, |outcome| Poll::Ready(Polled::Done(outcome)))
             }
-            Self::Tool(work) => work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::CallTool)),
-            Self::Prompt(work) => work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::GetPrompt)),
+            Self::Tool(work) => work.as_mut().poll(cx).map(|reply| polled(reply, ServerResult::CallTool)),
+            Self::Prompt(work) => work.as_mut().poll(cx).map(|reply| polled(reply, ServerResult::GetPrompt)),
             Self::Resource(work) => {
-                work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::ReadResource))
+                work.as_mut().poll(cx).map(|reply| polled(reply, ServerResult::ReadResource))
             }
-            Self::Completer(work) => work.as_mut().poll(cx).map(|reply| came(reply, ServerResult::Complete)),
+            Self::Completer(work) => {
+                work.as_mut().poll(cx).map(|reply| polled(reply, ServerResult::Complete))
+            }
             Self::Other(work) => work.as_mut().poll(cx).map(Polled::Done),
             Self::Listen(subscription) => subscription
                 .poll_closed(cx)
@@ -64,7 +66,8 @@ impl Work {
     }
 }
 
-fn came<R>(reply: Result<Reply<R>, ErrorObject>, result: fn(R) -> ServerResult) -> Polled {
+/// Converts a handler's reply into the result of a poll.
+fn polled<R>(reply: Result<Reply<R>, ErrorObject>, result: fn(R) -> ServerResult) -> Polled {
     match reply {
         Ok(Reply(HandlerOutcome::Complete(value))) => Polled::Done(Ok(result(value))),
         Ok(Reply(HandlerOutcome::Suspended)) => Polled::Suspended,
