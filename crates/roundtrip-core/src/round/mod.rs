@@ -20,4 +20,4 @@ pub use journal::{Found, Journal, Kind, MalformedJournal, Place, Stalled};
 pub use pin::{Pin, PinKey};
 pub use question::{Question, QuestionKind};
 pub use responses::read_responses;
-pub use sent::{Compared, Sent};
+pub use sent::{Compared, SentNotifications};

@@ -13,7 +13,7 @@ type Tag = [u8; 2];
 /// Its size is bounded, whatever was sent. A short tag for each of the first messages tells where a replay begins to differ;
 /// behind them, only the whole can be compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sent {
+pub struct SentNotifications {
     logs: u32,
     digest: Digest,
     tags: [Tag; TAGS],
@@ -32,7 +32,7 @@ pub enum Compared {
     Undecided,
 }
 
-impl Default for Sent {
+impl Default for SentNotifications {
     /// Nothing was sent.
     fn default() -> Self {
         let digest = Digest::from_bytes([0; Digest::LEN]);
@@ -40,7 +40,7 @@ impl Default for Sent {
     }
 }
 
-impl Sent {
+impl SentNotifications {
     /// Returns the number of log messages.
     pub const fn logs(&self) -> u32 {
         self.logs

@@ -336,7 +336,7 @@ fn what_was_sent_is_carried_on() {
     let mut journal = begin();
     let before = journal.encode([]).len();
     for logs in [0, 1, 16, 17, 400] {
-        let mut sent = Sent::default();
+        let mut sent = SentNotifications::default();
         sent.progress = (logs % 2 == 0).then_some(0.5);
         (0..logs).for_each(|line| sent.log(1, &line.to_string()));
         journal.set_sent(Some(Box::new(sent.clone())));

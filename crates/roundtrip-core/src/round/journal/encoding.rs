@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::entry::{Slot, UNPINNED};
 use super::{Journal, Kind, Stalled};
-use crate::round::sent::Sent;
+use crate::round::sent::SentNotifications;
 use crate::round::{Pin, PinKey};
 
 /// Version of the encoding. The rounds and the pin key follow, then the stalled rounds and the notifications
@@ -66,7 +66,9 @@ impl Journal {
                             continue;
                         }
                         SENT => {
-                            sent = Some(Box::new(Sent::decode(&mut reader.0).ok_or(MalformedJournal)?));
+                            sent = Some(Box::new(
+                                SentNotifications::decode(&mut reader.0).ok_or(MalformedJournal)?,
+                            ));
                             continue;
                         }
                         _ => {}

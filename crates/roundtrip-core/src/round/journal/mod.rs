@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use super::answer::{Settled, Unusable};
 use super::pin::{Pin, PinKey};
 use super::question::Question;
-use super::sent::Sent;
+use super::sent::SentNotifications;
 use entry::{Index, Slot, UNPINNED};
 
 pub use encoding::MalformedJournal;
@@ -65,7 +65,7 @@ pub struct Journal {
     /// Rounds that were no progress.
     stalled: Stalled,
     /// Notifications that the rounds so far have sent. In a box, as few journals have them.
-    sent: Option<Box<Sent>>,
+    sent: Option<Box<SentNotifications>>,
 }
 
 /// Shows entries by kind and key, without values: the seal is there to hide those.
@@ -182,12 +182,12 @@ impl Journal {
     }
 
     /// Takes the record of the notifications that earlier rounds have sent.
-    pub fn take_sent(&mut self) -> Option<Box<Sent>> {
+    pub fn take_sent(&mut self) -> Option<Box<SentNotifications>> {
         self.sent.take()
     }
 
     /// Keeps the record of the notifications that the rounds so far have sent.
-    pub fn set_sent(&mut self, sent: Option<Box<Sent>>) {
+    pub fn set_sent(&mut self, sent: Option<Box<SentNotifications>>) {
         self.sent = sent;
     }
 

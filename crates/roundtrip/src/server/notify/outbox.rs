@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use roundtrip_core::round::{Compared, Sent};
+use roundtrip_core::round::{Compared, SentNotifications};
 use roundtrip_core::wire::{
     LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod, ProgressNotification,
     ProgressNotificationParams, encode_notification,
@@ -40,9 +40,9 @@ struct Queue {
 #[derive(Debug, Default)]
 struct Replay {
     /// Record of earlier rounds, as long as this round repeats it.
-    earlier: Option<Box<Sent>>,
+    earlier: Option<Box<SentNotifications>>,
     /// Record of this round, once it has sent one.
-    said: Option<Box<Sent>>,
+    said: Option<Box<SentNotifications>>,
 }
 
 impl Outbox {
@@ -84,7 +84,7 @@ impl Outbox {
 
     /// Begins to record what is sent, and leaves out what earlier rounds have sent: log messages up to the first that
     /// differs, and progress that does not go beyond theirs.
-    pub(crate) fn remember(&self, earlier: Option<Box<Sent>>) {
+    pub(crate) fn remember(&self, earlier: Option<Box<SentNotifications>>) {
         let mut queue = self.queue();
         let progress = earlier.as_ref().and_then(|earlier| earlier.progress);
         queue.last_progress = queue.last_progress.or(progress);
@@ -93,7 +93,7 @@ impl Outbox {
     }
 
     /// Takes the record of what the rounds so far have sent, for the next one.
-    pub(crate) fn take_sent(&self) -> Option<Box<Sent>> {
+    pub(crate) fn take_sent(&self) -> Option<Box<SentNotifications>> {
         let mut queue = self.queue();
         let progress = queue.last_progress;
         let Replay { earlier, said } = queue.replay.take()?;

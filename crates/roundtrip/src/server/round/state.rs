@@ -14,7 +14,9 @@ use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use roundtrip_core::round::{Journal, Kind, Pin, Question, Sent, Settled, Unusable, read_responses};
+use roundtrip_core::round::{
+    Journal, Kind, Pin, Question, SentNotifications, Settled, Unusable, read_responses,
+};
 use roundtrip_core::seal::FlowId;
 use roundtrip_core::wire::{ClientCapabilities, InputRequest, InputResponses, Raw};
 use serde_json::value::RawValue;
@@ -193,7 +195,7 @@ impl RoundState {
     }
 
     /// Takes the record of the notifications that earlier rounds have sent.
-    pub(crate) fn take_sent(&self) -> Option<Box<Sent>> {
+    pub(crate) fn take_sent(&self) -> Option<Box<SentNotifications>> {
         self.lock().journal.take_sent()
     }
 
