@@ -7,6 +7,7 @@
 
 mod answer;
 mod asked;
+mod decode;
 mod journal;
 mod pin;
 mod question;
@@ -16,8 +17,10 @@ mod sent;
 
 pub use answer::{Answered, FullAnswer, Settled, Unusable};
 pub use asked::{Askable, AskedAs, Roots, Sampled, Samples};
-pub use journal::{Found, Journal, Kind, MalformedJournal, Place, Stalled};
+pub use decode::MalformedJournal;
+pub use journal::{Found, Journal, Kind, Place, Stalled};
 pub use pin::{Pin, PinKey};
 pub use question::{Question, QuestionKind};
+
 pub use responses::read_responses;
 pub use sent::{Compared, SentNotifications};

@@ -1,5 +1,6 @@
 //! Record of the notifications that the rounds of a flow have sent, so that a replay does not repeat them.
 
+use super::decode::{MalformedJournal, Reader};
 use crate::seal::Digest;
 
 /// Number of log messages that are told apart one by one.
@@ -83,23 +84,17 @@ impl SentNotifications {
         }
     }
 
-    /// Decodes a record from the front of `rest`.
-    pub(super) fn decode(rest: &mut &[u8]) -> Option<Self> {
-        let logs = u32::from_le_bytes(take(rest)?);
-        let progress = Some(f64::from_le_bytes(take(rest)?)).filter(|progress| progress.is_finite());
+    /// Decodes a record.
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, MalformedJournal> {
+        let logs = u32::from_le_bytes(reader.chunk()?);
+        let progress = Some(f64::from_le_bytes(reader.chunk()?)).filter(|progress| progress.is_finite());
         let mut sent = Self { logs, progress, ..Self::default() };
         if logs > 0 {
-            sent.digest = Digest::from_bytes(take(rest)?);
+            sent.digest = Digest::from_bytes(reader.chunk()?);
             for tag in sent.tags.iter_mut().take(logs as usize) {
-                *tag = take(rest)?;
+                *tag = reader.chunk()?;
             }
         }
-        Some(sent)
+        Ok(sent)
     }
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (head, tail) = rest.split_first_chunk()?;
-    *rest = tail;
-    Some(*head)
 }

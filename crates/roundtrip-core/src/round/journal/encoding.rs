@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::entry::{Slot, UNPINNED};
 use super::{Journal, Kind, Stalled};
+use crate::round::decode::{MalformedJournal, Reader};
 use crate::round::sent::SentNotifications;
 use crate::round::{Pin, PinKey};
 
@@ -33,11 +34,6 @@ const USUAL_HEADER: usize = 1 + Pin::LEN + 3;
 /// Size of a short entry's header: one whose key and value have lengths of one byte each.
 const SHORT_HEADER: usize = 1 + Pin::LEN + 2;
 
-/// Bytes that are not a journal of this format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a journal that this release reads")]
-pub struct MalformedJournal;
-
 impl Journal {
     /// Decodes a journal from an opened `requestState`.
     ///
@@ -54,7 +50,7 @@ impl Journal {
         let (mut at, mut answers): (usize, usize) = (0, 0);
         let (mut stalled, mut sent) = (Stalled::NONE, None);
         loop {
-            let (kind, pin, key, value) = match reader.short_header() {
+            let (kind, pin, key, value) = match short_header(&mut reader) {
                 Some(short) => short,
                 None => {
                     let tag = reader.byte()?;
@@ -66,9 +62,7 @@ impl Journal {
                             continue;
                         }
                         SENT => {
-                            sent = Some(Box::new(
-                                SentNotifications::decode(&mut reader.0).ok_or(MalformedJournal)?,
-                            ));
+                            sent = Some(Box::new(SentNotifications::decode(&mut reader)?));
                             continue;
                         }
                         _ => {}
@@ -168,42 +162,15 @@ fn write_header(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
     }
 }
 
-/// Bounds-checked reader of entry headers.
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], MalformedJournal> {
-        let (chunk, rest) = self.0.split_first_chunk().ok_or(MalformedJournal)?;
-        self.0 = rest;
-        Ok(*chunk)
+/// Reads the header of a short entry at once: kind, pin, and the lengths of key and value. `None` if the next header is not
+/// of that form and has to be read field by field.
+fn short_header(reader: &mut Reader<'_>) -> Option<(Kind, Pin, usize, usize)> {
+    let ([tag, a, b, c, d, e, f, g, h, key, value], rest) = reader.0.split_first_chunk::<SHORT_HEADER>()?;
+    let kind = Kind::from_tag(*tag).filter(|kind| kind.is_pinned())?;
+    if (key | value) & 0x80 != 0 {
+        return None;
     }
-
-    fn byte(&mut self) -> Result<u8, MalformedJournal> {
-        self.chunk().map(|[byte]| byte)
-    }
-
-    /// Reads the header of a short entry at once: kind, pin, and the lengths of key and value. `None` if the next
-    /// header is not of that form and has to be read field by field.
-    fn short_header(&mut self) -> Option<(Kind, Pin, usize, usize)> {
-        let ([tag, a, b, c, d, e, f, g, h, key, value], rest) = self.0.split_first_chunk::<SHORT_HEADER>()?;
-        let kind = Kind::from_tag(*tag).filter(|kind| kind.is_pinned())?;
-        if (key | value) & 0x80 != 0 {
-            return None;
-        }
-        self.0 = rest;
-        let pin = Pin::from_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
-        Some((kind, pin, usize::from(*key), usize::from(*value)))
-    }
-
-    fn size(&mut self) -> Result<usize, MalformedJournal> {
-        let mut size = 0;
-        for shift in [0, 7, 14, 21] {
-            let byte = self.byte()?;
-            size |= usize::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(size);
-            }
-        }
-        Err(MalformedJournal)
-    }
+    reader.0 = rest;
+    let pin = Pin::from_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
+    Some((kind, pin, usize::from(*key), usize::from(*value)))
 }

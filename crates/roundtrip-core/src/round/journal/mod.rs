@@ -22,7 +22,6 @@ use super::question::Question;
 use super::sent::SentNotifications;
 use entry::{Index, Slot, UNPINNED};
 
-pub use encoding::MalformedJournal;
 pub use entry::{Found, Place};
 pub use kind::Kind;
 
