@@ -21,6 +21,5 @@ pub use decode::MalformedJournal;
 pub use journal::{Found, Journal, Kind, Place, Stalled};
 pub use pin::{Pin, PinKey};
 pub use question::{Question, QuestionKind};
-
 pub use responses::read_responses;
 pub use sent::{Compared, SentNotifications};

@@ -18,6 +18,9 @@ use crate::server::limits::Admission;
 use crate::server::notify::outbox::Outbox;
 use crate::server::outcome::{Conclusion, Outcome, given_up};
 
+/// Claims and journal of an opened `requestState`.
+pub(crate) type OpenedState = (Claims, Journal);
+
 /// Settings of a server's flows.
 pub(crate) struct FlowConfig {
     pub(crate) sealer: Sealer,
@@ -54,16 +57,12 @@ pub(crate) struct Flow {
 
 impl FlowConfig {
     /// Opens a state that came with a request. What is wrong with it is for the log (S6).
-    pub(crate) async fn open(
-        &self,
-        token: &str,
-        binding: &Binding,
-    ) -> Result<(Claims, Journal), ErrorObject> {
+    pub(crate) async fn open(&self, token: &str, binding: &Binding) -> Result<OpenedState, ErrorObject> {
         opened(self.sealer.open(token, binding, now()).await)
     }
 
     /// The same with a key ring, where nothing has to be waited for.
-    pub(crate) fn open_now(&self, token: &str, binding: &Binding) -> Result<(Claims, Journal), ErrorObject> {
+    pub(crate) fn open_now(&self, token: &str, binding: &Binding) -> Result<OpenedState, ErrorObject> {
         match self.sealer.open_now(token, binding, now()) {
             Some(result) => opened(result),
             None => Err(ErrorObject::internal("the codec of `requestState` has to be waited for")),
@@ -148,7 +147,7 @@ impl FlowConfig {
 }
 
 /// Reads the journal out of an opened `requestState`. The reason of a refusal is for the log (S6).
-fn opened(opened: Result<Opened, Rejected>) -> Result<(Claims, Journal), ErrorObject> {
+fn opened(opened: Result<Opened, Rejected>) -> Result<OpenedState, ErrorObject> {
     let Opened { claims, payload } = opened.map_err(|rejected| {
         tracing::warn!(reason = %rejected, "request state refused");
         rejected.error_object()

@@ -12,7 +12,7 @@ use roundtrip_core::seal::{
 use roundtrip_core::wire::{ClientCapabilities, ErrorObject};
 use serde_json::value::RawValue;
 
-use super::flow::{Flow, FlowConfig};
+use super::flow::{Flow, FlowConfig, OpenedState};
 use super::state::RoundState;
 use crate::server::clock::random;
 use crate::server::delivery::{Delivery, Reentry};
@@ -39,7 +39,7 @@ pub(crate) struct RoundInput<'a> {
     /// Binding of the flow, once it has been computed.
     pub(crate) bound: Option<Binding>,
     /// Claims and journal of the token, if there was one.
-    pub(crate) opened: Option<(Claims, Journal)>,
+    pub(crate) opened: Option<OpenedState>,
     /// Made by the first parameter that can ask.
     pub(crate) flow: Option<Box<Flow>>,
 }

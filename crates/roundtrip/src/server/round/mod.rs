@@ -18,8 +18,7 @@ mod trace;
 
 pub use error::AskError;
 
-pub(crate) use flow::{Flow, FlowConfig};
+pub(crate) use flow::{Flow, FlowConfig, OpenedState};
 pub(crate) use input::RoundInput;
-pub(crate) use open::OpenedState;
 pub(crate) use state::{Begun, Parked, RoundState, Suspended};
 pub(crate) use trace::{AskedAgain, Disagreement, Trace, in_step, is_in_step};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use roundtrip_core::round::{Journal, read_responses};
-use roundtrip_core::seal::{Claims, Digest};
+use roundtrip_core::round::read_responses;
+use roundtrip_core::seal::Digest;
 use roundtrip_core::wire::{
     CallTool, CallToolRequestParams, ClientRequest, Complete, CompleteRequestParams, CompletionReference,
     ErrorObject, GetPrompt, GetPromptRequestParams, Method as _, ReadResource, ReadResourceRequestParams,
@@ -11,12 +11,9 @@ use roundtrip_core::wire::{
 };
 use serde_json::value::RawValue;
 
-use super::flow::FlowConfig;
+use super::flow::{FlowConfig, OpenedState};
 use super::input::{BoundArguments, RoundInput};
 use crate::server::peer::{Peer, Principal};
-
-/// Claims and journal of an opened `requestState`.
-pub(crate) type OpenedState = (Claims, Journal);
 
 /// Request of one of the three methods whose handlers may ask: the parts of it that make a round.
 #[derive(Clone, Copy)]
