@@ -59,9 +59,9 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// Returns whether this may be how a legacy server refuses a modern request. Refusals for other reasons do not
-    /// depend on the era.
-    pub(crate) fn is_doubt(&self) -> bool {
+    /// Returns whether a legacy server may refuse a modern request like this. Refusals for other reasons do not depend on
+    /// the era.
+    pub(crate) fn may_be_legacy(&self) -> bool {
         if self.is_modern() {
             return false;
         }

@@ -80,7 +80,7 @@ impl<L: Link> Inner<L> {
         }
         match self.link.send(outgoing).await {
             Ok(incoming) => Ok(incoming),
-            Err(Failure::Refused(refusal)) if is_foreign(&refusal) && !self.is_known() => {
+            Err(Failure::Refused(refusal)) if is_worth_probing(&refusal) && !self.is_known() => {
                 match self.probe(outgoing).await {
                     Err(error @ Error::PeerIncompatible(_)) => Err(error),
                     // The refusal has nothing to do with eras, or the era cannot be detected now.
@@ -108,8 +108,8 @@ impl<L: Link> Inner<L> {
     }
 }
 
-/// Returns whether a legacy server may have refused a request like this. A place where there is no server of any era
-/// does it with a bare 404 or 405.
-fn is_foreign(refusal: &Refusal) -> bool {
-    refusal.is_doubt() && (refusal.error.is_some() || !matches!(refusal.status, 404 | 405))
+/// Returns whether a probe can tell if a legacy server refused a request. A bare 404 or 405 comes from an address without a
+/// server of any era.
+fn is_worth_probing(refusal: &Refusal) -> bool {
+    refusal.may_be_legacy() && (refusal.error.is_some() || !matches!(refusal.status, 404 | 405))
 }

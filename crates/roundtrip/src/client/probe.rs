@@ -68,7 +68,7 @@ pub(crate) fn discover(outgoing: &Outgoing) -> Result<Outgoing, Error> {
 pub(crate) async fn probe(link: &impl Link, discover: &Outgoing) -> Result<Probed, Error> {
     match link.send(discover).await {
         Ok(incoming) => Ok(read(incoming).await),
-        Err(Failure::Refused(refusal)) if refusal.is_doubt() => Ok(Probed::Legacy),
+        Err(Failure::Refused(refusal)) if refusal.may_be_legacy() => Ok(Probed::Legacy),
         Err(Failure::Refused(refusal)) if refusal.is_modern() => Ok(Probed::Modern),
         Err(Failure::Refused(refusal)) => Err(refusal.into_error()),
         Err(Failure::Error(error)) => Err(error),

@@ -165,7 +165,7 @@ async fn greet<L: SessionLink>(
     let message = encoded(encode_request(&FIRST, INITIALIZE, &params))?;
     match link.begin(FIRST, message.into()).await {
         Ok((at, incoming)) => Ok((at, answer(incoming, &FIRST, INITIALIZE).await?)),
-        Err(SessionFailure::Refused(refusal)) if refusal.is_doubt() || refusal.is_modern() => {
+        Err(SessionFailure::Refused(refusal)) if refusal.may_be_legacy() || refusal.is_modern() => {
             Err(NoSession::Refused(refusal.into_error()))
         }
         Err(SessionFailure::Refused(refusal)) => Err(refusal.into_error().into()),

@@ -163,7 +163,7 @@ impl<L: SessionLink> Inner<L> {
             }
             known => match self.link.send(&outgoing).await {
                 Err(Failure::Refused(refusal))
-                    if refusal.is_doubt() && (known.is_none() || refusal.error.is_none()) =>
+                    if refusal.may_be_legacy() && (known.is_none() || refusal.error.is_none()) =>
                 {
                     Box::pin(self.doubt(outgoing, refusal, life)).await
                 }
