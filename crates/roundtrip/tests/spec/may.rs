@@ -1,4 +1,4 @@
-//! What a client may be asked, and what is said where it may not.
+//! `ask.may()`, and the errors of questions that a client cannot be asked.
 
 use roundtrip::server::CannotAsk;
 use roundtrip::wire::CallToolResult;

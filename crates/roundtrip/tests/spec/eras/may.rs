@@ -1,4 +1,4 @@
-//! What an old client may be asked: by its revision, its session, its stream, and what it declared.
+//! `ask.may()` for clients of the handshake eras: by revision, session, stream and declared capabilities.
 
 use roundtrip::{Handshake, Server, Tool};
 use serde_json::json;
