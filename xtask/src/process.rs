@@ -34,6 +34,13 @@ pub(crate) fn show(command: &mut Command) -> Result<bool> {
     Ok(command.status().with_context(|| format!("running {command:?}"))?.success())
 }
 
+/// Runs a program that must succeed, and returns its output.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let said = command.output().with_context(|| format!("running {command:?}"))?;
+    anyhow::ensure!(said.status.success(), "{command:?}: {}", String::from_utf8_lossy(&said.stderr));
+    Ok(String::from_utf8(said.stdout)?)
+}
+
 /// Runs a program with its output in a file. Past the limit it is ended, and so is everything it started.
 pub(crate) fn log(command: &mut Command, log: &Path, limit: Duration) -> Result<Ending> {
     if let Some(folder) = log.parent() {

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use crate::process;
+
 /// The root of the repository and cargo's target folder.
 #[derive(Debug)]
 pub(crate) struct Workspace {
@@ -16,13 +18,9 @@ impl Workspace {
     pub(crate) fn find() -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent folder")?;
         // Asked, not assumed: a configuration file or the environment may have moved it.
-        let said = Command::new(cargo())
-            .args(["metadata", "--no-deps", "--format-version", "1"])
-            .current_dir(root)
-            .output()
-            .context("running cargo metadata")?;
-        anyhow::ensure!(said.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&said.stderr));
-        let metadata: serde_json::Value = serde_json::from_slice(&said.stdout)?;
+        let mut command = Command::new(cargo());
+        command.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root);
+        let metadata: serde_json::Value = serde_json::from_str(&process::output(&mut command)?)?;
         let target =
             metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
         Ok(Self { root: root.to_path_buf(), target: target.into() })

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::process;
 use crate::workspace::Workspace;
 
 const MANIFEST: &str = r#"[package]
@@ -132,13 +133,12 @@ fn seconds(time: &str) -> Option<f64> {
     Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
 }
 
+/// Runs a program in a project, with a target folder of its own, and returns its output.
 fn output(project: &Path, program: &str, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(project);
     command.env("CARGO_TARGET_DIR", project.join("target")).env("CARGO_INCREMENTAL", "0");
-    let said = command.output().with_context(|| format!("running {command:?}"))?;
-    anyhow::ensure!(said.status.success(), "{command:?}: {}", String::from_utf8_lossy(&said.stderr));
-    Ok(String::from_utf8(said.stdout)?)
+    process::output(&mut command)
 }
 
 #[cfg(test)]
