@@ -3,7 +3,8 @@
 use roundtrip::server::SetupError;
 use roundtrip::{Ask, Asked, Form, Prompt, Resource, ResourceTemplate, Round, Server, Tool};
 
-use crate::seal::{DONE, assert_refused, logged, named, remember, ring, secret, sure};
+use crate::logged::logged;
+use crate::seal::{DONE, assert_refused, named, remember, ring, secret, sure};
 use crate::support::Call;
 
 #[derive(Form)]

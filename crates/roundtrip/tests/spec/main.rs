@@ -20,6 +20,8 @@ mod http;
 mod keys;
 mod ledger;
 mod lists;
+#[path = "../common/logged.rs"]
+mod logged;
 mod may;
 mod messages;
 #[cfg(not(feature = "legacy"))]

@@ -1,8 +1,6 @@
 //! The seal, as a client meets it: state that is good for its own call, for its own time, on every instance of its
 //! service, and nowhere else.
 
-use std::fmt::Write as _;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use roundtrip::seal::dangerous::Plaintext;
@@ -15,8 +13,8 @@ use roundtrip::wire::JsonObject;
 use roundtrip::{Args, Ask, Form, Principal, Round, Server, Tool, ToolError};
 use roundtrip_core::round::{Journal, PinKey};
 use serde_json::{Value, json};
-use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
+use crate::logged::logged;
 use crate::support::{Call, Running, Turn, accept, headers};
 
 #[derive(Form)]
@@ -291,36 +289,6 @@ async fn a_flow_can_be_too_old() {
     assert_refused(&call.send(&capped, Some(&forged(&[1], -500, 600)), None).await, "begun too long ago");
     assert_eq!(call.send(&capped, Some(&forged(&[1], -50, 600)), None).await.keys(), ["secret"]);
     assert_eq!(call.send(&instance(&[1]), Some(&forged(&[1], -500, 600)), None).await.keys(), ["secret"]);
-}
-
-/// Writes down every event of ours.
-#[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<String>>);
-
-impl<S: tracing::Subscriber> Layer<S> for Recorder {
-    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-        let mut text = self.0.lock().expect("a lock");
-        let _ = write!(text, "\n{}", event.metadata().level());
-        event.record(&mut Fields(&mut text));
-    }
-}
-
-struct Fields<'a>(&'a mut String);
-
-impl tracing::field::Visit for Fields<'_> {
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        let _ = write!(self.0, " {}={value:?}", field.name());
-    }
-}
-
-/// Runs something, and gives what was logged meanwhile.
-pub(crate) fn logged(run: impl Future<Output = ()>) -> String {
-    let recorder = Recorder::default();
-    let subscriber = tracing_subscriber::registry().with(recorder.clone());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let _default = tracing::subscriber::set_default(subscriber);
-    runtime.block_on(run);
-    recorder.0.lock().expect("a lock").clone()
 }
 
 /// S6: whatever is wrong with a state, the client is told the same; the log has the reason and the key's name, and

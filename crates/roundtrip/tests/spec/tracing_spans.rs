@@ -1,58 +1,16 @@
 //! Spans around requests, and events inside them.
 
-use std::fmt::Write as _;
-use std::sync::{Arc, Mutex};
-
 use roundtrip::testing::play;
 use roundtrip::{Ask, Server, Tool};
 use serde_json::json;
-use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
+use crate::logged::logged;
 use crate::support::{Running, meta};
-
-/// Writes down every span of ours: its name, then its fields as they become known.
-#[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<String>>);
-
-impl<S: tracing::Subscriber> Layer<S> for Recorder {
-    fn on_new_span(
-        &self,
-        attributes: &tracing::span::Attributes<'_>,
-        _: &tracing::span::Id,
-        _: Context<'_, S>,
-    ) {
-        let mut text = self.0.lock().expect("a lock");
-        let _ = write!(text, "\n{}", attributes.metadata().name());
-        attributes.record(&mut Fields(&mut text));
-    }
-
-    fn on_record(&self, _: &tracing::span::Id, values: &tracing::span::Record<'_>, _: Context<'_, S>) {
-        values.record(&mut Fields(&mut self.0.lock().expect("a lock")));
-    }
-
-    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-        let mut text = self.0.lock().expect("a lock");
-        let _ = write!(text, "\n{}", event.metadata().level());
-        event.record(&mut Fields(&mut text));
-    }
-}
-
-struct Fields<'a>(&'a mut String);
-
-impl tracing::field::Visit for Fields<'_> {
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        let _ = write!(self.0, " {}={value:?}", field.name());
-    }
-}
 
 /// N7: every request runs in a span with its method, target and era, and with the caller's trace context.
 #[test]
 fn every_request_runs_in_a_span() {
-    let recorder = Recorder::default();
-    let subscriber = tracing_subscriber::registry().with(recorder.clone());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let _default = tracing::subscriber::set_default(subscriber);
-    runtime.block_on(async {
+    let recorded = logged(async {
         let tool = Tool::new("inside", async || {
             tracing::Span::current().metadata().map(tracing::Metadata::name).unwrap_or("none")
         });
@@ -62,7 +20,6 @@ fn every_request_runs_in_a_span() {
         let answer = running.call("tools/call", json!({ "name": "inside", "_meta": meta })).await;
         assert_eq!(answer.result()["content"][0]["text"], "mcp.request", "the handler runs inside");
     });
-    let recorded = recorder.0.lock().expect("a lock").clone();
     let span = recorded.lines().find(|line| line.starts_with("mcp.request")).expect("a span");
     for part in
         ["method=\"tools/call\"", "target=\"inside\"", "era=Modern", "traceparent=\"00-0af7651916cd43dd"]
@@ -74,18 +31,13 @@ fn every_request_runs_in_a_span() {
 /// N7: the rounds of a flow are linked by its id, and each says which one it is.
 #[test]
 fn rounds_of_a_flow_are_linked() {
-    let recorder = Recorder::default();
-    let subscriber = tracing_subscriber::registry().with(recorder.clone());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let _default = tracing::subscriber::set_default(subscriber);
-    runtime.block_on(async {
+    let recorded = logged(async {
         let tool = Tool::new("sure", async |ask: Ask| {
             ask.confirm("sure", "Sure?").await.map(|sure| sure.to_string())
         });
         let script = play(Server::new("s", "1").tool(tool)).tool("sure", json!({}));
         script.accept("sure", json!({ "confirm": true })).await.expect("an answer");
     });
-    let recorded = recorder.0.lock().expect("a lock").clone();
     let spans: Vec<&str> = recorded.lines().filter(|line| line.starts_with("mcp.request")).collect();
     let field = |span: &str, name: &str| {
         let value = span.split(' ').find_map(|field| field.strip_prefix(name)).expect("a field");
@@ -100,11 +52,7 @@ fn rounds_of_a_flow_are_linked() {
 #[test]
 fn a_question_that_changes_is_logged() {
     let asked_with = |identity: Option<&'static str>| {
-        let recorder = Recorder::default();
-        let subscriber = tracing_subscriber::registry().with(recorder.clone());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let _default = tracing::subscriber::set_default(subscriber);
-        runtime.block_on(async {
+        let recorded = logged(async {
             let tool = Tool::new("sure", move |ask: Ask| async move {
                 let asking = ask.confirm("sure", format!("Round {}. Sure?", ask.round()));
                 match identity {
@@ -115,7 +63,6 @@ fn a_question_that_changes_is_logged() {
             let script = play(Server::new("s", "1").tool(tool)).tool("sure", json!({}));
             let _ = script.accept("sure", json!({ "confirm": true })).await;
         });
-        let recorded = recorder.0.lock().expect("a lock").clone();
         recorded.lines().filter(|line| line.starts_with("WARN")).map(str::to_owned).collect::<Vec<_>>()
     };
     let [warning]: [String; 1] = asked_with(None).try_into().expect("one warning");

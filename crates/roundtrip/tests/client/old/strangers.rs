@@ -1,13 +1,12 @@
 //! Messages of old servers outside of calls: log messages reach the calls, and refused questions the log.
 
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use roundtrip::FormRequest;
 use serde_json::{Value, json};
-use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use super::asking::tool;
+use super::logged::logged;
 use super::server::{Old, empty, form};
 
 fn log(level: &str, data: &str) -> Value {
@@ -47,33 +46,10 @@ async fn a_server_without_a_stream_beside_the_calls_can_be_asked_for_log_message
     assert!(old.seen().iter().any(|seen| seen.http == "GET"));
 }
 
-#[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<String>>);
-
-impl<S: tracing::Subscriber> Layer<S> for Recorder {
-    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-        let mut text = self.0.lock().expect("a lock");
-        let _ = write!(text, "\n{}", event.metadata().level());
-        event.record(&mut Fields(&mut text));
-    }
-}
-
-struct Fields<'a>(&'a mut String);
-
-impl tracing::field::Visit for Fields<'_> {
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        let _ = write!(self.0, " {}={value:?}", field.name());
-    }
-}
-
 /// L7: a question that the client refuses is in the log, with the reason and what to do about it.
 #[test]
 fn refused_questions_are_logged_with_the_reason() {
-    let recorder = Recorder::default();
-    let subscriber = tracing_subscriber::registry().with(recorder.clone());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let _default = tracing::subscriber::set_default(subscriber);
-    runtime.block_on(async {
+    let log = logged(async {
         let (client, _old) = Old::start(tool(|old, seen, sender| async move {
             sender.message(&json!({ "jsonrpc": "2.0", "id": 1, "method": "roots/list" }));
             old.response(&json!(1)).await;
@@ -93,7 +69,6 @@ fn refused_questions_are_logged_with_the_reason() {
         let client = client.on_form(async |form: FormRequest| form.decline());
         client.call_tool("ask", ()).await.expect("a result");
     });
-    let log = recorder.0.lock().expect("a lock").clone();
     let refused: Vec<&str> = log.lines().filter(|line| line.contains("refused a question")).collect();
     assert_eq!(refused.len(), 3, "{log}");
     for (line, why) in refused.iter().zip([
