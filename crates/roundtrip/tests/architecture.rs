@@ -4,6 +4,8 @@
 
 #[path = "architecture/graph.rs"]
 mod graph;
+#[path = "common/tokens.rs"]
+mod tokens;
 
 use std::fs;
 use std::path::{Path, PathBuf};

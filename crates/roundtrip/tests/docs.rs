@@ -2,8 +2,19 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 
+#[path = "docs/api.rs"]
+mod api;
+#[path = "docs/calls.rs"]
+mod calls;
+#[path = "common/tokens.rs"]
+mod tokens;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use api::{Api, Source};
+use calls::calls;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -36,6 +47,12 @@ struct Block<'a> {
 impl Block<'_> {
     fn is_rust(&self) -> bool {
         self.tags[0] == "rust"
+    }
+
+    /// Returns whether rustdoc compiles it, for a chapter or for a doc comment.
+    fn is_compiled(&self) -> bool {
+        let compiled = ["", "rust", "no_run", "should_panic"];
+        self.tags.iter().all(|tag| compiled.contains(tag))
     }
 }
 
@@ -253,6 +270,60 @@ fn items_of_deprecated_features_say_so() {
         }
     }
     assert!(items > 25, "the items are gone: {items}");
+}
+
+/// Doc comments of a source, as rustdoc reads them: without the marks of comments and of hidden lines.
+fn doc_comments(source: &str) -> String {
+    let lines = source.lines().map(|line| {
+        let line = line.trim_start();
+        let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).unwrap_or_default();
+        let doc = doc.strip_prefix(' ').unwrap_or(doc);
+        doc.strip_prefix("# ").unwrap_or(if doc == "#" { "" } else { doc })
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Sources of the SDK, with what users see of each.
+fn sdk() -> Vec<Source> {
+    let mut found = Vec::new();
+    for krate in ["roundtrip", "roundtrip-core"] {
+        let src = root().join("crates").join(krate).join("src");
+        for file in sources(&src).iter().filter(|file| !file.ends_with("tests.rs")) {
+            let below = file.strip_prefix(&src).expect("a file below src");
+            let is_open = krate == "roundtrip-core" && below.starts_with("wire");
+            let reexported = ["form", "seal", "wire"].iter().any(|module| below.starts_with(module));
+            found.push(Source {
+                text: text_of(file),
+                is_public: krate == "roundtrip" || reexported,
+                is_open,
+            });
+        }
+    }
+    found
+}
+
+/// Returns the builder methods that no compiled block of these texts calls.
+fn uncalled<'a>(sources: &[Source], texts: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+    let api = Api::read(sources);
+    let mut called = BTreeSet::new();
+    for text in texts {
+        for block in blocks(text).iter().filter(|block| block.is_compiled()) {
+            called.extend(calls(&api, &block.lines.join("\n")));
+        }
+    }
+    api.builders().difference(&called).map(|(owner, name)| format!("{owner}::{name}")).collect()
+}
+
+/// Readers find every builder method in use: in README.md, in the manual, or in the documentation of an item.
+#[test]
+fn every_builder_method_is_shown_in_use() {
+    let sources = sdk();
+    let comments: Vec<String> = sources.iter().map(|source| doc_comments(&source.text)).collect();
+    let pages: Vec<String> = pages().iter().map(|page| text_of(page)).collect();
+    let uncalled = uncalled(&sources, pages.iter().chain(&comments).map(String::as_str));
+    assert!(uncalled.is_empty(), "no compiled block calls these:\n{uncalled:#?}");
+    let builders = Api::read(&sources).builders().len();
+    assert!(builders > 100, "the builder methods are gone: {builders}");
 }
 
 /// The checks above find what they look for.
