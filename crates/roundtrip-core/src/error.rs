@@ -126,6 +126,22 @@ pub enum Sent {
     Maybe,
 }
 
+/// Errors of a transport of your own.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use roundtrip_core::error::{Error, RequestName, Sent, Unreachable};
+///
+/// let request = RequestName::new("tools/call", Some("book".into()));
+/// let refused = Error::unreachable(Unreachable::NoConnection("connection refused".into()), Sent::No);
+/// assert_eq!(refused.about(&request).to_string(), "`tools/call` of `book` was not sent: connection refused");
+/// let ended = Error::closed_by_server("the pipe was closed", Sent::Maybe);
+/// assert_eq!(ended.about(&request).to_string(), "`tools/call` of `book` got no answer: the pipe was closed");
+/// let late = Error::timeout(request, Duration::from_secs(60));
+/// assert_eq!(late.to_string(), "no answer to `tools/call` of `book` within 60s");
+/// assert!(matches!(Error::handler(late), Error::Timeout { .. }));     // stays what it is
+/// ```
 impl Error {
     /// Builds the error of a connection that failed without a cause to name.
     pub fn unreachable(why: Unreachable, sent: Sent) -> Self {

@@ -311,7 +311,9 @@ fn uncalled<'a>(sources: &[Source], texts: impl IntoIterator<Item = &'a str>) ->
             called.extend(calls(&api, &block.lines.join("\n")));
         }
     }
-    api.builders().difference(&called).map(|(owner, name)| format!("{owner}::{name}")).collect()
+    let mut builders = api.builders();
+    builders.retain(|(owner, name)| !api.is_called(owner, name, &called));
+    builders.iter().map(|(owner, name)| format!("{owner}::{name}")).collect()
 }
 
 /// Readers find every builder method in use: in README.md, in the manual, or in the documentation of an item.
@@ -353,4 +355,61 @@ fn incomplete_blocks_are_found() {
     let source = "/// A.\npub struct Root {\n    pub roots: u8,\n}\n/// SEP-2577\npub struct Log {\n    pub logging: u8,\n}\n";
     let items = [("Root", false), ("roots", false), ("Log", true), ("logging", true)];
     assert_eq!(deprecated_items(source), items);
+}
+
+/// A made-up library: a builder, another with methods of the same names, and methods that are no builder's.
+const LIBRARY: &str = "
+    mod a;
+    pub use a::{Car, Bus, car};
+    pub(crate) use a::Secret;
+    macro_rules! colours { () => { pub fn red(mut self) -> Self { self } }; }
+    pub struct Car;
+    impl Car {
+        pub fn new(name: impl Fn() -> u8) -> Self { Self }
+        pub fn doors(mut self, doors: u8) -> Self { self }
+        pub async fn fuel(self) -> Result<Self, Error> { Ok(self) }
+        pub fn wheels(&self) -> Self { Self }
+        pub fn sell(self) -> u8 { 1 }
+        fn repair(self) -> Self { self }
+        #[doc(hidden)]
+        pub fn scrap(self) -> Self { self }
+        colours!();
+    }
+    impl<T: Into<u8>> Bus<T> {
+        pub fn parse() -> Option<Bus<T>> { None }
+        pub const fn doors(&mut self) -> &mut Self { self }
+        colours!();
+    }
+    impl Default for Car { pub fn default() -> Self { Self } }
+    impl Secret { pub fn doors(self) -> Self { self } }
+    pub fn car() -> Car { Car }
+    #[cfg(test)]
+    mod tests { impl Car { pub fn test(self) -> Self { self } } }
+";
+
+/// The search for builder methods finds those that are not called, and on which type a method is called.
+#[test]
+fn made_up_builder_methods_are_found() {
+    let source = || [Source { text: LIBRARY.into(), is_public: true, is_open: false }];
+    let left = |code: &str| Vec::from_iter(uncalled(&source(), [code]));
+    let all = ["Bus::doors", "Bus::parse", "Bus::red", "Car::doors", "Car::fuel", "Car::new", "Car::red"];
+    assert_eq!(left("no code at all"), all);
+    for (code, called) in [
+        ("Car::new(|| 1).doors(3)", vec!["Car::doors", "Car::new"]),
+        ("fn f(bus: &mut Bus<u8>) { bus.doors(); }", vec!["Bus::doors"]),
+        ("let car = car(); car.clone().doors(2).red();", vec!["Bus::red", "Car::doors", "Car::red"]),
+        ("async fn f(car: Car) { car.fuel().await?.doors(2); }", vec!["Car::doors", "Car::fuel"]),
+        ("fn mine() -> Car { Car::default() } mine().doors(2);", vec!["Car::doors"]),
+        ("Bus::<u8>::parse()?.doors();", vec!["Bus::doors", "Bus::parse"]),
+        ("unknown.fuel().sell().doors();", vec!["Car::fuel"]),
+        ("unknown.doors(); car.0.doors(); Car::doors;", vec![]),
+        ("// car().doors(2)", vec![]),
+    ] {
+        let rest: Vec<&str> = all.into_iter().filter(|name| !called.contains(name)).collect();
+        assert_eq!(left(&format!("```\n{code}\n```")), rest, "{code}");
+        assert_eq!(left(&doc_comments(&format!("/// ```\n/// # {code}\n/// ```"))), rest, "{code}");
+        for uncompiled in ["ignore", "text", "rust,ignore", "compile_fail", "json"] {
+            assert_eq!(left(&format!("```{uncompiled}\n{code}\n```")), all, "{uncompiled}");
+        }
+    }
 }

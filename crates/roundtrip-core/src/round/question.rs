@@ -94,7 +94,14 @@ impl Question {
         Self::new(key, QuestionKind::Roots)
     }
 
-    /// Creates a question.
+    /// Creates a question of any kind.
+    ///
+    /// ```
+    /// use roundtrip_core::round::{Question, QuestionKind};
+    ///
+    /// let question = Question::new("folders", QuestionKind::Roots);
+    /// assert!(question.needs().roots.is_some());
+    /// ```
     pub fn new(key: impl Into<Text>, asks: QuestionKind) -> Self {
         Self { key: key.into(), asks, identity: None }
     }

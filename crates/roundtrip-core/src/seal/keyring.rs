@@ -62,6 +62,19 @@ impl Keyring {
 
     /// Declares that no other process has these keys: what they open was sealed by the clock that it is opened by, so no
     /// difference of clocks is allowed for unless [`TokenLimits::clock_skew`] says so.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use roundtrip_core::seal::{CLOCK_SKEW, Key, Keyring, KeyringError, Sealer};
+    ///
+    /// # fn main() -> Result<(), KeyringError> {
+    /// let shared = Keyring::new([Key::generate([7; 32])])?; // random bytes, in earnest
+    /// assert_eq!(Sealer::new(shared.clone()).clock_skew(), CLOCK_SKEW);
+    /// assert_eq!(Sealer::new(shared.single_process()).clock_skew(), Duration::ZERO);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn single_process(mut self) -> Self {
         self.single_process = true;

@@ -18,6 +18,15 @@ impl Timestamp {
     }
 
     /// Returns the timestamp this much later, rounded up to a whole second and saturating at the greatest.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use roundtrip_core::seal::Timestamp;
+    ///
+    /// let later = Timestamp::from_unix(10).plus(Duration::from_millis(1_001));
+    /// assert_eq!(later, Timestamp::from_unix(12));
+    /// ```
     #[must_use]
     pub const fn plus(self, duration: Duration) -> Self {
         let begun = (duration.subsec_nanos() > 0) as u64;

@@ -29,6 +29,30 @@ pub const MISSING_REQUIRED_CLIENT_CAPABILITY: i64 = -32021;
 pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
 /// A JSON-RPC error object.
+///
+/// Each code of the specification has a constructor:
+///
+/// ```
+/// use roundtrip_core::wire::{ClientCapabilities, ErrorObject, ProtocolVersion, RootsCapability};
+/// use serde_json::json;
+///
+/// let declared = ClientCapabilities::default();
+/// let required = ClientCapabilities { roots: Some(RootsCapability::default()), ..Default::default() };
+/// for (error, code) in [
+///     (ErrorObject::parse_error("not JSON"), -32700),
+///     (ErrorObject::invalid_request("not a request"), -32600),
+///     (ErrorObject::method_not_found("tools/guess"), -32601),
+///     (ErrorObject::invalid_params("`city` is not known").with_data(json!({ "known": ["Rome"] })), -32602),
+///     (ErrorObject::resource_not_found("app://lost"), -32602),
+///     (ErrorObject::internal("the database does not answer"), -32603),
+///     (ErrorObject::header_mismatch("`Mcp-Name` is not the tool's name"), -32020),
+///     (ErrorObject::missing_capability("this call", &declared, &required), -32021),
+///     (ErrorObject::unsupported_version("2030-01-01", &[ProtocolVersion::LATEST]), -32022),
+///     (ErrorObject::new(17, "a code of your own"), 17),
+/// ] {
+///     assert_eq!(error.code, code);
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct ErrorObject {

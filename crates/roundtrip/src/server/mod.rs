@@ -43,7 +43,7 @@ pub use offer::{Catalog, Offer, Partial, Prompt, Resource, ResourceTemplate, Ser
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
 pub use round::AskError;
-pub use roundtrip_core::round::{Answered, Askable, AskedAs, Roots, Sampled, Samples};
+pub use roundtrip_core::round::{Answered, Askable, AskedAs, QuestionKind, Roots, Sampled, Samples};
 pub use run::{CallInfo, Event, InFlight, Next};
 
 pub(crate) use budget::{Budget, Owner, Reservation};

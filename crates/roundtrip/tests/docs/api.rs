@@ -11,6 +11,8 @@ pub(crate) struct Function {
     changes_self: bool,
     takes_self: bool,
     pub(crate) is_async: bool,
+    /// Macro that gives it to several types.
+    shared_by: Option<String>,
     /// Name of the type that it returns, also inside a `Result` or an `Option`.
     pub(crate) returns: Option<String>,
 }
@@ -48,7 +50,7 @@ impl Api {
         read.iter().for_each(|(_, tokens)| api.macros.extend(macros(tokens)));
         for (source, tokens) in &read {
             api.exported.extend(exports(source, tokens));
-            api.items(tokens, "");
+            api.items(tokens, "", None);
         }
         api
     }
@@ -69,6 +71,16 @@ impl Api {
         found
     }
 
+    /// Returns whether one of these calls is to a function, or to the same one of a type that has it from the same macro.
+    pub(crate) fn is_called(&self, owner: &str, name: &str, calls: &BTreeSet<(String, String)>) -> bool {
+        let shared_by = self.function(owner, name).and_then(|function| function.shared_by.as_ref());
+        let is_it = |called: &str| {
+            let other = self.function(called, name).and_then(|function| function.shared_by.as_ref());
+            called == owner || shared_by.is_some() && shared_by == other
+        };
+        calls.iter().any(|(called, function)| function == name && is_it(called))
+    }
+
     pub(crate) fn function(&self, owner: &str, name: &str) -> Option<&Function> {
         self.functions.get(owner)?.get(name)
     }
@@ -86,7 +98,7 @@ impl Api {
     }
 
     /// Collects the public functions of a module, or of the `impl` of a type.
-    fn items(&mut self, tokens: &[String], owner: &str) {
+    fn items(&mut self, tokens: &[String], owner: &str, shared_by: Option<&str>) {
         let mut index = 0;
         while index < tokens.len() {
             index = match (at(tokens, index), at(tokens, index + 1), at(tokens, index + 2)) {
@@ -99,18 +111,19 @@ impl Api {
                 (name, "!", "(" | "{" | "[") if is_ident(name) => {
                     let end = closing(tokens, index + 2);
                     if let Some(known) = self.macros.get(name).cloned() {
-                        self.items(&known.expand(&tokens[index + 3..end]), owner);
+                        self.items(&known.expand(&tokens[index + 3..end]), owner, Some(name));
                     }
                     end + 1
                 }
                 ("mod", _, "{") => {
                     let end = closing(tokens, index + 2);
-                    self.items(&tokens[index + 3..end], "");
+                    self.items(&tokens[index + 3..end], "", shared_by);
                     end + 1
                 }
-                ("impl", ..) if owner.is_empty() => self.implementation(tokens, index),
+                ("impl", ..) if owner.is_empty() => self.implementation(tokens, index, shared_by),
                 ("fn", name, _) => {
-                    let (function, end) = signature(tokens, index, owner);
+                    let (mut function, end) = signature(tokens, index, owner);
+                    function.shared_by = shared_by.map(str::to_owned);
                     if is_public(&tokens[..index]) {
                         self.functions.entry(owner.to_owned()).or_default().insert(name.to_owned(), function);
                     }
@@ -126,12 +139,12 @@ impl Api {
     }
 
     /// Reads an `impl`, and returns the index behind it. Functions of traits are left out.
-    fn implementation(&mut self, tokens: &[String], index: usize) -> usize {
+    fn implementation(&mut self, tokens: &[String], index: usize, shared_by: Option<&str>) -> usize {
         let start = if at(tokens, index + 1) == "<" { after_angles(tokens, index + 1) } else { index + 1 };
         let Some(open) = tokens[start..].iter().position(|token| token == "{") else { return tokens.len() };
         let (header, end) = (&tokens[start..start + open], closing(tokens, start + open));
         if let (Some(owner), false) = (type_name(header, ""), header.iter().any(|token| token == "for")) {
-            self.items(&tokens[start + open + 1..end], &owner);
+            self.items(&tokens[start + open + 1..end], &owner, shared_by);
         }
         end + 1
     }
@@ -208,7 +221,10 @@ pub(crate) fn signature(tokens: &[String], index: usize, owner: &str) -> (Functi
     }
     let returned = tokens.get(close + 3..end).unwrap_or_default();
     let is_async = index > 0 && tokens[index - 1] == "async";
-    (Function { changes_self, takes_self, is_async, returns: type_name(returned, owner) }, end)
+    (
+        Function { changes_self, takes_self, is_async, returns: type_name(returned, owner), shared_by: None },
+        end,
+    )
 }
 
 /// Returns the name of a type: the last of its path, also inside of a reference, a `Result` or an `Option`.

@@ -116,7 +116,10 @@ impl Reader<'_> {
         let name = path.pop().unwrap_or_default();
         let owner = path.pop().filter(|owner| self.api.has_type(owner)).unwrap_or_default();
         let (mut types, is_async) = self.call(&owner, &name);
-        if owner.is_empty() {
+        if !owner.is_empty() && types.is_empty() {
+            // A function of a trait, such as `default` and `from`, or a variant.
+            types.extend(self.api.function(&owner, &name).is_none().then_some(owner));
+        } else if owner.is_empty() {
             types.extend(self.own.get(&name).cloned().unwrap_or_default());
             types.extend(self.api.has_type(&name).then_some(name));
         }
@@ -130,6 +133,9 @@ impl Reader<'_> {
 
     /// Notes the call of a method on one of these types.
     fn method(&mut self, types: &Types, name: &str) -> (Types, bool) {
+        if name == "clone" {
+            return (types.clone(), false);
+        }
         let mut owners: Vec<String> =
             types.iter().filter(|owner| self.api.function(owner, name).is_some()).cloned().collect();
         if owners.is_empty()

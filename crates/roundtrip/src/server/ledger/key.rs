@@ -44,6 +44,16 @@ impl RoundKey {
     pub const LEN: usize = 20;
 
     /// Creates a key without an owner, as tests of a ledger need one.
+    ///
+    /// ```
+    /// use roundtrip::seal::Digest;
+    /// use roundtrip::server::ledger::RoundKey;
+    ///
+    /// let [call, ada, bob] = [1, 2, 3].map(|byte| Digest::from_bytes([byte; Digest::LEN]));
+    /// let key = RoundKey::new([7; RoundKey::LEN], call);
+    /// assert_eq!(key.owned_by(ada), key.owned_by(bob)); // one round, whose share it takes
+    /// assert_eq!(key.owned_by(ada).owner(), &ada);
+    /// ```
     pub const fn new(id: [u8; Self::LEN], call: Digest) -> Self {
         Self { id, call, owner: Digest::from_bytes([0; Digest::LEN]) }
     }
