@@ -215,3 +215,39 @@ async fn a_form_of_a_schema_has_its_defaults() {
         assert_eq!(serde_json::from_str::<Value>(done.text()).expect("JSON"), expected);
     }
 }
+
+/// By hand, an identity counts where a reader is given the question, and is refused elsewhere: the answer would never be found.
+#[tokio::test]
+async fn by_hand_an_identity_is_for_readers_that_are_given_the_question() {
+    async fn versions(State(rounds): State<Arc<AtomicUsize>>, round: Round) -> Result<Reply, ToolError> {
+        let version = if rounds.fetch_add(1, Ordering::Relaxed) < 2 { "1" } else { "2" };
+        let terms = Question::url("terms", "Read them", "https://a.example/terms").identity(version);
+        let table = Question::form_of("table", "Which table?", form()).identity(version);
+        let open = [(round.consent(&terms)?, terms), (round.content(&table)?.is_some(), table)];
+        let open: Vec<_> = open.into_iter().filter(|(done, _)| !done).map(|(_, question)| question).collect();
+        Ok(if open.is_empty() { Reply::text("done") } else { round.ask(open) })
+    }
+    let tool = Tool::new("versions", versions);
+    let server = roundtrip::Server::new("rounds", "1").tool(tool).state(Arc::<AtomicUsize>::default());
+    let call = Call::tool("versions");
+    let rounds = server.build().expect("a server");
+    let first = call.begin(&rounds).await;
+    let given = json!({ "terms": { "action": "accept" }, "table": accept(&json!({ "name": "Ada" })) });
+    assert_eq!(call.answer(&rounds, &first, given.clone()).await.text(), "done");
+    assert_eq!(call.answer(&rounds, &first, given).await.keys(), ["table", "terms"], "another version");
+
+    for question in [
+        Question::confirm("key", "Sure?"),
+        Question::sample("key", CreateMessageRequestParams::text("Say hello", 10)),
+        Question::roots("key"),
+    ] {
+        let question = question.identity("one");
+        let tool = Tool::new("lost", move |round: Round| {
+            let question = question.clone();
+            async move { round.ask::<roundtrip::wire::CallToolResult>([question]) }
+        });
+        let refused = Call::tool("lost").begin(&endpoint([tool])).await;
+        let (code, told) = refused.error();
+        assert!(code == -32603 && told.contains("`key` has an identity"), "{code}: {told}");
+    }
+}

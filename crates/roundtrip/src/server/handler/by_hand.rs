@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use roundtrip_core::form::Form;
 use roundtrip_core::round::read::{self, Read};
-use roundtrip_core::round::{Answered, Question};
+use roundtrip_core::round::{Answered, Question, QuestionKind};
 use roundtrip_core::wire::{
     CreateMessageRequestParams, CreateMessageResult, InputResponses, JsonObject, Root,
 };
@@ -37,7 +37,8 @@ use crate::server::round::{AskError, RoundState};
 ///
 /// Answers of earlier rounds stay available in every later one, though the client sends only the newest. An answer that
 /// does not fit is asked for again, with the reason. Answers are pinned to the kind of question and to its schema or the
-/// site of its URL, not to its wording: [`content`](Self::content) and [`consent`](Self::consent) take the question for that.
+/// site of its URL, not to its wording: [`content`](Self::content) and [`consent`](Self::consent) take the question for that, and
+/// compare its [`identity`](Question::identity) as well. Other questions have no identity here: put it into their keys.
 #[derive(Debug, Clone)]
 pub struct Round(Arc<RoundState>);
 
@@ -144,7 +145,8 @@ impl Round {
         let mut any = false;
         for question in questions {
             any = true;
-            if let Err(error) = self.0.put(&by_kind(question)) {
+            let put = readable(&question).and_then(|()| self.0.put(&by_kind(question)));
+            if let Err(error) = put {
                 return Reply::failed(error);
             }
         }
@@ -214,6 +216,25 @@ impl Round {
 /// Returns the value of an answer; a refusal is an error.
 fn unless_refused<T>(answered: Option<Answered<T>>, key: &str) -> Result<Option<T>, AskError> {
     answered.map(|answered| accepted(answered, key)).transpose()
+}
+
+/// Refuses an identity of a question whose answer is looked up by its key: a reader that is not given the question cannot compare
+/// identities, and the question would be asked without end.
+fn readable(question: &Question) -> Result<(), AskError> {
+    let is_given = match &question.asks {
+        QuestionKind::Url { .. } => true,
+        // A form of a type is read by `answer`, one of a schema by `content`.
+        QuestionKind::Form { form, .. } => matches!(form, Cow::Owned(_)),
+        _ => false,
+    };
+    if is_given || question.identity.is_none() {
+        return Ok(());
+    }
+    Err(AskError::Misuse(format!(
+        "the question `{0}` has an identity, which is for `Question::url` and `Question::form_of` in rounds by hand: \
+         make it part of the key `{0}`",
+        question.key
+    )))
 }
 
 /// Pins a question to its kind and schema: its wording is not known when its answer is looked up.
