@@ -1,7 +1,7 @@
 //! Capture of what is logged by `tracing`.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
@@ -40,8 +40,14 @@ impl tracing::field::Visit for Fields<'_> {
     }
 }
 
+/// A second subscriber, in no thread. As long as there is just one, `tracing` takes a log statement that another test comes to
+/// first, in a thread without a subscriber, for one that is never recorded.
+static SECOND: LazyLock<tracing::Dispatch> =
+    LazyLock::new(|| tracing::Dispatch::new(tracing_subscriber::registry()));
+
 /// Runs a future on a runtime of its own, and returns the spans and events that were recorded meanwhile.
 pub(crate) fn logged(run: impl Future<Output = ()>) -> String {
+    LazyLock::force(&SECOND);
     let recorder = Recorder::default();
     let subscriber = tracing_subscriber::registry().with(recorder.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
