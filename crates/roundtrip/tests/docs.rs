@@ -1,4 +1,5 @@
-//! Code in README.md and the manual is complete where it is read: a code host shows every line that is compiled.
+//! Code in README.md and the manual is complete where it is read, as a code host shows it, and together with the documentation
+//! of items it shows every builder method in use.
 
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 

@@ -240,7 +240,7 @@ impl Server {
         self
     }
 
-    /// Sets how many rounds of one flow may ask. The default is 32.
+    /// Sets how many rounds of one flow may ask, 250 at most. The default is 32.
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.max_rounds = rounds;
         self
