@@ -7,6 +7,8 @@
 mod api;
 #[path = "docs/calls.rs"]
 mod calls;
+#[path = "docs/limits.rs"]
+mod limits;
 #[path = "common/tokens.rs"]
 mod tokens;
 
