@@ -23,12 +23,14 @@ pub(crate) struct Presentation {
 /// A list in the order of registration, with its pages.
 pub(crate) struct Listing<D: Definition> {
     entries: IndexMap<String, Arc<Entry<D>>>,
+    /// Number of entries that not every caller sees.
+    ruled: usize,
     pages: OnceLock<Vec<(String, Arc<Raw>)>>,
 }
 
 impl<D: Definition> Default for Listing<D> {
     fn default() -> Self {
-        Self { entries: IndexMap::new(), pages: OnceLock::new() }
+        Self { entries: IndexMap::new(), ruled: 0, pages: OnceLock::new() }
     }
 }
 
@@ -37,8 +39,13 @@ impl<D: Definition> Listing<D> {
         self.entries.get(name)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry<D>>> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Entry<D>>> {
         self.entries.values()
+    }
+
+    /// Returns whether the list depends on the caller.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.ruled > 0
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -50,6 +57,7 @@ impl<D: Definition> Listing<D> {
         if self.entries.contains_key(name) {
             return false;
         }
+        self.ruled += usize::from(!entry.scope.is_open());
         self.entries.insert(name.to_owned(), Arc::new(entry));
         self.pages = OnceLock::new();
         true
@@ -58,7 +66,9 @@ impl<D: Definition> Listing<D> {
     /// Removes an entry, keeping the order of the others; returns false if there was none.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         self.pages = OnceLock::new();
-        self.entries.shift_remove(name).is_some()
+        let removed = self.entries.shift_remove(name);
+        self.ruled -= removed.iter().filter(|entry| !entry.scope.is_open()).count();
+        removed.is_some()
     }
 
     /// Returns the page a cursor points at, ready to send.
@@ -68,11 +78,7 @@ impl<D: Definition> Listing<D> {
             return Ok(Arc::clone(&pages[0].1));
         };
         let first = read_cursor::<D>(cursor).filter(|first| self.entries.contains_key(first));
-        let first = first.ok_or_else(|| {
-            ErrorObject::invalid_params(
-                "params.cursor: not a cursor of this list as it is now: start again without one",
-            )
-        })?;
+        let first = first.ok_or_else(no_cursor)?;
         // A cursor from before a change may point into the middle of a page of today.
         match pages.iter().find(|(start, _)| *start == first) {
             Some((_, page)) => Ok(Arc::clone(page)),
@@ -87,16 +93,44 @@ impl<D: Definition> Listing<D> {
     }
 
     fn render(&self, start: usize, shown: &Presentation) -> Arc<Raw> {
-        let next = self.entries.get_index(start.saturating_add(shown.page_size));
-        let entries = self.entries.values().skip(start).take(shown.page_size);
-        let page = Page {
-            definitions: entries.map(|entry| &entry.definition).collect(),
-            next_cursor: next.map(|(name, _)| write_cursor::<D>(name)),
-            shown,
-        };
-        // Definitions are strings and JSON values, all of which serialise.
-        Arc::new(Raw::of(&page).unwrap_or_else(|_| Raw::from(serde_json::Value::Null)))
+        render(self.entries.values().skip(start), shown)
     }
+}
+
+/// Returns the page a cursor points at, of the entries that a caller sees. A cursor that points at any other is no cursor of
+/// this list, so that cursors do not tell of entries.
+pub(crate) fn page_of<D: Definition>(
+    seen: &[Arc<Entry<D>>],
+    cursor: Option<&str>,
+    shown: &Presentation,
+) -> Result<Arc<Raw>, ErrorObject> {
+    let start = match cursor.map(read_cursor::<D>) {
+        None => 0,
+        Some(first) => seen
+            .iter()
+            .position(|entry| first.as_deref() == Some(entry.definition.key()))
+            .ok_or_else(no_cursor)?,
+    };
+    let shown = Presentation { cache: shown.cache.unshared(), ..shown.clone() };
+    Ok(render(seen.iter().skip(start), &shown))
+}
+
+/// Renders a page: the first of the entries that are left, and a cursor to the others.
+fn render<'a, D: Definition + 'a>(
+    mut left: impl Iterator<Item = &'a Arc<Entry<D>>>,
+    shown: &Presentation,
+) -> Arc<Raw> {
+    let definitions = left.by_ref().take(shown.page_size).map(|entry| &entry.definition).collect();
+    let next_cursor = left.next().map(|entry| write_cursor::<D>(entry.definition.key()));
+    let page = Page { definitions, next_cursor, shown };
+    // Definitions are strings and JSON values, all of which serialise.
+    Arc::new(Raw::of(&page).unwrap_or_else(|_| Raw::from(serde_json::Value::Null)))
+}
+
+fn no_cursor() -> ErrorObject {
+    ErrorObject::invalid_params(
+        "params.cursor: not a cursor of this list as it is now: start again without one",
+    )
 }
 
 /// List result that borrows its definitions.

@@ -3,15 +3,18 @@
 pub(crate) mod catalog;
 mod completer;
 pub(crate) mod entry;
+mod group;
 pub(crate) mod list;
 mod prompt;
 mod resource;
+mod scoped;
 mod setup;
 mod tool;
 mod uri_template;
 
 pub use catalog::{Catalog, Offer};
 pub use completer::Partial;
+pub use group::Group;
 pub use prompt::Prompt;
 pub use resource::{Resource, ResourceTemplate};
 pub use setup::{ServeError, SetupError};

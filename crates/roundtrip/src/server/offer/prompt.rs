@@ -10,10 +10,12 @@ use super::catalog::{Described, Tables};
 use super::completer::{Completers, Partial};
 use super::entry::Entry;
 use super::list::Listing;
+use super::scoped::scoped;
 use super::setup::SetupError;
 use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, needs_of};
 use crate::server::handler::needs::Needs;
 use crate::server::handler::reply::IntoReply;
+use crate::server::hook::Scope;
 
 /// A prompt: a name, its arguments, and the function that fills it in.
 ///
@@ -34,6 +36,7 @@ pub struct Prompt {
     handler: BoxHandler<GetPromptResult>,
     completers: Completers,
     needs: Needs,
+    scope: Scope,
 }
 
 impl Prompt {
@@ -45,7 +48,7 @@ impl Prompt {
         let needs = needs_of::<P>();
         let mut definition = wire::Prompt::new(name);
         definition.arguments = needs.arguments.as_ref().map(arguments_of).unwrap_or_default();
-        Self { definition, handler: erase(handler), completers: Completers::default(), needs }
+        Self { definition, handler: erase(handler), completers: Completers::default(), needs, scope: Scope::default() }
     }
 
     /// Sets the description: what the prompt is for.
@@ -77,6 +80,8 @@ impl Prompt {
     }
 }
 
+scoped!(Prompt, "this prompt");
+
 impl Described for Prompt {
     type Definition = wire::Prompt;
 
@@ -86,6 +91,10 @@ impl Described for Prompt {
 
     fn needs(&self) -> &Needs {
         &self.needs
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
     }
 
     fn listing(tables: &mut Tables) -> &mut Listing<wire::Prompt> {
@@ -102,7 +111,7 @@ impl Described for Prompt {
         if let Some(unknown) = self.completers.unknown(&known) {
             return Err(wrong(format!("completes `{unknown}`, which is not one of its arguments")));
         }
-        Ok(Entry { definition: self.definition, handler: self.handler, own: self.completers })
+        Ok(Entry { definition: self.definition, handler: self.handler, scope: self.scope, own: self.completers })
     }
 }
 

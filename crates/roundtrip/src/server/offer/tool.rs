@@ -9,11 +9,13 @@ use serde_json::{Value, json};
 use super::catalog::{Described, Tables};
 use super::entry::{Entry, ToolEntry, ToolParts};
 use super::list::Listing;
+use super::scoped::scoped;
 use super::setup::SetupError;
 use crate::schema::Check;
 use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, needs_of};
 use crate::server::handler::needs::Needs;
 use crate::server::handler::reply::IntoReply;
+use crate::server::hook::Scope;
 
 /// A tool: a name, a description for the model, and the function that runs.
 ///
@@ -34,6 +36,7 @@ pub struct Tool {
     derived_output: Option<Value>,
     handler: BoxHandler<CallToolResult>,
     needs: Needs,
+    scope: Scope,
 }
 
 impl Tool {
@@ -50,6 +53,7 @@ impl Tool {
             derived_output: F::Output::output_schema().map(Value::from),
             handler: erase(handler),
             needs: needs_of::<P>(),
+            scope: Scope::default(),
         }
     }
 
@@ -116,6 +120,8 @@ impl Tool {
     }
 }
 
+scoped!(Tool, "this tool");
+
 impl Described for Tool {
     type Definition = wire::Tool;
 
@@ -125,6 +131,10 @@ impl Described for Tool {
 
     fn needs(&self) -> &Needs {
         &self.needs
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
     }
 
     fn listing(tables: &mut Tables) -> &mut Listing<wire::Tool> {
@@ -169,7 +179,7 @@ impl Described for Tool {
         definition.input_schema = Raw::from(input_schema);
         let target = Binding::target(CallTool::NAME, &definition.name);
         let own = ToolParts { input, output: output_check, headers, target };
-        Ok(Entry { definition, handler: self.handler, own })
+        Ok(Entry { definition, handler: self.handler, scope: self.scope, own })
     }
 }
 
