@@ -7,8 +7,9 @@ use std::time::Instant;
 use roundtrip::seal::digest_arguments;
 use roundtrip::server::{CallInfo, Next, Outcome};
 use roundtrip::wire::ServerResult;
-use roundtrip::{Args, Ask, Client, Server, Tool, ToolError};
+use roundtrip::{Args, Ask, Client, Principal, Server, Tool, ToolError};
 use serde_json::json;
+use serde_json::value::RawValue;
 
 /// Writes a line for each request. The rounds of one call have their flow in common.
 async fn audit(call: CallInfo, next: Next, log: impl Fn(String)) -> Outcome {
@@ -20,10 +21,10 @@ async fn audit(call: CallInfo, next: Next, log: impl Fn(String)) -> Outcome {
         Ok(_) => "completed".to_owned(),
         Err(error) => format!("refused with {}: {}", error.code, error.message),
     };
-    let who = call.principal.as_ref().map_or("anonymous", |who| who.as_str());
+    let who = call.principal.as_ref().map_or("anonymous", Principal::as_str);
     let target = call.target.as_deref().unwrap_or("-");
     // Arguments may be secret: their digest tells whether two calls had the same.
-    let arguments = digest_arguments(call.arguments().map(|raw| raw.get()));
+    let arguments = digest_arguments(call.arguments().map(RawValue::get));
     let arguments = arguments.map_or_else(|error| error.to_string(), |digest| digest.to_string());
     let (flow, round) = (call.flow().map(|flow| flow.to_string()), call.round());
     let (method, took) = (call.method, begun.elapsed());
@@ -37,9 +38,10 @@ struct Refund {
 }
 
 async fn refund(Args(Refund { order }): Args<Refund>, ask: Ask) -> Result<String, ToolError> {
-    match ask.confirm("sure", format!("Refund order {order}?")).await? {
-        true => Ok(format!("order {order} refunded")),
-        false => Err(ToolError::new("not refunded")),
+    if ask.confirm("sure", format!("Refund order {order}?")).await? {
+        Ok(format!("order {order} refunded"))
+    } else {
+        Err(ToolError::new("not refunded"))
     }
 }
 
@@ -63,16 +65,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use roundtrip::FormRequest;
+
     use super::*;
 
-    /// Returns the lines of the calls that `play` makes.
+    /// Returns the lines of a refund, confirmed or not, and of a call of an unknown tool.
     async fn logged(sure: bool) -> Vec<String> {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&lines);
         let server = server(move |line| log.lock().unwrap().push(line));
         let client = Client::in_process(server)
             .unwrap()
-            .on_form(async move |form| form.accept(json!({ "confirm": sure })));
+            .on_form(move |form: FormRequest| async move { form.accept(json!({ "confirm": sure })) });
         client.call_tool("refund", json!({ "order": 7 })).await.unwrap();
         client.call_tool("no_such_tool", json!({})).await.unwrap_err();
         lines.lock().unwrap().clone()

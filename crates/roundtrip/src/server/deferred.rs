@@ -63,11 +63,8 @@ impl Started {
             Err(error) => return refused(error),
         };
         let source = Arc::new(OnceLock::new());
-        let call = Deferred {
-            started: Arc::clone(self),
-            request: Arc::clone(&held),
-            source: Arc::clone(&source),
-        };
+        let call =
+            Deferred { started: Arc::clone(self), request: Arc::clone(&held), source: Arc::clone(&source) };
         let mut work: OutcomeFuture = Box::pin(call.run(target));
         if !self.hooks.is_empty() {
             work = Hook::wrap(&self.hooks, &CallInfo::new(request, &held), work);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
-    CallToolRequestParams, ClientRequest, Era, ErrorObject, HeaderParams, ProtocolVersion, Request, RequestId, ServerResult, clip,
-    decode_params, encode_error, meta, peek_version,
+    CallToolRequestParams, ClientRequest, Era, ErrorObject, HeaderParams, ProtocolVersion, Request,
+    RequestId, ServerResult, clip, decode_params, encode_error, meta, peek_version,
 };
 #[cfg(feature = "legacy")]
 use roundtrip_core::wire::{ServerCapabilities, SubscriptionFilter};

@@ -79,7 +79,9 @@ impl Started {
                 let at = ReadAt::new(&params.uri, template.definition.mime_type.as_ref(), cache);
                 return self.read(params, received, &*template.handler, at, variables);
             }
-            (ClientRequest::Complete(params), target) => return (complete(params, &target).into(), Source::None),
+            (ClientRequest::Complete(params), target) => {
+                return (complete(params, &target).into(), Source::None);
+            }
             (ClientRequest::SubscriptionsListen(params), _) => return self.listen(params, &received),
             (ClientRequest::Discover(_), _) => Ok(ServerResult::Discover(self.discover())),
             (ClientRequest::ListTools(params), _) => {
@@ -159,10 +161,10 @@ impl Started {
     }
 
     #[inline]
-    fn input<'a>(
+    fn input<'a, 'r: 'a>(
         &'a self,
         asking: AskingRequest<'a>,
-        received: &mut Received<'a>,
+        received: &mut Received<'r>,
         known: Option<Digest>,
     ) -> Result<RoundInput<'a>, ErrorObject> {
         let opened = received.opened.take();

@@ -38,11 +38,13 @@ pub use handler::{
 };
 #[cfg(feature = "legacy")]
 pub use handshake::Handshake;
+pub use hook::{CallInfo, Next, Viewer};
 pub use keyring::{Keyring, KeysError};
 pub use ledger::{Ledger, MemoryLedger};
 pub use limits::Limits;
-pub use hook::{CallInfo, Next, Viewer};
-pub use offer::{Catalog, Group, Offer, Partial, Prompt, Resource, ResourceTemplate, ServeError, SetupError, Tool};
+pub use offer::{
+    Catalog, Group, Offer, Partial, Prompt, Resource, ResourceTemplate, ServeError, SetupError, Tool,
+};
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
 pub use round::AskError;

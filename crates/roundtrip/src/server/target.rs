@@ -52,9 +52,7 @@ impl Started {
             ClientRequest::CallTool(params) => {
                 let found = self.catalog.read().tools.get(&params.name).map(Arc::clone);
                 let unknown = || format!("unknown tool: {}", clip(&params.name));
-                seen(found, &viewer)?
-                    .map(Target::Tool)
-                    .ok_or_else(|| ErrorObject::invalid_params(unknown()))
+                seen(found, &viewer)?.map(Target::Tool).ok_or_else(|| ErrorObject::invalid_params(unknown()))
             }
             ClientRequest::GetPrompt(params) => {
                 let unknown = || format!("unknown prompt: {}", clip(&params.name));

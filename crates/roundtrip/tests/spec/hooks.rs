@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use roundtrip::server::{CallInfo, Group, Next, Outcome, Peer};
 use roundtrip::wire::{ErrorObject, ProtocolVersion, RequestId, ServerResult};
-use roundtrip::{Args, Ask, Keyring, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError};
+use roundtrip::{Args, Ask, Principal, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tracing_subscriber::layer::SubscriberExt as _;
+use serde_json::value::RawValue;
 
 #[cfg(feature = "legacy")]
 use crate::peers::{self, Pipe};
@@ -93,11 +93,11 @@ async fn hooks_see_the_request_and_its_place_in_its_flow() {
 
     let asked = call.begin(&endpoint).await;
     let (first, outcome) = seen.last();
-    assert_eq!((&first.id, first.method), (&RequestId::from(7), "tools/call"));
+    assert_eq!((&first.id, first.method), (&RequestId::from(7_i64), "tools/call"));
     assert_eq!(first.target.as_deref(), Some("book"));
-    assert_eq!(first.principal.as_ref().map(|who| who.as_str()), Some("ada"));
+    assert_eq!(first.principal.as_ref().map(Principal::as_str), Some("ada"));
     assert_eq!(first.revision, ProtocolVersion::V2026_07_28);
-    assert_eq!(first.arguments().map(|raw| raw.get()), Some(r#"{"restaurant":"Nopa"}"#));
+    assert_eq!(first.arguments().map(RawValue::get), Some(r#"{"restaurant":"Nopa"}"#));
     assert_eq!((first.has_state, first.has_answers, first.round()), (false, false, Some(1)));
     let Ok(ServerResult::InputRequired(asks)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(asks.input_requests.keys().collect::<Vec<_>>(), ["sure"]);
@@ -115,7 +115,7 @@ async fn hooks_see_the_request_and_its_place_in_its_flow() {
 async fn a_call_without_a_flow_has_none_to_see() {
     let seen = Seen::default();
     let server = Server::new("s", "1").tool(Tool::new("plain", nothing)).tool(Tool::new("book", book));
-    let endpoint = server.seal(Keyring::random().expect("a key")).around(seen.hook()).build().expect("ok");
+    let endpoint = server.around(seen.hook()).build().expect("a server");
     assert_eq!(Call::tool("plain").begin(&endpoint).await.text(), "");
     let (plain, _) = seen.last();
     assert_eq!((plain.flow(), plain.round(), plain.arguments().is_none()), (None, None, true));
@@ -127,9 +127,9 @@ async fn a_call_without_a_flow_has_none_to_see() {
     let (forged, outcome) = seen.last();
     assert!(forged.has_state && forged.flow().is_none() && outcome.is_err());
 
-    // A token that opens tells its flow, also where the arguments no longer parse.
+    // A token of another tool is refused, and tells nothing.
     let other = Call::tool("plain").send(&endpoint, asked.state(), None).await;
-    assert!(other.0.get("error").is_some(), "a token of another tool: {other:?}");
+    assert_eq!(other.error().0, -32602);
     assert_eq!(seen.last().0.flow(), None);
 }
 
@@ -144,7 +144,7 @@ async fn every_method_can_be_seen() {
     let call = Call::prompt("menu").with(json!({ "restaurant": "Nopa" }));
     assert_eq!(call.begin(&endpoint).await.text(), "Nopa");
     let (got, _) = seen.last();
-    assert_eq!(got.arguments().map(|raw| raw.get()), Some(r#"{"restaurant":"Nopa"}"#));
+    assert_eq!(got.arguments().map(RawValue::get), Some(r#"{"restaurant":"Nopa"}"#));
     Call::resource("app://r").begin(&endpoint).await.text();
     let (read, _) = seen.last();
     assert_eq!((read.target.as_deref(), read.arguments().is_none()), (Some("app://r"), true));
@@ -168,8 +168,7 @@ fn nested(lines: &Lines) -> Server {
         .resource(Resource::new("app://resource", "resource", nothing).around(lines.named("own")))
         .template(ResourceTemplate::new("app://at/{x}", "template", nothing).around(lines.named("own")))
         .around(lines.named("inner"));
-    let outer =
-        Group::new().around(lines.named("outer")).group(inner).tool(Tool::new("outer_tool", nothing));
+    let outer = Group::new().around(lines.named("outer")).group(inner).tool(Tool::new("outer_tool", nothing));
     Server::new("s", "1")
         .group(outer)
         .tool(Tool::new("plain", nothing))
@@ -267,7 +266,7 @@ async fn a_panic_in_a_hook_is_an_outcome_for_the_hooks_around_it() {
 #[test]
 fn hooks_run_inside_the_span() {
     let name = || tracing::Span::current().metadata().map_or("none", tracing::Metadata::name);
-    let _default = tracing::subscriber::set_default(tracing_subscriber::registry().with(None::<Nothing>));
+    let _default = tracing::subscriber::set_default(tracing_subscriber::registry());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let lines = Lines::default();
     let hook = |lines: &Lines| {
@@ -284,16 +283,13 @@ fn hooks_run_inside_the_span() {
     assert_eq!(lines.take(), ["mcp.request", "mcp.request"]);
 }
 
-type Nothing = tracing_subscriber::layer::Identity;
-
 /// L2: the same hooks stand around calls of the handshake eras, on a pipe: they see the revision, the arguments and the flow.
 #[cfg(feature = "legacy")]
 #[tokio::test]
 async fn hooks_stand_around_calls_of_the_handshake_eras() {
     let seen = Seen::default();
     let tool = Tool::new("book", book).around(seen.hook());
-    let mut pipe =
-        Pipe::agreed(Server::new("s", "1").tool(tool), "2025-06-18", &peers::everything()).await;
+    let mut pipe = Pipe::agreed(Server::new("s", "1").tool(tool), "2025-06-18", &peers::everything()).await;
     let mut call = peers::tool(5, "book");
     call["params"]["arguments"] = json!({ "restaurant": "Nopa" });
     let question = pipe.call(&call).await;
@@ -301,8 +297,8 @@ async fn hooks_stand_around_calls_of_the_handshake_eras() {
     let done = pipe.call(&peers::accept(&question, json!({ "confirm": true }))).await;
     assert_eq!(peers::text(&done), "Nopa");
     let (call, outcome) = seen.last();
-    assert_eq!((call.revision, call.id.clone()), (ProtocolVersion::V2025_06_18, RequestId::from(5)));
-    assert_eq!(call.arguments().map(|raw| raw.get()), Some(r#"{"restaurant":"Nopa"}"#));
+    assert_eq!((call.revision, call.id.clone()), (ProtocolVersion::V2025_06_18, RequestId::from(5_i64)));
+    assert_eq!(call.arguments().map(RawValue::get), Some(r#"{"restaurant":"Nopa"}"#));
     assert_eq!((call.has_state, call.has_answers, call.round()), (false, false, Some(1)));
     assert!(call.flow().is_some() && matches!(outcome, Ok(ServerResult::CallTool(_))), "{outcome:?}");
 }

@@ -1,9 +1,10 @@
 //! Offers that not every caller sees: lists, calls and completions are as if they were not there.
 
+use std::future::Ready;
 use std::time::Duration;
 
 use roundtrip::http::Http;
-use roundtrip::server::{Endpoint, Group, Listed, Peer, Viewer};
+use roundtrip::server::{Endpoint, Group, Listed, Outcome, Peer, Viewer};
 use roundtrip::{Args, Cache, Principal, Prompt, Resource, ResourceTemplate, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -45,7 +46,10 @@ async fn listed(
         .find(|member| result.get(*member).is_some())
         .unwrap_or_else(|| panic!("a list: {answer}"));
     let names = result[member].as_array().expect("a list").iter();
-    (names.map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect(), result["nextCursor"].clone())
+    (
+        names.map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect(),
+        result["nextCursor"].clone(),
+    )
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -56,11 +60,13 @@ struct Who {
 
 /// One offer of each kind for all, and one for Ada alone, on its own or by its group.
 fn half_hidden() -> Server {
-    half(Group::new()
-        .visible_to(is_ada)
-        .tool(Tool::new("hidden", nothing))
-        .prompt(hidden_prompt())
-        .resource(Resource::new("app://hidden", "hidden", nothing)))
+    half(
+        Group::new()
+            .visible_to(is_ada)
+            .tool(Tool::new("hidden", nothing))
+            .prompt(hidden_prompt())
+            .resource(Resource::new("app://hidden", "hidden", nothing)),
+    )
     .template(ResourceTemplate::new("app://hidden/{x}", "hidden", nothing).visible_to(is_ada))
 }
 
@@ -109,7 +115,7 @@ fn requests_for_hidden() -> Vec<(&'static str, Value)> {
 async fn what_is_hidden_is_unknown() {
     let guarded = Tool::new("hidden", nothing)
         .visible_to(is_ada)
-        .around(async |_, _| panic!("a hook tells that there is something"));
+        .around(|_, _| -> Ready<Outcome> { panic!("a hook tells that there is something") });
     let (hiding, without) = (half_hidden().build().expect("ok"), half(Group::new()).build().expect("ok"));
     for (method, params) in requests_for_hidden() {
         let answer = send(&hiding, &by("eve"), method, params.clone()).await;
@@ -195,7 +201,8 @@ async fn the_next_that_fits_is_read() {
         .template(ResourceTemplate::new("app://{b}", "b", async || "second"));
     let endpoint = server.build().expect("a server");
     let read = async |peer: &Peer, uri: &str| {
-        send(&endpoint, peer, "resources/read", json!({ "uri": uri })).await["result"]["contents"][0]["text"].clone()
+        send(&endpoint, peer, "resources/read", json!({ "uri": uri })).await["result"]["contents"][0]["text"]
+            .clone()
     };
     assert_eq!(read(&by("ada"), "app://x").await, "resource");
     assert_eq!(read(&by("ada"), "app://y").await, "first");

@@ -48,7 +48,13 @@ impl Prompt {
         let needs = needs_of::<P>();
         let mut definition = wire::Prompt::new(name);
         definition.arguments = needs.arguments.as_ref().map(arguments_of).unwrap_or_default();
-        Self { definition, handler: erase(handler), completers: Completers::default(), needs, scope: Scope::default() }
+        Self {
+            definition,
+            handler: erase(handler),
+            completers: Completers::default(),
+            needs,
+            scope: Scope::default(),
+        }
     }
 
     /// Sets the description: what the prompt is for.
@@ -111,7 +117,12 @@ impl Described for Prompt {
         if let Some(unknown) = self.completers.unknown(&known) {
             return Err(wrong(format!("completes `{unknown}`, which is not one of its arguments")));
         }
-        Ok(Entry { definition: self.definition, handler: self.handler, scope: self.scope, own: self.completers })
+        Ok(Entry {
+            definition: self.definition,
+            handler: self.handler,
+            scope: self.scope,
+            own: self.completers,
+        })
     }
 }
 
