@@ -15,6 +15,7 @@ use crate::lock::{read, write};
 use crate::server::handler::call::{Call, Rejection, StateMap};
 use crate::server::handler::extract::FromCall;
 use crate::server::handler::needs::Needs;
+use crate::server::hook::Scope;
 use crate::server::notify::subscription::{Change, Hub};
 
 /// Handle on the offers of a server. Clone it freely; get it from [`Server::catalog`](crate::Server::catalog), or as a
@@ -76,6 +77,7 @@ pub(crate) trait Described {
     type Definition: Definition;
     fn definition(&self) -> &Self::Definition;
     fn needs(&self) -> &Needs;
+    fn scope_mut(&mut self) -> &mut Scope;
     /// Checks the offer and makes it ready to be called.
     fn finish(self) -> Result<Entry<Self::Definition>, SetupError>;
     fn listing(tables: &mut Tables) -> &mut Listing<Self::Definition>;

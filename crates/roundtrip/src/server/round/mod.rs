@@ -20,6 +20,6 @@ pub use error::AskError;
 
 pub(crate) use flow::{Flow, FlowConfig};
 pub(crate) use input::RoundInput;
-pub(crate) use open::OpenedState;
+pub(crate) use open::{AskingRequest, OpenedState};
 pub(crate) use state::{Begun, Parked, RoundState, Suspended};
 pub(crate) use trace::{AskedAgain, Disagreement, Trace, in_step, is_in_step};
