@@ -14,7 +14,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
 use roundtrip_core::error::{BUSY, Stage, http_status};
-use roundtrip_core::wire::{ClientRequest, ErrorObject, Message, RequestId};
+use roundtrip_core::wire::{ClientRequest, ErrorObject, Message};
 use tower_service::Service;
 
 use super::body::Body;

@@ -127,7 +127,7 @@ impl Server {
 
     /// Offers everything in a group, inside its hooks and visible by its rules.
     pub fn group(self, group: Group) -> Self {
-        let added = group.add_to(&self.catalog);
+        let added = self.catalog.add_group(group);
         self.noting(added)
     }
 

@@ -227,7 +227,9 @@ impl Started {
         &Received { id, peer, .. }: &Received<'_>,
     ) -> (Runner, Source) {
         let honoured = self.honoured(&params.notifications);
-        match self.catalog.hub().open(&Owner::of(peer), Some(id.clone()), honoured) {
+        let viewer = Viewer::new(&params.meta, peer);
+        let viewer = (!honoured.resource_subscriptions.is_empty()).then(|| viewer.hold());
+        match self.catalog.hub().open(&Owner::of(peer), Some(id.clone()), honoured, viewer) {
             Ok(subscription) => {
                 let subscription = Arc::new(subscription);
                 (Work::Listen(Arc::clone(&subscription)).into(), Source::Subscription(subscription))

@@ -53,6 +53,8 @@ pub use run::{Event, InFlight};
 
 pub(crate) use budget::{Budget, Owner, Reservation};
 pub(crate) use endpoint::refuse_handshake;
+#[cfg(feature = "legacy")]
+pub(crate) use hook::HeldViewer;
 pub(crate) use outcome::panicked;
 pub(crate) use round::{AskedAgain, Disagreement, Trace, is_in_step};
 pub(crate) use started::SUPPORTED;

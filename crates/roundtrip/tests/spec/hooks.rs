@@ -12,7 +12,11 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 #[cfg(feature = "legacy")]
-use crate::peers::{self, Pipe};
+use {
+    crate::peers::{self, Pipe},
+    roundtrip::{Question, Reply, Round},
+};
+
 use crate::support::{Call, Running, accept, message, messages_of};
 
 /// Lines that hooks write down.
@@ -301,4 +305,64 @@ async fn hooks_stand_around_calls_of_the_handshake_eras() {
     assert_eq!(call.arguments().map(RawValue::get), Some(r#"{"restaurant":"Nopa"}"#));
     assert_eq!((call.has_state, call.has_answers, call.round()), (false, false, Some(1)));
     assert!(call.flow().is_some() && matches!(outcome, Ok(ServerResult::CallTool(_))), "{outcome:?}");
+}
+
+/// L3: a handler by hand returns its questions, so hooks see each round of it also in the handshake eras.
+#[cfg(feature = "legacy")]
+#[tokio::test]
+async fn hooks_see_each_round_by_hand_in_the_handshake_eras() {
+    async fn by_hand(round: Round) -> Result<Reply, ToolError> {
+        Ok(match round.confirmed("sure")? {
+            Some(sure) => Reply::text(sure.to_string()),
+            None => round.ask([Question::confirm("sure", "Sure?")]),
+        })
+    }
+    let seen = Seen::default();
+    let tool = Tool::new("by_hand", by_hand).around(seen.hook());
+    let mut pipe = Pipe::agreed(Server::new("s", "1").tool(tool), "2025-11-25", &peers::everything()).await;
+    let question = pipe.call(&peers::tool(5, "by_hand")).await;
+    let (first, outcome) = seen.last();
+    assert!(matches!(outcome, Ok(ServerResult::InputRequired(_))), "{outcome:?}");
+    let done = pipe.call(&peers::accept(&question, json!({ "confirm": true }))).await;
+    assert_eq!(peers::text(&done), "true");
+    let (second, outcome) = seen.last();
+    assert!(matches!(outcome, Ok(ServerResult::CallTool(_))), "{outcome:?}");
+    assert_eq!((first.round(), second.round()), (Some(1), Some(2)));
+    assert!(second.id == first.id && second.flow() == first.flow());
+    assert!(second.has_state && second.has_answers, "{second:?}");
+}
+
+/// A hook is dropped with its call: nothing behind `next.run()` runs, and a guard is dropped.
+#[tokio::test]
+async fn a_hook_is_dropped_with_its_call() {
+    struct Guard(Lines);
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            self.0.add("dropped".to_owned());
+        }
+    }
+    let lines = Lines::default();
+    let hook = {
+        let lines = lines.clone();
+        move |_: CallInfo, next: Next| {
+            let guard = Guard(lines.clone());
+            async move {
+                let outcome = next.run().await;
+                guard.0.add("ended".to_owned());
+                outcome
+            }
+        }
+    };
+    let server = Server::new("s", "1").tool(Tool::new("waits", std::future::pending::<&str>).around(hook));
+    let endpoint = server.build().expect("a server");
+    let request = message(1, "tools/call", json!({ "name": "waits" }));
+    let peer = Peer::default();
+    let mut call = Box::pin(messages_of(&endpoint, &peer, &request));
+    tokio::select! {
+        biased;
+        answer = &mut call => panic!("it waits: {answer:?}"),
+        () = std::future::ready(()) => {}
+    }
+    drop(call);
+    assert_eq!(lines.take(), ["dropped"]);
 }

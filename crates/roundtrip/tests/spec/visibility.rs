@@ -1,10 +1,11 @@
-//! Offers that not every caller sees: lists, calls and completions are as if they were not there.
+//! Offers that not every caller sees: lists, calls, completions and subscriptions are as if they were not there.
 
 use std::future::Ready;
 use std::time::Duration;
 
 use roundtrip::http::Http;
-use roundtrip::server::{Endpoint, Group, Listed, Outcome, Peer, Viewer};
+use roundtrip::server::{Endpoint, Event, Group, InFlight, Listed, Outcome, Peer, Viewer};
+use roundtrip::wire::{ErrorObject, Message};
 use roundtrip::{Args, Cache, Principal, Prompt, Resource, ResourceTemplate, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -128,6 +129,99 @@ async fn what_is_hidden_is_unknown() {
     let (method, params) = requests_for_hidden().swap_remove(0);
     let told = send(&hooked, &by("eve"), method, params.clone()).await;
     assert_eq!(told, send(&without, &by("eve"), method, params).await);
+}
+
+const WATCHED: [&str; 5] = ["app://hidden", "app://hidden/7", "app://later", "app://nothing", "app://open"];
+
+/// A subscription to the resources, and its acknowledgement.
+async fn watch(endpoint: &Endpoint, peer: &Peer) -> (InFlight, Value) {
+    let filter = json!({ "notifications": { "resourceSubscriptions": WATCHED } });
+    let text = message(1, "subscriptions/listen", filter).to_string();
+    let Ok(Message::Request(request)) = Message::decode(text.as_bytes()) else { panic!("{text}") };
+    let decoded = endpoint.decode(&request).expect("a request");
+    let mut call = endpoint.begin(request.id, &decoded, peer);
+    let Event::Notification(acknowledged) = call.event().await else { panic!("no acknowledgement") };
+    (call, serde_json::from_slice(&acknowledged).expect("JSON"))
+}
+
+/// The resources that an ended subscription has yet to tell of.
+async fn told(mut call: InFlight) -> Vec<String> {
+    let mut uris = Vec::new();
+    while let Event::Notification(bytes) = call.event().await {
+        let told: Value = serde_json::from_slice(&bytes).expect("JSON");
+        uris.push(told["params"]["uri"].as_str().expect("a URI").to_owned());
+    }
+    uris
+}
+
+/// N1: a subscription to a resource that the caller does not see is one to a resource that is not there: acknowledged as any,
+/// and told nothing, also if it is added later. A rule that panics tells nothing either.
+#[tokio::test]
+async fn what_is_hidden_is_not_watched() {
+    let careless = Resource::new("app://nothing", "careless", nothing).visible_to(|viewer| {
+        assert!(is_ada(viewer), "boom");
+        true
+    });
+    let (hiding, without) = (half_hidden().build().expect("ok"), half(Group::new()).build().expect("ok"));
+    let ((ada, _), (eve, acknowledged)) =
+        (watch(&hiding, &by("ada")).await, watch(&hiding, &by("eve")).await);
+    assert_eq!(acknowledged, watch(&without, &by("eve")).await.1);
+    let catalog = hiding.catalog().clone();
+    let uses = catalog.clone();
+    let later = Resource::new("app://later", "later", nothing).visible_to(move |viewer| {
+        uses.resource_updated("app://unwatched");
+        uses.remove::<Tool>("open");
+        is_ada(viewer)
+    });
+    catalog.add(later).expect("a resource");
+    catalog.add(careless).expect("a resource");
+    WATCHED.iter().for_each(|uri| catalog.resource_updated(uri));
+    hiding.close_subscriptions();
+    assert_eq!(told(ada).await, WATCHED);
+    assert_eq!(told(eve).await, ["app://open"]);
+}
+
+/// N1: what is behind a hidden resource, a template that the caller sees, is watched.
+#[tokio::test]
+async fn what_can_be_read_is_watched() {
+    let server = Server::new("s", "1")
+        .resource(Resource::new("app://later", "later", nothing).visible_to(is_ada))
+        .resource(Resource::new("app://open", "open", nothing).visible_to(is_ada))
+        .template(ResourceTemplate::new("app://{+any}", "any", nothing).visible_to(|_| true));
+    let endpoint = server.build().expect("a server");
+    let (eve, _) = watch(&endpoint, &by("eve")).await;
+    WATCHED.iter().for_each(|uri| endpoint.catalog().resource_updated(uri));
+    endpoint.close_subscriptions();
+    let uris = told(eve).await;
+    for uri in WATCHED {
+        let read = send(&endpoint, &by("eve"), "resources/read", json!({ "uri": uri })).await;
+        assert_eq!(read.get("result").is_some(), uris.iter().any(|told| told == uri), "{uri}: {read}");
+    }
+    assert!(uris.iter().any(|uri| uri == "app://open"), "{uris:?}");
+}
+
+/// A group can be added while the server runs, with its rules and hooks; one that does not fit leaves nothing behind.
+#[tokio::test]
+async fn a_group_is_added_whole() {
+    let endpoint = half(Group::new()).build().expect("a server");
+    let tools = |name: &'static str| {
+        let refuses = |_, _| std::future::ready::<Outcome>(Err(ErrorObject::new(401, "sign in first")));
+        Group::new()
+            .visible_to(is_ada)
+            .around(refuses)
+            .resource(Resource::new("app://group", "group", nothing))
+            .tool(Tool::new("first", nothing))
+            .tool(Tool::new(name, nothing))
+    };
+    let wrong = endpoint.catalog().add_group(tools("open")).expect_err("the name is taken");
+    assert!(wrong.to_string().contains("open"), "{wrong}");
+    assert_eq!(listed(&endpoint, &by("ada"), "tools/list", None).await.0, ["open"]);
+    assert_eq!(listed(&endpoint, &by("ada"), "resources/list", None).await.0, ["open"]);
+    endpoint.catalog().add_group(tools("second")).expect("a group");
+    assert_eq!(listed(&endpoint, &by("ada"), "tools/list", None).await.0, ["open", "first", "second"]);
+    assert_eq!(listed(&endpoint, &by("eve"), "tools/list", None).await.0, ["open"]);
+    let refused = send(&endpoint, &by("ada"), "tools/call", json!({ "name": "first" })).await;
+    assert_eq!(refused["error"]["code"], 401, "{refused}");
 }
 
 /// N3: pages and cursors count what the caller sees; a cursor to anything else is none.
@@ -280,5 +374,29 @@ async fn rules_hold_for_the_handshake_eras() {
         assert_eq!(hidden["error"]["message"], "unknown tool: modern", "{hidden}");
         let same_pipe = pipe.call(&message(3, "tools/call", json!({ "name": "modern" }))).await;
         assert!(same_pipe.get("result").is_some(), "{same_pipe}");
+    }
+}
+
+/// L1: a session watches what its client sees; a subscription to anything else is answered alike and tells nothing.
+#[cfg(feature = "legacy")]
+#[tokio::test]
+async fn a_session_does_not_watch_what_is_hidden() {
+    for (capabilities, sees) in [(peers::everything(), true), (json!({}), false)] {
+        let asked = |viewer: &Viewer<'_>| viewer.capabilities().elicitation.is_some();
+        let server = Server::new("s", "1")
+            .resource(Resource::new("app://hidden", "hidden", nothing).visible_to(asked))
+            .resource(Resource::new("app://open", "open", nothing));
+        let catalog = server.catalog();
+        let mut pipe = Pipe::agreed(server, "2025-11-25", &capabilities).await;
+        for (id, uri) in ["app://hidden", "app://nothing", "app://open"].into_iter().enumerate() {
+            let watched = pipe.call(&peers::request(id, "resources/subscribe", json!({ "uri": uri }))).await;
+            assert_eq!(watched["result"], json!({}), "{uri}");
+        }
+        catalog.resource_updated("app://hidden");
+        catalog.resource_updated("app://open");
+        let expected = if sees { &["app://hidden", "app://open"][..] } else { &["app://open"] };
+        for uri in expected {
+            assert_eq!(pipe.receive().await["params"]["uri"], **uri);
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use roundtrip_core::seal::FlowId;
-use roundtrip_core::wire::{ClientRequest, CompletionReference, ErrorObject, ProtocolVersion, RequestId};
+use roundtrip_core::wire::{ClientRequest, ErrorObject, ProtocolVersion, RequestId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -86,10 +86,7 @@ impl CallInfo {
 
 fn target<'a>(request: &'a ClientRequest<'_>) -> Option<&'a str> {
     match request {
-        ClientRequest::Complete(params) => Some(match &params.reference {
-            CompletionReference::Prompt(prompt) => &prompt.name,
-            CompletionReference::Resource(template) => &template.uri,
-        }),
+        ClientRequest::Complete(params) => Some(params.reference.target()),
         _ => request.target(),
     }
 }

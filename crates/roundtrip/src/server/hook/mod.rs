@@ -12,4 +12,4 @@ pub use viewer::Viewer;
 pub(crate) use around::Hook;
 pub(crate) use call_info::{HeldRequest, Place};
 pub(crate) use scope::Scope;
-pub(crate) use viewer::revision;
+pub(crate) use viewer::{HeldViewer, revision};

@@ -18,6 +18,10 @@ impl<'a> Viewer<'a> {
         Self { meta, peer }
     }
 
+    pub(crate) fn hold(&self) -> HeldViewer {
+        HeldViewer::new(self.revision(), self.capabilities(), self.peer)
+    }
+
     /// Returns the authenticated principal, if the transport has one.
     pub fn principal(&self) -> Option<&'a Principal> {
         self.peer.principal.as_ref()
@@ -36,6 +40,46 @@ impl<'a> Viewer<'a> {
     /// Returns the protocol revision of the request.
     pub fn revision(&self) -> ProtocolVersion {
         revision(self.meta)
+    }
+}
+
+/// A viewer that outlives its request, for changes that are announced later.
+#[derive(Debug)]
+pub(crate) struct HeldViewer {
+    revision: ProtocolVersion,
+    /// Kept as text: a client says how much it is.
+    capabilities: String,
+    peer: Peer,
+}
+
+impl HeldViewer {
+    pub(crate) fn new(revision: ProtocolVersion, capabilities: &ClientCapabilities, peer: &Peer) -> Self {
+        // Without the delivery of its questions, which would keep a session alive.
+        let peer = Peer {
+            principal: peer.principal.clone(),
+            extensions: peer.extensions.clone(),
+            ..Peer::default()
+        };
+        Self { revision, capabilities: serde_json::to_string(capabilities).unwrap_or_default(), peer }
+    }
+
+    /// Returns the bytes that the client's part takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.capabilities.len()
+    }
+
+    /// Returns what `look` says of the viewer, false if it cannot be read.
+    pub(crate) fn is(&self, look: impl FnOnce(&Viewer<'_>) -> bool) -> bool {
+        let Ok(client_capabilities) = serde_json::from_str(&self.capabilities) else { return false };
+        let meta = RequestMeta {
+            protocol_version: self.revision.as_str().into(),
+            client_capabilities,
+            progress_token: None,
+            client_info: None,
+            log_level: None,
+            extra: Vec::new(),
+        };
+        look(&Viewer::new(&meta, &self.peer))
     }
 }
 

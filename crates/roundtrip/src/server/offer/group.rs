@@ -1,6 +1,7 @@
 //! Groups of offers that share hooks and visibility rules.
 
-use super::catalog::{Catalog, Described as _};
+use super::catalog::{Catalog, Described as _, Offer};
+use super::entry::Definition as _;
 use super::scoped::scoped;
 use super::setup::SetupError;
 use super::{Prompt, Resource, ResourceTemplate, Tool};
@@ -24,7 +25,7 @@ use crate::server::hook::Scope;
 ///
 /// Hooks and rules are for everything in the group, whether it is added before or after them.
 #[derive(Debug, Default)]
-#[must_use = "a group does nothing until it is given to a server"]
+#[must_use = "a group does nothing until it is given to a server or a catalog"]
 pub struct Group {
     scope: Scope,
     offers: Vec<Offered>,
@@ -84,10 +85,36 @@ impl Group {
             offer
         })
     }
+}
 
-    pub(crate) fn add_to(self, catalog: &Catalog) -> Result<(), SetupError> {
-        self.into_offers().try_for_each(|offer| offer.add_to(catalog))
+impl Catalog {
+    /// Adds everything in a group, inside its hooks and visible by its rules. Its offers are removed by their names.
+    ///
+    /// # Errors
+    /// Fails as [`add`](Self::add) does; what had been added of the group is removed again.
+    pub fn add_group(&self, group: Group) -> Result<(), SetupError> {
+        let mut added = Vec::new();
+        for offer in group.into_offers() {
+            match offer.add_to(self) {
+                Ok(removal) => added.push(removal),
+                Err(error) => {
+                    added.into_iter().for_each(|remove| remove(self));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
     }
+}
+
+type Removal = Box<dyn FnOnce(&Catalog)>;
+
+fn add<O: Offer>(catalog: &Catalog, offer: O) -> Result<Removal, SetupError> {
+    let name = offer.definition().key().to_owned();
+    catalog.add(offer)?;
+    Ok(Box::new(move |catalog| {
+        catalog.remove::<O>(&name);
+    }))
 }
 
 impl Offered {
@@ -100,12 +127,12 @@ impl Offered {
         }
     }
 
-    fn add_to(self, catalog: &Catalog) -> Result<(), SetupError> {
+    fn add_to(self, catalog: &Catalog) -> Result<Removal, SetupError> {
         match self {
-            Self::Tool(tool) => catalog.add(tool),
-            Self::Prompt(prompt) => catalog.add(prompt),
-            Self::Resource(resource) => catalog.add(resource),
-            Self::Template(template) => catalog.add(template),
+            Self::Tool(tool) => add(catalog, tool),
+            Self::Prompt(prompt) => add(catalog, prompt),
+            Self::Resource(resource) => add(catalog, resource),
+            Self::Template(template) => add(catalog, template),
         }
     }
 }
