@@ -39,7 +39,7 @@ enum Offered {
     Template(ResourceTemplate),
 }
 
-scoped!(Group, "each of its offers");
+scoped!(Group, "each of its offers", "every call of each of its offers");
 
 impl Group {
     /// Creates an empty group.

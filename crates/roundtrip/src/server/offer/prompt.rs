@@ -93,7 +93,7 @@ impl Prompt {
     }
 }
 
-scoped!(Prompt, "this prompt");
+scoped!(Prompt, "this prompt", "every request for this prompt, and around completions of its arguments");
 
 impl Described for Prompt {
     type Definition = wire::Prompt;

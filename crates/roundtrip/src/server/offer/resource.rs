@@ -92,8 +92,12 @@ macro_rules! described {
 
 described!(Resource);
 described!(ResourceTemplate);
-scoped!(Resource, "this resource");
-scoped!(ResourceTemplate, "resources of this family");
+scoped!(Resource, "this resource", "every read of this resource");
+scoped!(
+    ResourceTemplate,
+    "resources of this family",
+    "every read of resources of this family, and around completions of its variables"
+);
 
 impl Resource {
     /// Creates a resource that `handler` reads.

@@ -122,7 +122,7 @@ impl Tool {
     }
 }
 
-scoped!(Tool, "this tool");
+scoped!(Tool, "this tool", "every call of this tool");
 
 impl Described for Tool {
     type Definition = wire::Tool;
