@@ -77,36 +77,44 @@ impl Deferred {
     /// Runs the call behind the server's hooks: looks its target up, whose hooks come next. The target is looked up once,
     /// so that one that is replaced meanwhile does not run inside the hooks of another.
     async fn run(self, target: Option<Target>) -> Outcome {
-        let (target, call) = {
-            let request = self.request.decode()?;
-            let target = match target {
-                Some(target) => target,
-                None => self.started.target(&request, &self.request.peer)?,
-            };
-            let hooked = !target.hooks().is_empty();
-            (target, hooked.then(|| CallInfo::new(&request, &self.request)))
-        };
-        let Some(call) = call else { return self.handle(target).await };
-        let hooks = target.hooks().to_vec();
-        Hook::wrap(&hooks, &call, Box::pin(self.handle(target))).await
-    }
-
-    /// Opens `requestState` and runs the handler.
-    async fn handle(self, target: Target) -> Outcome {
-        let mut runner = self.prepare(target).await?;
-        // The request need not stay in memory while the handler runs, unless a hook looks at it.
-        drop(self);
-        poll_fn(|cx| runner.poll(cx)).await
-    }
-
-    async fn prepare(&self, target: Target) -> Result<Runner, ErrorObject> {
-        let HeldRequest { id, peer, place, .. } = &*self.request;
         let request = self.request.decode()?;
-        let opened = self.started.flows.open_state(&request, peer).await?;
+        let target = match target {
+            Some(target) => target,
+            None => self.started.target(&request, &self.request.peer)?,
+        };
+        if target.hooks().is_empty() {
+            let runner = self.prepare(&request, target).await?;
+            drop(request);
+            return self.finish(runner).await;
+        }
+        let call = CallInfo::new(&request, &self.request);
+        drop(request);
+        let hooks = target.hooks().to_vec();
+        Hook::wrap(&hooks, &call, Box::pin(self.run_target(target))).await
+    }
+
+    /// Runs the call behind all hooks.
+    async fn run_target(self, target: Target) -> Outcome {
+        let request = self.request.decode()?;
+        let runner = self.prepare(&request, target).await?;
+        drop(request);
+        self.finish(runner).await
+    }
+
+    /// Opens `requestState`, and starts the handler.
+    async fn prepare(&self, request: &ClientRequest<'_>, target: Target) -> Result<Runner, ErrorObject> {
+        let HeldRequest { id, peer, place, .. } = &*self.request;
+        let opened = self.started.flows.open_state(request, peer).await?;
         let received = Received { id, peer, opened, place: Some(place) };
-        let (runner, source) = self.started.prepare(&request, received, target);
+        let (runner, source) = self.started.prepare(request, received, target);
         // Set once: there is one preparation.
         let _ = self.source.set(source);
         Ok(runner)
+    }
+
+    /// Polls the handler to its end. The request need not stay in memory meanwhile, unless a hook looks at it.
+    async fn finish(self, mut runner: Runner) -> Outcome {
+        drop(self);
+        poll_fn(|cx| runner.poll(cx)).await
     }
 }

@@ -123,6 +123,10 @@ async fn a_call_without_a_flow_has_none_to_see() {
     assert_eq!(Call::tool("plain").begin(&endpoint).await.text(), "");
     let (plain, _) = seen.last();
     assert_eq!((plain.flow(), plain.round(), plain.arguments().is_none()), (None, None, true));
+    let nulls = json!({ "name": "plain", "inputResponses": null, "requestState": null });
+    messages_of(&endpoint, &Peer::default(), &message(1, "tools/call", nulls)).await;
+    let (nulls, outcome) = seen.last();
+    assert!(!nulls.has_state && !nulls.has_answers && outcome.is_ok(), "{nulls:?} {outcome:?}");
 
     let call = Call::tool("book").with(json!({ "restaurant": "Nopa" }));
     let asked = call.begin(&endpoint).await;

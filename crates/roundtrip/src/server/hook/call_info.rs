@@ -23,7 +23,7 @@ pub struct CallInfo {
     /// The method, `tools/call` for one.
     pub method: &'static str,
     /// The tool's or prompt's name, or the resource's URI. For `completion/complete`, those of its reference.
-    pub target: Option<String>,
+    pub target: Option<Arc<str>>,
     /// The protocol revision of the request.
     pub revision: ProtocolVersion,
     /// The authenticated principal, if the transport has one.
@@ -44,7 +44,7 @@ impl CallInfo {
         Self {
             id: id.clone(),
             method,
-            target: target(request).map(str::to_owned),
+            target: target(request).map(Arc::from),
             revision: revision(request.meta()),
             principal: peer.principal.clone(),
             extensions: peer.extensions.clone(),

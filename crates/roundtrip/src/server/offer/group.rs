@@ -14,7 +14,7 @@ use crate::server::hook::Scope;
 /// let admin = Group::new()
 ///     .visible_to(|caller| caller.principal().is_some())
 ///     .around(async |call, next| {
-///         tracing::info!(who = ?call.principal, tool = call.target, "an administrator's call");
+///         tracing::info!(who = ?call.principal, tool = call.target.as_deref(), "an administrator's call");
 ///         next.run().await
 ///     })
 ///     .tool(Tool::new("restart", async || "restarting"))
