@@ -15,13 +15,13 @@ use graph::{Edges, Modules, cycles, storeys};
 /// Floors of the server, the lowest first. A module uses those on its own floor and below. CONTRIBUTING.md and
 /// docs/ARCHITECTURE.md show the same picture.
 const SERVER_FLOORS: &[&[&str]] = &[
-    &["budget", "cache", "clock", "delivery", "handshake", "keyring", "limits", "outcome", "peer"],
+    &["budget", "cache", "clock", "delivery", "handshake", "hook", "keyring", "limits", "outcome", "peer"],
     &["notify"],
     &["round"],
     &["handler"],
     &["offer", "run"],
     &["ledger"],
-    &["started", "methods", "deferred", "endpoint", "builder"],
+    &["started", "target", "methods", "deferred", "endpoint", "builder"],
 ];
 
 /// Floors of the client, the lowest first.

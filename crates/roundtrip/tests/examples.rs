@@ -124,6 +124,14 @@ async fn asking_examples_end_with_their_answers() {
 }
 
 #[tokio::test]
+async fn audit_log_has_a_line_for_every_round() {
+    let said = output("audit-log", &[]).await;
+    let calls: Vec<&str> = said.lines().filter(|line| line.starts_with("anonymous tools/call")).collect();
+    assert_eq!(calls.len(), 3, "{said}");
+    assert!(calls[0].contains("asked [\"sure\"]") && calls[1].contains("completed"), "{said}");
+}
+
+#[tokio::test]
 async fn keys_are_rotated_under_a_flow() {
     let said = output("key-rotation", &[]).await;
     assert_eq!(said.lines().filter(|line| line.ends_with(": deleted")).count(), 3, "{said}");

@@ -38,6 +38,16 @@ pub enum CompletionReference<'a> {
     Resource(ResourceTemplateReference<'a>),
 }
 
+impl CompletionReference<'_> {
+    /// Returns the name of the prompt, or the URI of the resource or template.
+    pub fn target(&self) -> &str {
+        match self {
+            Self::Prompt(prompt) => &prompt.name,
+            Self::Resource(template) => &template.uri,
+        }
+    }
+}
+
 /// A prompt, by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptReference<'a> {

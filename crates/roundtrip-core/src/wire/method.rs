@@ -129,6 +129,17 @@ impl ClientRequest<'_> {
         }
     }
 
+    /// Returns the `inputResponses` that came with the request, undecoded.
+    pub fn input_responses(&self) -> Option<&RawValue> {
+        let responses = match self {
+            Self::CallTool(params) => params.input_responses,
+            Self::GetPrompt(params) => params.input_responses,
+            Self::ReadResource(params) => params.input_responses,
+            _ => None,
+        };
+        responses.filter(|raw| raw.get() != "null")
+    }
+
     /// Returns the target of the request: a tool or prompt by name, a resource by URI. On HTTP this is `Mcp-Name`.
     pub fn target(&self) -> Option<&str> {
         match self {

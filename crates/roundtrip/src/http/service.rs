@@ -14,7 +14,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
 use roundtrip_core::error::{BUSY, Stage, http_status};
-use roundtrip_core::wire::{ClientRequest, ErrorObject, Message, RequestId};
+use roundtrip_core::wire::{ClientRequest, ErrorObject, Message};
 use tower_service::Service;
 
 use super::body::Body;
@@ -199,7 +199,8 @@ impl Http {
     /// Decodes a message and begins its call, if it is a modern request.
     fn accept(&self, parts: &mut Parts, admitted: &Admitted, bytes: &[u8]) -> Result<InFlight, Instead<'_>> {
         if let Some((id, request)) = headers::decode_call(&self.endpoint, &parts.headers, bytes) {
-            return Ok(self.begin(id, &request, parts, admitted, bytes.len()));
+            let peer = self.peer(parts, admitted);
+            return Ok(self.endpoint.begin_sized(id, &request, &peer, bytes.len()));
         }
         let message = match Message::decode(bytes) {
             Ok(Message::Request(message)) => message,
@@ -221,7 +222,8 @@ impl Http {
         if self.settings.legacy.takes(&parts.headers, &message) {
             return Err(self.legacy_message(parts, admitted, Message::Request(message)));
         }
-        let request = headers::decode(&self.endpoint, &parts.headers, &message)
+        let peer = self.peer(parts, admitted);
+        let request = headers::decode(&self.endpoint, &parts.headers, &message, &peer)
             .map_err(|error| refuse(Some(&message.id), &error))?;
         if admitted.accepts == Accepts::Json && matches!(request, ClientRequest::SubscriptionsListen(_)) {
             let error = ErrorObject::invalid_request(
@@ -229,7 +231,7 @@ impl Http {
             );
             return Err(refuse_with(StatusCode::NOT_ACCEPTABLE, Some(&message.id), &error).into());
         }
-        Ok(self.begin(message.id, &request, parts, admitted, bytes.len()))
+        Ok(self.endpoint.begin_sized(message.id, &request, &peer, bytes.len()))
     }
 
     /// Answers a method other than POST.
@@ -250,22 +252,15 @@ impl Http {
         refuse_with(StatusCode::METHOD_NOT_ALLOWED, None, &ErrorObject::invalid_request(why))
     }
 
-    fn begin(
-        &self,
-        id: RequestId,
-        request: &ClientRequest<'_>,
-        parts: &mut Parts,
-        admitted: &Admitted,
-        size: usize,
-    ) -> InFlight {
-        let peer = Peer {
+    /// Returns the peer of a message, with the extensions of its request.
+    fn peer(&self, parts: &mut Parts, admitted: &Admitted) -> Peer {
+        Peer {
             principal: admitted.principal.clone(),
             address: self.address,
             listens: if admitted.accepts == Accepts::Json { Listens::No } else { Listens::Yes },
             extensions: std::mem::take(&mut parts.extensions),
             ..Peer::default()
-        };
-        self.endpoint.begin_sized(id, request, &peer, size)
+        }
     }
 
     /// Takes a place for a body that has to be waited for, if there is room for the length its head announces and for

@@ -12,15 +12,15 @@ use super::endpoint::Endpoint;
 use super::handler::call::StateMap;
 #[cfg(feature = "legacy")]
 use super::handshake::Handshake;
+use super::hook::{CallInfo, Hook, Next};
 use super::keyring::Keyring;
 use super::ledger::{Ledger, LedgerConfig, LedgerHandle};
 use super::limits::{Admission, Limits};
 use super::offer::catalog::{Catalog, Offer};
 use super::offer::list::{Caches, Listings, Presentation};
-use super::offer::{Prompt, Resource, ResourceTemplate, SetupError, Tool};
+use super::offer::{Group, Prompt, Resource, ResourceTemplate, SetupError, Tool};
 use super::outcome::Outcome;
 use super::round::{FlowConfig, Trace};
-use super::run::hook::{CallInfo, Hook, Next};
 use super::started::Started;
 
 /// Builder of an MCP server.
@@ -125,8 +125,19 @@ impl Server {
         self.offer(template)
     }
 
-    fn offer<O: Offer>(mut self, offer: O) -> Self {
+    /// Offers everything in a group, inside its hooks and visible by its rules.
+    pub fn group(self, group: Group) -> Self {
+        let added = self.catalog.add_group(group);
+        self.noting(added)
+    }
+
+    fn offer<O: Offer>(self, offer: O) -> Self {
         let added = self.catalog.add(offer);
+        self.noting(added)
+    }
+
+    /// Keeps the first mistake, for the start.
+    fn noting(mut self, added: Result<(), SetupError>) -> Self {
         self.problem = self.problem.or(added.err());
         self
     }
@@ -173,7 +184,8 @@ impl Server {
     }
 
     /// Runs a function around every call of every transport: rate limits, audit, authorization.
-    /// The first one added is the outermost.
+    /// The first one added is the outermost. Hooks of a group and of one offer
+    /// ([`Tool::around`](super::Tool::around)) run inside these.
     ///
     /// ```
     /// # use roundtrip::{Server, wire::ErrorObject};

@@ -30,6 +30,11 @@ impl Cache {
         Self { ttl, scope: CacheScope::Private }
     }
 
+    /// Returns the same hints for the client that asked alone.
+    pub(crate) const fn unshared(self) -> Self {
+        Self::private(self.ttl)
+    }
+
     pub(crate) fn ttl_ms(self) -> u64 {
         u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX)
     }

@@ -4,61 +4,117 @@ use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
 
 use roundtrip_core::wire::{ClientRequest, ErrorObject, RequestId};
-use serde_json::value::RawValue;
 
-use super::methods::refused;
-use super::outcome::Outcome;
+use super::hook::{CallInfo, HeldRequest, Hook};
+use super::methods::{Received, refused};
+use super::outcome::{Outcome, OutcomeFuture};
 use super::peer::Peer;
-use super::run::hook::{CallInfo, Hook};
 use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
 use super::started::Started;
+use super::target::Target;
 
-/// A request that outlives the message it was read from.
-struct OwnedRequest {
-    id: RequestId,
-    method: &'static str,
-    params: Box<RawValue>,
-    peer: Peer,
+/// A call that is prepared while it is polled.
+struct Deferred {
+    started: Arc<Started>,
+    request: Arc<HeldRequest>,
+    /// Set by the preparation, for the transport.
+    source: Arc<OnceLock<Source>>,
 }
 
 impl Started {
-    /// Returns whether a call can be prepared at once: no hook runs before it, and its `requestState` opens without waiting.
-    pub(super) fn begins_now(&self, request: &ClientRequest<'_>) -> bool {
-        self.hooks.is_empty() && self.flows.opens_now(request)
-    }
-
-    /// Puts a call off until its hooks let it go on. None of the author's extractors runs before that, and neither
-    /// arguments nor `requestState` are looked at.
-    pub(super) fn defer(
+    /// Begins a call: at once where nothing runs and nothing has to be waited for before its handler.
+    pub(super) fn begin(
         self: &Arc<Self>,
         id: &RequestId,
         request: &ClientRequest<'_>,
         peer: &Peer,
     ) -> (Runner, Source) {
-        let params = match request.to_params() {
-            Ok(params) => params,
-            Err(error) => {
-                return refused(ErrorObject::internal(format!("the request cannot be kept: {error}")));
+        if !self.begins_now(request) {
+            return self.defer(id, request, peer, None);
+        }
+        match self.target(request, peer) {
+            Ok(target) if target.hooks().is_empty() => {
+                let received = Received { id, peer, opened: None, place: None };
+                self.prepare(request, received, target)
             }
-        };
-        let owned = OwnedRequest { id: id.clone(), method: request.method(), params, peer: peer.clone() };
-        let source = Arc::new(OnceLock::new());
-        let call = Box::pin(Arc::clone(self).run_deferred(owned, Arc::clone(&source)));
-        let work = Hook::wrap(&self.hooks, &CallInfo::new(request, peer), call);
-        (Work::Other(work).into(), Source::Deferred(source))
+            Ok(target) => self.defer(id, request, peer, Some(target)),
+            Err(error) => refused(error),
+        }
     }
 
-    async fn run_deferred(self: Arc<Self>, owned: OwnedRequest, source: Arc<OnceLock<Source>>) -> Outcome {
-        let mut runner = {
-            let request = ClientRequest::decode(owned.method, Some(&owned.params))?;
-            let opened = self.flows.open_state(&request, &owned.peer).await?;
-            let (runner, own) = self.prepare(&owned.id, &request, &owned.peer, opened);
-            // Set once: there is one preparation.
-            let _ = source.set(own);
-            runner
+    /// Returns whether a call's target can be looked up at once: no hook of the server runs before it, and its
+    /// `requestState` opens without waiting.
+    fn begins_now(&self, request: &ClientRequest<'_>) -> bool {
+        self.hooks.is_empty() && self.flows.opens_now(request)
+    }
+
+    /// Puts a call off until its hooks let it go on. None of the author's extractors runs before that, and neither
+    /// arguments nor `requestState` are looked at. `target` is what it is for, if that has been looked up.
+    fn defer(
+        self: &Arc<Self>,
+        id: &RequestId,
+        request: &ClientRequest<'_>,
+        peer: &Peer,
+        target: Option<Target>,
+    ) -> (Runner, Source) {
+        let held = match HeldRequest::new(id, request, peer) {
+            Ok(held) => held,
+            Err(error) => return refused(error),
         };
-        drop(owned);
+        let source = Arc::new(OnceLock::new());
+        let call =
+            Deferred { started: Arc::clone(self), request: Arc::clone(&held), source: Arc::clone(&source) };
+        let mut work: OutcomeFuture = Box::pin(call.run(target));
+        if !self.hooks.is_empty() {
+            work = Hook::wrap(&self.hooks, &CallInfo::new(request, &held), work);
+        }
+        (Work::Other(work).into(), Source::Deferred(source))
+    }
+}
+
+impl Deferred {
+    /// Runs the call behind the server's hooks: looks its target up, whose hooks come next. The target is looked up once,
+    /// so that one that is replaced meanwhile does not run inside the hooks of another.
+    async fn run(self, target: Option<Target>) -> Outcome {
+        let request = self.request.decode()?;
+        let target = match target {
+            Some(target) => target,
+            None => self.started.target(&request, &self.request.peer)?,
+        };
+        if target.hooks().is_empty() {
+            let runner = self.prepare(&request, target).await?;
+            drop(request);
+            return self.finish(runner).await;
+        }
+        let call = CallInfo::new(&request, &self.request);
+        drop(request);
+        let hooks = target.hooks().to_vec();
+        Hook::wrap(&hooks, &call, Box::pin(self.run_target(target))).await
+    }
+
+    /// Runs the call behind all hooks.
+    async fn run_target(self, target: Target) -> Outcome {
+        let request = self.request.decode()?;
+        let runner = self.prepare(&request, target).await?;
+        drop(request);
+        self.finish(runner).await
+    }
+
+    /// Opens `requestState`, and starts the handler.
+    async fn prepare(&self, request: &ClientRequest<'_>, target: Target) -> Result<Runner, ErrorObject> {
+        let HeldRequest { id, peer, place, .. } = &*self.request;
+        let opened = self.started.flows.open_state(request, peer).await?;
+        let received = Received { id, peer, opened, place: Some(place) };
+        let (runner, source) = self.started.prepare(request, received, target);
+        // Set once: there is one preparation.
+        let _ = self.source.set(source);
+        Ok(runner)
+    }
+
+    /// Polls the handler to its end. The request need not stay in memory meanwhile, unless a hook looks at it.
+    async fn finish(self, mut runner: Runner) -> Outcome {
+        drop(self);
         poll_fn(|cx| runner.poll(cx)).await
     }
 }

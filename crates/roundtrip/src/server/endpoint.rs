@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
-    ClientRequest, Era, ErrorObject, HeaderParams, ProtocolVersion, Request, RequestId, ServerResult, clip,
-    decode_params, encode_error, meta, peek_version,
+    CallToolRequestParams, ClientRequest, Era, ErrorObject, HeaderParams, ProtocolVersion, Request,
+    RequestId, ServerResult, clip, decode_params, encode_error, meta, peek_version,
 };
 #[cfg(feature = "legacy")]
 use roundtrip_core::wire::{ServerCapabilities, SubscriptionFilter};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::hook::{Viewer, revision};
 use super::methods::refused;
 use super::offer::catalog::Catalog;
 use super::outcome::Outcome;
@@ -76,10 +77,8 @@ impl Endpoint {
         let size = if matches!(request, ClientRequest::SubscriptionsListen(_)) { 0 } else { size };
         let (runner, source) = if admission.is_full() || !permit.weigh(peer, size) {
             refused(ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later"))
-        } else if self.0.begins_now(request) {
-            self.0.prepare(&id, request, peer, None)
         } else {
-            self.0.defer(&id, request, peer)
+            self.0.begin(&id, request, peer)
         };
         drop(entered);
         InFlight::new(id, runner, source, span, permit)
@@ -113,6 +112,13 @@ impl Endpoint {
         let entry = self.0.catalog.read().tools.get(tool).map(Arc::clone)?;
         let headers = &entry.own.headers;
         (!headers.is_empty()).then(|| check(headers))
+    }
+
+    /// Returns whether a caller sees the tool of a call, if there is one.
+    pub(crate) fn shows_tool(&self, params: &CallToolRequestParams<'_>, peer: &Peer) -> bool {
+        let entry = self.0.catalog.read().tools.get(&params.name).map(Arc::clone);
+        let viewer = Viewer::new(&params.meta, peer);
+        entry.is_some_and(|entry| entry.scope.shows(&viewer).unwrap_or(false))
     }
 
     /// Begins to drain this instance: handlers that reach a [`checkpoint`](super::Ask::checkpoint) end their round
@@ -207,7 +213,7 @@ fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
 }
 
 fn era(request: &ClientRequest<'_>) -> Era {
-    request.meta().protocol_version.parse().map_or(Era::Modern, ProtocolVersion::era)
+    revision(request.meta()).era()
 }
 
 impl fmt::Debug for Endpoint {

@@ -30,7 +30,8 @@ pub struct Limits {
     pub call_bytes: usize,
     /// Open `subscriptions/listen` streams. Default: 1,000.
     pub subscriptions: usize,
-    /// Bytes that all subscriptions keep together: the URIs of the resources they watch. Default: 16 MiB.
+    /// Bytes that all subscriptions keep together: the URIs of the resources they watch, and the capabilities of the
+    /// clients that do. Default: 16 MiB.
     pub subscription_bytes: usize,
     /// Concurrent calls above which a call that reaches a [`checkpoint`](super::Ask::checkpoint) is handed to another
     /// instance. Default: never.

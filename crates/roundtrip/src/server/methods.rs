@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use roundtrip_core::seal::Digest;
 use roundtrip_core::wire::{
-    CallToolRequestParams, CallToolResult, ClientRequest, Complete, CompleteRequestParams, CompleteResult,
-    CompletionReference, DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject, Method as _,
+    CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompleteResult,
+    DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject, PaginatedRequestParams,
     PromptsCapability, ReadResourceRequestParams, ReadResourceResult, RequestId, RequestMeta,
     ResourcesCapability, ServerCapabilities, ServerResult, SubscriptionFilter,
-    SubscriptionsListenRequestParams, ToolsCapability, clip,
+    SubscriptionsListenRequestParams, ToolsCapability,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -18,48 +19,92 @@ use super::budget::Owner;
 use super::handler::call::{Arguments, Call, Rejection};
 use super::handler::function::{Handler, HandlerFuture};
 use super::handler::reply::{HandlerOutcome, HandlerResult, ReadAt, Reply};
+use super::hook::{Place, Viewer};
 use super::ledger::Recorder;
 use super::offer::catalog::Tables;
-use super::offer::entry::{Definition, ToolEntry};
+use super::offer::completer::Completers;
+use super::offer::entry::{Definition, PromptEntry, ToolEntry};
 use super::offer::list::{Listing, Presentation};
 use super::outcome::{Outcome, panicked, tool_error};
 use super::peer::Peer;
-use super::round::{OpenedState, RoundInput};
+use super::round::{AskingRequest, OpenedState, RoundInput};
 use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
 use super::started::{SUPPORTED, Started};
+use super::target::{Target, Variables};
 use crate::schema::Check;
 
+/// A request on its way to its handler: its id, its peer, and its `requestState`.
+pub(super) struct Received<'a> {
+    pub(super) id: &'a RequestId,
+    pub(super) peer: &'a Peer,
+    /// Its `requestState`, where that had to be waited for.
+    pub(super) opened: Option<OpenedState>,
+    /// The place for its place in its flow, for hooks.
+    pub(super) place: Option<&'a OnceLock<Place>>,
+}
+
+impl Received<'_> {
+    /// Lets hooks know the flow and the round, once there is a flow.
+    fn tell(&self, input: &RoundInput<'_>) {
+        if let Some(slot) = self.place
+            && let Some(place) = input.place()
+        {
+            // A token that was opened and the handler's round say the same.
+            let _ = slot.set(place);
+        }
+    }
+}
+
 impl Started {
-    /// Finds what a request wants and gets it ready to run. `opened` is its `requestState`, where that had to be waited for.
+    /// Gets a request ready to run that is for `target`.
     pub(super) fn prepare(
         &self,
-        id: &RequestId,
         request: &ClientRequest<'_>,
-        peer: &Peer,
-        opened: Option<OpenedState>,
+        received: Received<'_>,
+        target: Target,
     ) -> (Runner, Source) {
         let listings = &self.listings;
-        let outcome = match request {
-            ClientRequest::CallTool(params) => return self.call_tool(params, peer, opened),
-            ClientRequest::GetPrompt(params) => return self.get_prompt(params, peer, opened),
-            ClientRequest::ReadResource(params) => return self.read_resource(params, peer, opened),
-            ClientRequest::SubscriptionsListen(params) => return self.listen(id, params, peer),
-            ClientRequest::Complete(params) => return self.complete(params, peer),
-            ClientRequest::Discover(_) => Ok(ServerResult::Discover(self.discover())),
-            ClientRequest::ListTools(params) => {
-                page(&self.catalog.read().tools, params.cursor.as_deref(), &listings.tools)
+        let outcome = match (request, target) {
+            (ClientRequest::CallTool(params), Target::Tool(tool)) => {
+                return self.call_tool(params, received, &tool);
             }
-            ClientRequest::ListPrompts(params) => {
-                page(&self.catalog.read().prompts, params.cursor.as_deref(), &listings.prompts)
+            (ClientRequest::GetPrompt(params), Target::Prompt(prompt)) => {
+                return self.get_prompt(params, received, &prompt);
             }
-            ClientRequest::ListResources(params) => {
-                page(&self.catalog.read().resources, params.cursor.as_deref(), &listings.resources)
+            (ClientRequest::ReadResource(params), Target::Resource(resource)) => {
+                let cache = resource.scope.narrowed(resource.own);
+                let at = ReadAt::new(&params.uri, resource.definition.mime_type.as_ref(), cache);
+                return self.read(params, received, &*resource.handler, at, Vec::new());
             }
-            ClientRequest::ListResourceTemplates(params) => {
-                page(&self.catalog.read().templates, params.cursor.as_deref(), &listings.templates)
+            (ClientRequest::ReadResource(params), Target::Template(template, variables)) => {
+                let cache = template.scope.narrowed(template.own.cache);
+                let at = ReadAt::new(&params.uri, template.definition.mime_type.as_ref(), cache);
+                return self.read(params, received, &*template.handler, at, variables);
             }
-            other => Err(ErrorObject::method_not_found(other.method())),
+            (ClientRequest::Complete(params), Target::Prompt(prompt)) => {
+                return self.complete(params, &received, &prompt.own);
+            }
+            (ClientRequest::Complete(params), Target::Template(template, _)) => {
+                return self.complete(params, &received, &template.own.completers);
+            }
+            // A plain resource has no arguments.
+            (ClientRequest::Complete(_), _) => return nothing_to_suggest(),
+            (ClientRequest::SubscriptionsListen(params), _) => return self.listen(params, &received),
+            (ClientRequest::Discover(_), _) => Ok(ServerResult::Discover(self.discover())),
+            (ClientRequest::ListTools(params), _) => {
+                self.list(|tables| &tables.tools, params, &listings.tools, &received)
+            }
+            (ClientRequest::ListPrompts(params), _) => {
+                self.list(|tables| &tables.prompts, params, &listings.prompts, &received)
+            }
+            (ClientRequest::ListResources(params), _) => {
+                self.list(|tables| &tables.resources, params, &listings.resources, &received)
+            }
+            (ClientRequest::ListResourceTemplates(params), _) => {
+                self.list(|tables| &tables.templates, params, &listings.templates, &received)
+            }
+            (other, _) => Err(ErrorObject::method_not_found(other.method())),
         };
         ready(outcome)
     }
@@ -67,13 +112,10 @@ impl Started {
     fn call_tool(
         &self,
         params: &CallToolRequestParams<'_>,
-        peer: &Peer,
-        opened: Option<OpenedState>,
+        mut received: Received<'_>,
+        tool: &Arc<ToolEntry>,
     ) -> (Runner, Source) {
-        let Some(tool) = self.catalog.read().tools.get(&params.name).map(Arc::clone) else {
-            return refused(ErrorObject::invalid_params(format!("unknown tool: {}", clip(&params.name))));
-        };
-        let input = match self.flows.round_input(params.into(), peer, opened, Some(tool.own.target)) {
+        let input = match self.input(params.into(), &mut received, Some(tool.own.target)) {
             Ok(input) => input,
             Err(error) => return refused(error),
         };
@@ -81,77 +123,62 @@ impl Started {
             Ok(arguments) => arguments,
             Err(problem) => return ready(invalid_arguments(&problem)),
         };
-        let call = self.call(&params.meta, peer, arguments, input);
+        let call = self.call(&params.meta, received.peer, arguments, input);
         let work = |running| match &tool.own.output {
-            Some(Check::Compiled(_)) => Work::Tool(check_output(Arc::clone(&tool), running)),
+            Some(Check::Compiled(_)) => Work::Tool(check_output(Arc::clone(tool), running)),
             _ => Work::Tool(running),
         };
-        self.start(call, &*tool.handler, (), work, |problem| invalid_arguments(&problem))
+        self.start(call, &received, &*tool.handler, (), work, |problem| invalid_arguments(&problem))
     }
 
     fn get_prompt(
         &self,
         params: &GetPromptRequestParams<'_>,
-        peer: &Peer,
-        opened: Option<OpenedState>,
+        mut received: Received<'_>,
+        prompt: &PromptEntry,
     ) -> (Runner, Source) {
-        let Some(prompt) = self.catalog.read().prompts.get(&params.name).map(Arc::clone) else {
-            return refused(ErrorObject::invalid_params(format!("unknown prompt: {}", clip(&params.name))));
-        };
-        let input = match self.flows.round_input(params.into(), peer, opened, None) {
+        let input = match self.input(params.into(), &mut received, None) {
             Ok(input) => input,
             Err(error) => return refused(error),
         };
         let pairs =
             params.arguments.iter().map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));
-        let call = self.call(&params.meta, peer, Arguments::Strings(pairs.collect()), input);
-        self.start(call, &*prompt.handler, (), Work::Prompt, |problem| {
+        let call = self.call(&params.meta, received.peer, Arguments::Strings(pairs.collect()), input);
+        self.start(call, &received, &*prompt.handler, (), Work::Prompt, |problem| {
             Err(ErrorObject::invalid_params(format!("params.arguments: {problem}")))
         })
     }
 
-    fn read_resource(
+    fn read(
         &self,
         params: &ReadResourceRequestParams<'_>,
-        peer: &Peer,
-        opened: Option<OpenedState>,
-    ) -> (Runner, Source) {
-        let uri = &*params.uri;
-        let tables = self.catalog.read();
-        if let Some(resource) = tables.resources.get(uri).map(Arc::clone) {
-            drop(tables);
-            let at = ReadAt::new(uri, resource.definition.mime_type.as_ref(), resource.own);
-            return self.read(params, peer, opened, &*resource.handler, at, Vec::new());
-        }
-        let fitting = tables.templates.iter().find_map(|entry| {
-            let variables = entry.own.template.matches(uri)?.into_iter();
-            let owned = variables.map(|(name, value)| (name.to_owned().into(), value.into()));
-            Some((Arc::clone(entry), owned.collect()))
-        });
-        drop(tables);
-        let Some((template, variables)) = fitting else {
-            return refused(ErrorObject::resource_not_found(uri));
-        };
-        let at = ReadAt::new(uri, template.definition.mime_type.as_ref(), template.own.cache);
-        self.read(params, peer, opened, &*template.handler, at, variables)
-    }
-
-    fn read<'a>(
-        &'a self,
-        params: &'a ReadResourceRequestParams<'a>,
-        peer: &'a Peer,
-        opened: Option<OpenedState>,
+        mut received: Received<'_>,
         handler: &dyn Handler<ReadResourceResult>,
         at: ReadAt,
-        variables: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+        variables: Variables,
     ) -> (Runner, Source) {
-        let input = match self.flows.round_input(params.into(), peer, opened, None) {
+        let input = match self.input(params.into(), &mut received, None) {
             Ok(input) => input,
             Err(error) => return refused(error),
         };
-        let call = self.call(&params.meta, peer, Arguments::Strings(variables), input);
+        let call = self.call(&params.meta, received.peer, Arguments::Strings(variables), input);
         // A variable that does not parse means that there is no such resource.
-        self.start(call, handler, at, Work::Resource, |_| Err(ErrorObject::resource_not_found(&params.uri)))
+        self.start(call, &received, handler, at, Work::Resource, |_| {
+            Err(ErrorObject::resource_not_found(&params.uri))
+        })
+    }
+
+    #[inline]
+    fn input<'a, 'r: 'a>(
+        &'a self,
+        asking: AskingRequest<'a>,
+        received: &mut Received<'r>,
+        known: Option<Digest>,
+    ) -> Result<RoundInput<'a>, ErrorObject> {
+        let opened = received.opened.take();
+        let input = self.flows.round_input(asking, received.peer, opened, known)?;
+        received.tell(&input);
+        Ok(input)
     }
 
     #[inline]
@@ -170,12 +197,14 @@ impl Started {
     fn start<R: HandlerResult>(
         &self,
         mut call: Call<'_>,
+        received: &Received<'_>,
         handler: &dyn Handler<R>,
         context: R::Context,
         work: impl FnOnce(HandlerFuture<R>) -> Work,
         unfit: impl FnOnce(String) -> Outcome,
     ) -> (Runner, Source) {
         let work = take(&mut call, handler, context, work, unfit);
+        received.tell(&call.input);
         call.input.remember_sent(call.outbox.as_ref());
         let recorder = match &self.ledger {
             None => None,
@@ -194,12 +223,13 @@ impl Started {
 
     fn listen(
         &self,
-        id: &RequestId,
         params: &SubscriptionsListenRequestParams<'_>,
-        peer: &Peer,
+        &Received { id, peer, .. }: &Received<'_>,
     ) -> (Runner, Source) {
         let honoured = self.honoured(&params.notifications);
-        match self.catalog.hub().open(&Owner::of(peer), Some(id.clone()), honoured) {
+        let viewer = Viewer::new(&params.meta, peer);
+        let viewer = (!honoured.resource_subscriptions.is_empty()).then(|| viewer.hold());
+        match self.catalog.hub().open(&Owner::of(peer), Some(id.clone()), honoured, viewer) {
             Ok(subscription) => {
                 let subscription = Arc::new(subscription);
                 (Work::Listen(Arc::clone(&subscription)).into(), Source::Subscription(subscription))
@@ -223,18 +253,41 @@ impl Started {
         }
     }
 
-    fn complete(&self, params: &CompleteRequestParams<'_>, peer: &Peer) -> (Runner, Source) {
-        let completer = match completer(&self.catalog.read(), params) {
-            Ok(Some(completer)) => completer,
-            Ok(None) => return ready(Ok(ServerResult::Complete(CompleteResult::default()))),
-            Err(error) => return refused(error),
-        };
-        let input = self.flows.completion_input(params, peer);
-        let mut call = self.call(&params.meta, peer, Arguments::Typed(params), input);
-        let work = take(&mut call, &*completer, (), Work::Completer, |problem| {
+    /// Runs the completer of an argument, if it has one. A completion has no rounds.
+    fn complete(
+        &self,
+        params: &CompleteRequestParams<'_>,
+        received: &Received<'_>,
+        completers: &Completers,
+    ) -> (Runner, Source) {
+        let Some(completer) = completers.of(&params.argument.name) else { return nothing_to_suggest() };
+        let input = self.flows.completion_input(params, received.peer);
+        let mut call = self.call(&params.meta, received.peer, Arguments::Typed(params), input);
+        let work = take(&mut call, completer, (), Work::Completer, |problem| {
             Err(ErrorObject::invalid_params(format!("params.context.arguments: {problem}")))
         });
         (work.into(), call.outbox.into())
+    }
+
+    /// Returns a page of a list, as far as the caller sees it.
+    fn list<D: Definition>(
+        &self,
+        listing: fn(&Tables) -> &Listing<D>,
+        params: &PaginatedRequestParams<'_>,
+        shown: &Presentation,
+        received: &Received<'_>,
+    ) -> Outcome {
+        let tables = self.catalog.read();
+        let listing = listing(&tables);
+        let cursor = params.cursor.as_deref();
+        if !listing.has_rules() {
+            return listing.page(cursor, shown).map(ServerResult::Cached);
+        }
+        let tail = listing.tail(cursor)?;
+        // Rules are the author's code, and may use the catalog.
+        drop(tables);
+        let viewer = Viewer::new(&params.meta, received.peer);
+        tail.page(shown, |entry| entry.scope.shows(&viewer)).map(ServerResult::Cached)
     }
 
     fn discover(&self) -> DiscoverResult {
@@ -273,31 +326,6 @@ impl Started {
     }
 }
 
-fn page<D: Definition>(listing: &Listing<D>, cursor: Option<&str>, shown: &Presentation) -> Outcome {
-    listing.page(cursor, shown).map(ServerResult::Cached)
-}
-
-/// Returns the completer of an argument, if it has one; an error where nothing of that name has arguments.
-fn completer(
-    tables: &Tables,
-    params: &CompleteRequestParams<'_>,
-) -> Result<Option<Arc<dyn Handler<CompleteResult>>>, ErrorObject> {
-    if !tables.completions {
-        return Err(ErrorObject::method_not_found(Complete::NAME));
-    }
-    let completers = match &params.reference {
-        CompletionReference::Prompt(prompt) => tables.prompts.get(&prompt.name).map(|entry| &entry.own),
-        CompletionReference::Resource(template) => match tables.templates.get(&template.uri) {
-            Some(entry) => Some(&entry.own.completers),
-            // A plain resource has nothing to complete.
-            None if tables.resources.get(&template.uri).is_some() => return Ok(None),
-            None => None,
-        },
-    };
-    let unknown = || ErrorObject::invalid_params("params.ref: no such prompt or resource template");
-    Ok(completers.ok_or_else(unknown)?.of(&params.argument.name))
-}
-
 /// Takes a handler's parameters from a call. `unfit` is the outcome of arguments that do not fit.
 fn take<R: HandlerResult>(
     call: &mut Call<'_>,
@@ -317,6 +345,10 @@ fn take<R: HandlerResult>(
 
 pub(super) fn refused(error: ErrorObject) -> (Runner, Source) {
     ready(Err(error))
+}
+
+fn nothing_to_suggest() -> (Runner, Source) {
+    ready(Ok(ServerResult::Complete(CompleteResult::default())))
 }
 
 fn ready(outcome: Outcome) -> (Runner, Source) {

@@ -13,6 +13,7 @@ mod endpoint;
 mod handler;
 #[cfg(feature = "legacy")]
 mod handshake;
+mod hook;
 mod keyring;
 pub mod ledger;
 mod limits;
@@ -24,6 +25,7 @@ mod peer;
 mod round;
 mod run;
 mod started;
+mod target;
 
 pub use builder::{Listed, Server};
 pub use cache::Cache;
@@ -36,18 +38,23 @@ pub use handler::{
 };
 #[cfg(feature = "legacy")]
 pub use handshake::Handshake;
+pub use hook::{CallInfo, Next, Viewer};
 pub use keyring::{Keyring, KeysError};
 pub use ledger::{Ledger, MemoryLedger};
 pub use limits::Limits;
-pub use offer::{Catalog, Offer, Partial, Prompt, Resource, ResourceTemplate, ServeError, SetupError, Tool};
+pub use offer::{
+    Catalog, Group, Offer, Partial, Prompt, Resource, ResourceTemplate, ServeError, SetupError, Tool,
+};
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
 pub use round::AskError;
 pub use roundtrip_core::round::{Answered, Askable, AskedAs, QuestionKind, Roots, Sampled, Samples};
-pub use run::{CallInfo, Event, InFlight, Next};
+pub use run::{Event, InFlight};
 
 pub(crate) use budget::{Budget, Owner, Reservation};
 pub(crate) use endpoint::refuse_handshake;
+#[cfg(feature = "legacy")]
+pub(crate) use hook::HeldViewer;
 pub(crate) use outcome::panicked;
 pub(crate) use round::{AskedAgain, Disagreement, Trace, is_in_step};
 pub(crate) use started::SUPPORTED;

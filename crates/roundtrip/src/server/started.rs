@@ -7,11 +7,11 @@ use roundtrip_core::wire::{Implementation, ProtocolVersion, ServerCapabilities, 
 use super::handler::call::StateMap;
 #[cfg(feature = "legacy")]
 use super::handshake::Handshake;
+use super::hook::Hook;
 use super::ledger::LedgerConfig;
 use super::offer::catalog::Catalog;
 use super::offer::list::Listings;
 use super::round::FlowConfig;
-use super::run::hook::Hook;
 
 /// The revisions a started server speaks.
 pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];

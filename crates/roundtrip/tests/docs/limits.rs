@@ -46,7 +46,10 @@ fn of_servers() -> Vec<(&'static str, String)> {
         ("calls at once", count(server.concurrent_calls)),
         ("messages of all calls at once, of those over 64 KiB", bytes(server.call_bytes)),
         ("listening streams of modern clients", count(server.subscriptions)),
-        ("URIs watched by all streams and sessions together", bytes(server.subscription_bytes)),
+        (
+            "URIs watched by all streams and sessions together, with the capabilities of their clients",
+            bytes(server.subscription_bytes),
+        ),
         ("time a question waits for a running `once` step", seconds(server.question_behind_step)),
         ("time a round claimed in the ledger goes on without its client", seconds(server.finish_within)),
         ("time for an answer", minutes(DEFAULT_TTL)),

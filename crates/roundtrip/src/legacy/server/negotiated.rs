@@ -12,7 +12,7 @@ use super::translate;
 use crate::legacy::handshake::{
     InitializeRequestParams, InitializeResult, NEWEST, revision, within_revision,
 };
-use crate::server::Endpoint;
+use crate::server::{Endpoint, HeldViewer, Peer};
 
 /// Most bytes of the parameters of `initialize`.
 const LARGEST: usize = 16 * 1024;
@@ -57,6 +57,11 @@ impl Negotiated {
         capabilities.experimental.clear();
         let negotiated = Self { version, capabilities, client_info: Some(wanted.client_info) };
         Ok((negotiated, translate::raw(&answer)?))
+    }
+
+    /// Returns the client as visibility rules see it.
+    pub(super) fn viewer(&self, peer: &Peer) -> HeldViewer {
+        HeldViewer::new(self.version, &self.capabilities, peer)
     }
 
     /// Translates the parameters of a legacy request into those of a modern one.

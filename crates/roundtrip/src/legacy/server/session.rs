@@ -126,7 +126,7 @@ impl Session {
         let outcome = match &*request.method {
             PING => Ok(()),
             SET_LEVEL if self.endpoint.capabilities().logging.is_some() => self.set_level(request.params),
-            SUBSCRIBE if self.endpoint.capabilities().resources.is_some() => self.watch(request.params),
+            SUBSCRIBE if self.endpoint.capabilities().resources.is_some() => self.watch(request.params, peer),
             UNSUBSCRIBE => self.unwatch(request.params),
             INITIALIZE => Err(ErrorObject::invalid_request("this session has been initialized already")),
             unknown @ (Discover::NAME | SubscriptionsListen::NAME | SET_LEVEL | SUBSCRIBE) => {
@@ -194,7 +194,7 @@ impl Session {
         Ok(())
     }
 
-    fn watch(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+    fn watch(&self, params: Option<&RawValue>, peer: &Peer) -> Result<(), ErrorObject> {
         if !self.can_be_asked {
             return Err(ErrorObject::invalid_request(
                 "without a session there is no stream to send changes on",
@@ -206,7 +206,7 @@ impl Session {
                 "params.uri: at most {LONGEST_URI} bytes to be watched"
             )));
         }
-        self.subscription()?.watch(&uri)
+        self.subscription()?.watch(&uri, self.negotiated.viewer(peer))
     }
 
     fn unwatch(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
@@ -230,7 +230,7 @@ impl Session {
             ..SubscriptionFilter::default()
         };
         let hub = self.endpoint.catalog().hub();
-        let open = Arc::new(hub.open(&self.owner, None, self.endpoint.honoured(&everything))?);
+        let open = Arc::new(hub.open(&self.owner, None, self.endpoint.honoured(&everything), None)?);
         *subscription = Some(Arc::clone(&open));
         Ok(open)
     }

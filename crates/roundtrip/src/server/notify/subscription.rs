@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::lock::lock;
 use crate::server::budget::{Budget, Owner, Reservation};
+use crate::server::hook::{HeldViewer, Viewer};
 use crate::server::limits::Limits;
 
 /// Most resources that one subscription may watch.
@@ -56,7 +57,9 @@ struct Due {
     lists: SubscriptionFilter,
     /// Resources that are watched, in the order they were named.
     watched: IndexSet<Arc<str>>,
-    /// Bytes of both.
+    /// The caller, if it watches resources: they may have visibility rules.
+    viewer: Option<Arc<HeldViewer>>,
+    /// Bytes of all of these.
     #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "a modern filter does not change"))]
     bytes: Reservation,
     started: bool,
@@ -103,6 +106,7 @@ impl Hub {
         owner: &Owner,
         tag: Option<RequestId>,
         filter: SubscriptionFilter,
+        viewer: Option<HeldViewer>,
     ) -> Result<Subscription, ErrorObject> {
         if filter.resource_subscriptions.len() > MAX_WATCHED {
             return Err(too_many("params.notifications.resourceSubscriptions"));
@@ -113,10 +117,12 @@ impl Hub {
             None => None,
         };
         let named = filter.resource_subscriptions.iter().map(|uri| bytes_of(uri)).sum::<usize>();
-        let bytes = listeners.bytes.reserve(owner, OVERHEAD.0 + named).ok_or_else(too_large)?;
+        let held = viewer.as_ref().map_or(0, HeldViewer::bytes);
+        let bytes = listeners.bytes.reserve(owner, OVERHEAD.0 + named + held).ok_or_else(too_large)?;
         let key = listeners.next;
         listeners.next += 1;
-        let due = Due::new(filter, bytes, tag.is_none(), listeners.closed);
+        let mut due = Due::new(filter, bytes, tag.is_none(), listeners.closed);
+        due.viewer = viewer.map(Arc::new);
         let subscriber = Arc::new(Subscriber { tag, due: Mutex::new(due) });
         listeners.open.insert(key, Arc::clone(&subscriber));
         Ok(Subscription { hub: Arc::clone(self), key, subscriber, _place: place })
@@ -148,14 +154,27 @@ impl Hub {
                 Change::Resources if filter.resources_list_changed == Some(true) => {
                     !std::mem::replace(&mut due.resources, true)
                 }
-                // The text is there once, however often it changes.
-                Change::Resource(uri) => {
-                    due.watched.get(uri).is_some_and(|watched| due.updated.insert(Arc::clone(watched)))
-                }
+                Change::Resource(uri) => due.update(uri),
                 _ => false,
             };
             if wanted {
                 due.wake();
+            }
+        }
+    }
+
+    /// Announces a change of a resource to every subscription that watches it and whose caller sees it.
+    pub(crate) fn announce_to_viewers(&self, uri: &str, sees: impl Fn(&Viewer<'_>) -> bool) {
+        let watches = |subscriber: &&Arc<Subscriber>| lock(&subscriber.due).watched.contains(uri);
+        let watching: Vec<_> = lock(&self.0).open.values().filter(watches).map(Arc::clone).collect();
+        // Rules are the author's code, and may use the catalog: nothing is locked while they run.
+        for subscriber in watching {
+            let viewer = lock(&subscriber.due).viewer.clone();
+            if viewer.is_some_and(|viewer| viewer.is(&sees)) {
+                let mut due = lock(&subscriber.due);
+                if due.update(uri) {
+                    due.wake();
+                }
             }
         }
     }
@@ -180,6 +199,7 @@ impl Due {
         Self {
             lists: filter,
             watched: watched.into_iter().map(Arc::from).collect(),
+            viewer: None,
             bytes,
             started: false,
             acknowledged,
@@ -197,6 +217,12 @@ impl Due {
     fn filter(&self) -> SubscriptionFilter {
         let resource_subscriptions = self.watched.iter().map(|uri| uri.as_ref().to_owned()).collect();
         SubscriptionFilter { resource_subscriptions, ..self.lists.clone() }
+    }
+
+    /// Notes a change of a resource, if it is watched; returns whether that is news. Its text is there once, however often it
+    /// changes.
+    fn update(&mut self, uri: &str) -> bool {
+        self.watched.get(uri).is_some_and(|watched| self.updated.insert(Arc::clone(watched)))
     }
 
     fn wake(&mut self) {
@@ -229,10 +255,15 @@ impl Subscription {
         Poll::Ready(SubscriptionsListenResult { meta, ..SubscriptionsListenResult::default() })
     }
 
-    /// Watches one more resource.
+    /// Watches one more resource, from here on as `viewer`.
     #[cfg(feature = "legacy")]
-    pub(crate) fn watch(&self, uri: &str) -> Result<(), ErrorObject> {
+    pub(crate) fn watch(&self, uri: &str, viewer: HeldViewer) -> Result<(), ErrorObject> {
         let due = &mut *lock(&self.subscriber.due);
+        // A session has one client: another request of it differs in what the HTTP stack attached.
+        if due.viewer.is_none() && !due.bytes.grow(viewer.bytes()) {
+            return Err(too_large());
+        }
+        due.viewer = Some(Arc::new(viewer));
         if due.watched.contains(uri) {
             return Ok(());
         }

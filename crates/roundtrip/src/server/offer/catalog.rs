@@ -15,6 +15,7 @@ use crate::lock::{read, write};
 use crate::server::handler::call::{Call, Rejection, StateMap};
 use crate::server::handler::extract::FromCall;
 use crate::server::handler::needs::Needs;
+use crate::server::hook::{Scope, Viewer};
 use crate::server::notify::subscription::{Change, Hub};
 
 /// Handle on the offers of a server. Clone it freely; get it from [`Server::catalog`](crate::Server::catalog), or as a
@@ -42,6 +43,18 @@ pub(crate) struct Tables {
     /// True once a handler that can ask has been added.
     pub(crate) asks: bool,
     unchecked: Vec<Wanted>,
+}
+
+impl Tables {
+    /// Returns the scopes of the resource and the templates at a URI, none if no resource has rules.
+    fn scopes_at(&self, uri: &str) -> Vec<Scope> {
+        if !self.resources.has_rules() && !self.templates.has_rules() {
+            return Vec::new();
+        }
+        let resource = self.resources.get(uri).map(|entry| &entry.scope);
+        let templates = self.templates.iter().filter(|entry| entry.own.template.matches(uri).is_some());
+        resource.into_iter().chain(templates.map(|entry| &entry.scope)).cloned().collect()
+    }
 }
 
 /// A handler's need for state that was noted before the state was complete.
@@ -76,6 +89,7 @@ pub(crate) trait Described {
     type Definition: Definition;
     fn definition(&self) -> &Self::Definition;
     fn needs(&self) -> &Needs;
+    fn scope_mut(&mut self) -> &mut Scope;
     /// Checks the offer and makes it ready to be called.
     fn finish(self) -> Result<Entry<Self::Definition>, SetupError>;
     fn listing(tables: &mut Tables) -> &mut Listing<Self::Definition>;
@@ -166,8 +180,8 @@ impl Catalog {
         removed
     }
 
-    /// Announces a change of the list of tools, to clients that subscribe: one that the catalog does not see, such as in a
-    /// list that a hook filters by caller.
+    /// Announces a change of the list of tools, to clients that subscribe: one that the catalog does not see, such as a
+    /// caller's rights that decide what [`visible_to`](super::Tool::visible_to) shows.
     pub fn tools_changed(&self) {
         self.0.hub.announce(Change::Tools);
     }
@@ -182,9 +196,14 @@ impl Catalog {
         self.0.hub.announce(Change::Resources);
     }
 
-    /// Tells clients that watch a resource that it has changed.
+    /// Tells clients that watch a resource that it has changed, as far as they see it.
     pub fn resource_updated(&self, uri: &str) {
-        self.0.hub.announce(Change::Resource(uri));
+        let scopes = self.read().scopes_at(uri);
+        if scopes.iter().all(Scope::is_open) {
+            return self.0.hub.announce(Change::Resource(uri));
+        }
+        let shows = |scope: &Scope, viewer: &Viewer<'_>| scope.shows(viewer).unwrap_or(false);
+        self.0.hub.announce_to_viewers(uri, |viewer| scopes.iter().any(|scope| shows(scope, viewer)));
     }
 }
 

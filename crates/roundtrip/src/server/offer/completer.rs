@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use roundtrip_core::wire::{CompleteResult, Completion, ErrorObject};
 
 use crate::server::handler::call::{Arguments, Call, Rejection, known};
 use crate::server::handler::extract::FromCall;
-use crate::server::handler::function::{Function, Handler, Parameters, erase, needs_of};
+use crate::server::handler::function::{BoxHandler, Function, Handler, Parameters, erase, needs_of};
 use crate::server::handler::needs::Needs;
 use crate::server::handler::reply::{IntoReply, Reply};
 
@@ -64,8 +63,7 @@ impl IntoReply<CompleteResult> for Vec<String> {
 pub(crate) struct Completers(BTreeMap<String, Completer>);
 
 struct Completer {
-    /// Shared, so that it can be started without the catalog's lock.
-    handler: Arc<dyn Handler<CompleteResult>>,
+    handler: BoxHandler<CompleteResult>,
     asks: bool,
 }
 
@@ -81,7 +79,7 @@ impl Completers {
         F::Future: Send,
     {
         let own = needs_of::<P>();
-        self.0.insert(argument, Completer { handler: erase(suggest).into(), asks: own.asks.is_some() });
+        self.0.insert(argument, Completer { handler: erase(suggest), asks: own.asks.is_some() });
         needs.add_completer(own);
     }
 
@@ -102,8 +100,8 @@ impl Completers {
     }
 
     /// Returns the completer of an argument.
-    pub(crate) fn of(&self, argument: &str) -> Option<Arc<dyn Handler<CompleteResult>>> {
-        self.0.get(argument).map(|completer| Arc::clone(&completer.handler))
+    pub(crate) fn of(&self, argument: &str) -> Option<&dyn Handler<CompleteResult>> {
+        self.0.get(argument).map(|completer| &*completer.handler)
     }
 }
 

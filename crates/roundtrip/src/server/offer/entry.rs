@@ -10,12 +10,14 @@ use crate::schema::Check;
 use crate::server::cache::Cache;
 use crate::server::handler::function::BoxHandler;
 use crate::server::handler::reply::HandlerResult;
+use crate::server::hook::Scope;
 use crate::server::notify::subscription::Change;
 
 /// An offer that has been checked and is ready to be called.
 pub(crate) struct Entry<D: Definition> {
     pub(crate) definition: D,
     pub(crate) handler: BoxHandler<D::Result>,
+    pub(crate) scope: Scope,
     pub(crate) own: D::Own,
 }
 
@@ -49,6 +51,7 @@ pub(crate) trait Definition: Serialize {
 }
 
 pub(crate) type ToolEntry = Entry<wire::Tool>;
+pub(crate) type PromptEntry = Entry<wire::Prompt>;
 
 impl Definition for wire::Tool {
     const KIND: &'static str = "tool";

@@ -23,12 +23,14 @@ pub(crate) struct Presentation {
 /// A list in the order of registration, with its pages.
 pub(crate) struct Listing<D: Definition> {
     entries: IndexMap<String, Arc<Entry<D>>>,
-    pages: OnceLock<Vec<(String, Arc<Raw>)>>,
+    /// Number of entries that not every caller sees.
+    ruled: usize,
+    pages: OnceLock<Vec<Arc<Raw>>>,
 }
 
 impl<D: Definition> Default for Listing<D> {
     fn default() -> Self {
-        Self { entries: IndexMap::new(), pages: OnceLock::new() }
+        Self { entries: IndexMap::new(), ruled: 0, pages: OnceLock::new() }
     }
 }
 
@@ -41,6 +43,11 @@ impl<D: Definition> Listing<D> {
         self.entries.values()
     }
 
+    /// Returns whether the list depends on the caller.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.ruled > 0
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -50,6 +57,7 @@ impl<D: Definition> Listing<D> {
         if self.entries.contains_key(name) {
             return false;
         }
+        self.ruled += usize::from(!entry.scope.is_open());
         self.entries.insert(name.to_owned(), Arc::new(entry));
         self.pages = OnceLock::new();
         true
@@ -58,45 +66,94 @@ impl<D: Definition> Listing<D> {
     /// Removes an entry, keeping the order of the others; returns false if there was none.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         self.pages = OnceLock::new();
-        self.entries.shift_remove(name).is_some()
+        let removed = self.entries.shift_remove(name);
+        self.ruled -= removed.iter().filter(|entry| !entry.scope.is_open()).count();
+        removed.is_some()
     }
 
     /// Returns the page a cursor points at, ready to send.
     pub(crate) fn page(&self, cursor: Option<&str>, shown: &Presentation) -> Result<Arc<Raw>, ErrorObject> {
         let pages = self.pages.get_or_init(|| self.render_all(shown));
         let Some(cursor) = cursor else {
-            return Ok(Arc::clone(&pages[0].1));
+            return Ok(Arc::clone(&pages[0]));
         };
-        let first = read_cursor::<D>(cursor).filter(|first| self.entries.contains_key(first));
-        let first = first.ok_or_else(|| {
-            ErrorObject::invalid_params(
-                "params.cursor: not a cursor of this list as it is now: start again without one",
-            )
-        })?;
+        let start = self.start(cursor)?;
         // A cursor from before a change may point into the middle of a page of today.
-        match pages.iter().find(|(start, _)| *start == first) {
-            Some((_, page)) => Ok(Arc::clone(page)),
-            None => Ok(self.render(self.entries.get_index_of(&first).unwrap_or(0), shown)),
+        match pages.get(start / shown.page_size) {
+            Some(page) if start % shown.page_size == 0 => Ok(Arc::clone(page)),
+            _ => Ok(self.render(start, shown)),
         }
     }
 
-    fn render_all(&self, shown: &Presentation) -> Vec<(String, Arc<Raw>)> {
+    /// Returns the entries from a cursor on.
+    pub(crate) fn tail(&self, cursor: Option<&str>) -> Result<Tail<D>, ErrorObject> {
+        let start = cursor.map_or(Ok(0), |cursor| self.start(cursor))?;
+        let entries = self.entries.values().skip(start).map(Arc::clone).collect();
+        Ok(Tail { entries, pointed: cursor.is_some() })
+    }
+
+    /// Returns the index of the entry that a cursor points at.
+    fn start(&self, cursor: &str) -> Result<usize, ErrorObject> {
+        read_cursor::<D>(cursor).and_then(|first| self.entries.get_index_of(&first)).ok_or_else(no_cursor)
+    }
+
+    fn render_all(&self, shown: &Presentation) -> Vec<Arc<Raw>> {
         let starts = (0..self.entries.len().max(1)).step_by(shown.page_size);
-        let name = |start| self.entries.get_index(start).map(|(name, _)| name.clone()).unwrap_or_default();
-        starts.map(|start| (name(start), self.render(start, shown))).collect()
+        starts.map(|start| self.render(start, shown)).collect()
     }
 
     fn render(&self, start: usize, shown: &Presentation) -> Arc<Raw> {
-        let next = self.entries.get_index(start.saturating_add(shown.page_size));
-        let entries = self.entries.values().skip(start).take(shown.page_size);
-        let page = Page {
-            definitions: entries.map(|entry| &entry.definition).collect(),
-            next_cursor: next.map(|(name, _)| write_cursor::<D>(name)),
-            shown,
-        };
-        // Definitions are strings and JSON values, all of which serialise.
-        Arc::new(Raw::of(&page).unwrap_or_else(|_| Raw::from(serde_json::Value::Null)))
+        render(self.entries.values().skip(start), shown)
     }
+}
+
+/// The entries of a list from a cursor on, for a page of those that a caller sees.
+pub(crate) struct Tail<D: Definition> {
+    entries: Vec<Arc<Entry<D>>>,
+    /// True if a cursor points at the first of them.
+    pointed: bool,
+}
+
+impl<D: Definition> Tail<D> {
+    /// Returns the page. `shows` is asked about no more entries than it takes to fill it. A cursor that points at an entry
+    /// that is not shown is no cursor of this list, so that cursors do not tell of entries.
+    pub(crate) fn page(
+        self,
+        shown: &Presentation,
+        shows: impl Fn(&Entry<D>) -> Result<bool, ErrorObject>,
+    ) -> Result<Arc<Raw>, ErrorObject> {
+        let mut seen = Vec::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            if shows(entry)? {
+                seen.push(entry);
+            } else if self.pointed && at == 0 {
+                return Err(no_cursor());
+            }
+            if seen.len() > shown.page_size {
+                break;
+            }
+        }
+        let shown = Presentation { cache: shown.cache.unshared(), ..shown.clone() };
+        Ok(render(seen.into_iter(), &shown))
+    }
+}
+
+/// Renders a page: the first of the entries that are left, and a cursor to the others.
+fn render<'a, D: Definition + 'a>(
+    mut left: impl Iterator<Item = &'a Arc<Entry<D>>>,
+    shown: &Presentation,
+) -> Arc<Raw> {
+    let definitions = left.by_ref().take(shown.page_size).map(|entry| &entry.definition).collect();
+    let next_cursor = left.next().map(|entry| write_cursor::<D>(entry.definition.key()));
+    let page = Page { definitions, next_cursor, shown };
+    // Definitions are strings and JSON values, all of which serialise.
+    Arc::new(Raw::of(&page).unwrap_or_else(|_| Raw::from(serde_json::Value::Null)))
+}
+
+fn no_cursor() -> ErrorObject {
+    ErrorObject::invalid_params(
+        "params.cursor: not a cursor of this list as it is now: start again without one",
+    )
 }
 
 /// List result that borrows its definitions.

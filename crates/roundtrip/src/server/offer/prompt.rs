@@ -9,10 +9,12 @@ use super::catalog::{Described, Tables};
 use super::completer::Completers;
 use super::entry::Entry;
 use super::list::Listing;
+use super::scoped::scoped;
 use super::setup::SetupError;
 use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, needs_of};
 use crate::server::handler::needs::Needs;
 use crate::server::handler::reply::IntoReply;
+use crate::server::hook::Scope;
 
 /// A prompt: a name, its arguments, and the function that fills it in.
 ///
@@ -33,6 +35,7 @@ pub struct Prompt {
     handler: BoxHandler<GetPromptResult>,
     completers: Completers,
     needs: Needs,
+    scope: Scope,
 }
 
 impl Prompt {
@@ -45,7 +48,13 @@ impl Prompt {
         let needs = needs_of::<P>();
         let mut definition = wire::Prompt::new(name);
         definition.arguments = needs.arguments.as_ref().map(arguments_of).unwrap_or_default();
-        Self { definition, handler: erase(handler), completers: Completers::default(), needs }
+        Self {
+            definition,
+            handler: erase(handler),
+            completers: Completers::default(),
+            needs,
+            scope: Scope::default(),
+        }
     }
 
     /// Sets the description: what the prompt is for.
@@ -84,6 +93,8 @@ impl Prompt {
     }
 }
 
+scoped!(Prompt, "this prompt", "every request for this prompt, and around completions of its arguments");
+
 impl Described for Prompt {
     type Definition = wire::Prompt;
 
@@ -93,6 +104,10 @@ impl Described for Prompt {
 
     fn needs(&self) -> &Needs {
         &self.needs
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
     }
 
     fn listing(tables: &mut Tables) -> &mut Listing<wire::Prompt> {
@@ -110,7 +125,12 @@ impl Described for Prompt {
             return Err(wrong(mistake));
         }
         self.needs.check_asked(|name| known.contains(&name)).map_err(wrong)?;
-        Ok(Entry { definition: self.definition, handler: self.handler, own: self.completers })
+        Ok(Entry {
+            definition: self.definition,
+            handler: self.handler,
+            scope: self.scope,
+            own: self.completers,
+        })
     }
 }
 

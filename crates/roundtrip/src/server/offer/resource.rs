@@ -8,12 +8,14 @@ use super::catalog::{Described, Tables};
 use super::completer::Completers;
 use super::entry::{Entry, TemplateParts};
 use super::list::Listing;
+use super::scoped::scoped;
 use super::setup::SetupError;
 use super::uri_template::UriTemplate;
 use crate::server::cache::Cache;
 use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, needs_of};
 use crate::server::handler::needs::Needs;
 use crate::server::handler::reply::IntoReply;
+use crate::server::hook::Scope;
 
 /// A resource: a URI, and the function that reads it.
 ///
@@ -28,6 +30,7 @@ pub struct Resource {
     handler: BoxHandler<ReadResourceResult>,
     cache: Cache,
     needs: Needs,
+    scope: Scope,
 }
 
 /// A family of resources: a URI template (`{name}`, or `{+name}` to span slashes), and the function that reads
@@ -42,6 +45,7 @@ pub struct ResourceTemplate {
     cache: Cache,
     completers: Completers,
     needs: Needs,
+    scope: Scope,
 }
 
 macro_rules! described {
@@ -88,6 +92,12 @@ macro_rules! described {
 
 described!(Resource);
 described!(ResourceTemplate);
+scoped!(Resource, "this resource", "every read of this resource");
+scoped!(
+    ResourceTemplate,
+    "resources of this family",
+    "every read of resources of this family, and around completions of its variables"
+);
 
 impl Resource {
     /// Creates a resource that `handler` reads.
@@ -105,6 +115,7 @@ impl Resource {
             handler: erase(handler),
             cache: Cache::default(),
             needs: needs_of::<P>(),
+            scope: Scope::default(),
         }
     }
 
@@ -126,6 +137,10 @@ impl Described for Resource {
         &self.needs
     }
 
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
     fn listing(tables: &mut Tables) -> &mut Listing<wire::Resource> {
         &mut tables.resources
     }
@@ -136,7 +151,7 @@ impl Described for Resource {
             return Err(wrong("a resource's URI needs a scheme, such as `app://`".to_owned()));
         }
         self.needs.check_asked(|_| false).map_err(wrong)?;
-        Ok(Entry { definition: self.definition, handler: self.handler, own: self.cache })
+        Ok(Entry { definition: self.definition, handler: self.handler, scope: self.scope, own: self.cache })
     }
 }
 
@@ -157,6 +172,7 @@ impl ResourceTemplate {
             cache: Cache::default(),
             completers: Completers::default(),
             needs: needs_of::<P>(),
+            scope: Scope::default(),
         }
     }
 
@@ -189,6 +205,10 @@ impl Described for ResourceTemplate {
         &self.needs
     }
 
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
     fn listing(tables: &mut Tables) -> &mut Listing<wire::ResourceTemplate> {
         &mut tables.templates
     }
@@ -211,7 +231,7 @@ impl Described for ResourceTemplate {
         }
         self.needs.check_asked(|name| known.contains(&name)).map_err(wrong)?;
         let own = TemplateParts { template, completers: self.completers, cache: self.cache };
-        Ok(Entry { definition: self.definition, handler: self.handler, own })
+        Ok(Entry { definition: self.definition, handler: self.handler, scope: self.scope, own })
     }
 }
 

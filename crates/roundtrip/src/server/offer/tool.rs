@@ -10,11 +10,13 @@ use super::catalog::{Described, Tables};
 use super::entry::{Entry, ToolEntry, ToolParts};
 use super::list::Listing;
 use super::schema::{name_object, standard_formats};
+use super::scoped::scoped;
 use super::setup::SetupError;
 use crate::schema::Check;
 use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, needs_of};
 use crate::server::handler::needs::Needs;
 use crate::server::handler::reply::IntoReply;
+use crate::server::hook::Scope;
 
 /// A tool: a name, a description for the model, and the function that runs.
 ///
@@ -35,6 +37,7 @@ pub struct Tool {
     derived_output: Option<Value>,
     handler: BoxHandler<CallToolResult>,
     needs: Needs,
+    scope: Scope,
 }
 
 impl Tool {
@@ -52,6 +55,7 @@ impl Tool {
             derived_output: F::Output::output_schema().map(Value::from),
             handler: erase(handler),
             needs: needs_of::<P>(),
+            scope: Scope::default(),
         }
     }
 
@@ -118,6 +122,8 @@ impl Tool {
     }
 }
 
+scoped!(Tool, "this tool", "every call of this tool");
+
 impl Described for Tool {
     type Definition = wire::Tool;
 
@@ -127,6 +133,10 @@ impl Described for Tool {
 
     fn needs(&self) -> &Needs {
         &self.needs
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
     }
 
     fn listing(tables: &mut Tables) -> &mut Listing<wire::Tool> {
@@ -175,7 +185,7 @@ impl Described for Tool {
         definition.input_schema = Raw::from(input_schema);
         let target = Binding::target(CallTool::NAME, &definition.name);
         let own = ToolParts { input, output: output_check, headers, target };
-        Ok(Entry { definition, handler: self.handler, own })
+        Ok(Entry { definition, handler: self.handler, scope: self.scope, own })
     }
 }
 

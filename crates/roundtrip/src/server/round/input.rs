@@ -16,6 +16,7 @@ use super::flow::{Flow, FlowConfig, OpenedState};
 use super::state::RoundState;
 use crate::server::clock::random;
 use crate::server::delivery::{Delivery, Reentry};
+use crate::server::hook::Place;
 use crate::server::notify::outbox::Outbox;
 
 /// Inputs of one round: binding, opened `requestState`, `inputResponses`. Built into round state by the first extractor that
@@ -109,6 +110,16 @@ impl RoundInput<'_> {
             outbox.remember(flow.round.take_sent());
             flow.outbox = Some(Arc::clone(outbox));
         }
+    }
+
+    /// Returns the place in its flow of this request, once there is a flow: it came with a token, or its handler can ask.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let flow = match &self.flow {
+            Some(flow) => flow.flow,
+            None => self.claims()?.flow,
+        };
+        let before = self.claims().map_or(0, |claims| claims.round);
+        Some(Place { flow, round: before.saturating_add(1) })
     }
 
     /// Returns the state of this round, built on the first call.

@@ -20,5 +20,6 @@ pub use error::AskError;
 
 pub(crate) use flow::{Flow, FlowConfig, OpenedState};
 pub(crate) use input::RoundInput;
+pub(crate) use open::AskingRequest;
 pub(crate) use state::{Begun, Parked, RoundState, Suspended};
 pub(crate) use trace::{AskedAgain, Disagreement, Trace, in_step, is_in_step};

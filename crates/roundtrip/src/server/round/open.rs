@@ -5,9 +5,8 @@ use std::sync::Arc;
 use roundtrip_core::round::read_responses;
 use roundtrip_core::seal::Digest;
 use roundtrip_core::wire::{
-    CallTool, CallToolRequestParams, ClientRequest, Complete, CompleteRequestParams, CompletionReference,
-    ErrorObject, GetPrompt, GetPromptRequestParams, Method as _, ReadResource, ReadResourceRequestParams,
-    RequestMeta,
+    CallTool, CallToolRequestParams, ClientRequest, Complete, CompleteRequestParams, ErrorObject, GetPrompt,
+    GetPromptRequestParams, Method as _, ReadResource, ReadResourceRequestParams, RequestMeta,
 };
 use serde_json::value::RawValue;
 
@@ -125,13 +124,14 @@ impl FlowConfig {
         params: &'a CompleteRequestParams<'a>,
         peer: &'a Peer,
     ) -> RoundInput<'a> {
-        let target = match &params.reference {
-            CompletionReference::Prompt(prompt) => &*prompt.name,
-            CompletionReference::Resource(template) => &*template.uri,
+        let request = AskingRequest {
+            method: Complete::NAME,
+            target: params.reference.target(),
+            arguments: BoundArguments::None,
+            state: None,
+            responses: None,
+            meta: &params.meta,
         };
-        let (arguments, meta) = (BoundArguments::None, &params.meta);
-        let request =
-            AskingRequest { method: Complete::NAME, target, arguments, state: None, responses: None, meta };
         self.input(request, peer, None)
     }
 

@@ -1,7 +1,9 @@
 //! Tests of the bytes that subscriptions keep.
 
+use roundtrip_core::wire::{ClientCapabilities, ProtocolVersion};
+
 use super::*;
-use crate::server::Principal;
+use crate::server::{Peer, Principal};
 
 fn named(name: &str) -> Owner {
     Owner::new(Some(&Principal::new(name)), None)
@@ -20,7 +22,7 @@ fn long(owner: &str) -> SubscriptionFilter {
 }
 
 fn open(hub: &Arc<Hub>, owner: &str, filter: SubscriptionFilter) -> Result<Subscription, ErrorObject> {
-    hub.open(&named(owner), Some(RequestId::Number(1)), filter)
+    hub.open(&named(owner), Some(RequestId::Number(1)), filter, None)
 }
 
 /// Z3, N1: subscriptions to long URIs are refused once they hold what they may together, and others still find room.
@@ -49,17 +51,45 @@ fn one_principal_does_not_take_all_places_of_listeners() {
     assert_eq!((eve.len(), bob.len()), (500, 250));
 }
 
+#[cfg(feature = "legacy")]
+fn watch(subscription: &Subscription, uri: &str) -> Result<(), ErrorObject> {
+    subscription.watch(uri, viewer(0))
+}
+
+/// A client with as many bytes of capabilities, and a few more.
+fn viewer(bytes: usize) -> HeldViewer {
+    let extensions = [("x".repeat(bytes), Default::default())].into();
+    let capabilities = ClientCapabilities { extensions, ..Default::default() };
+    HeldViewer::new(ProtocolVersion::LATEST, &capabilities, &Peer::default())
+}
+
+/// Z3: the capabilities of a client that watches resources are kept for their rules, and count.
+#[test]
+fn a_viewer_counts_what_its_client_declared() {
+    let (hub, share) = (hub(), Limits::default().subscription_bytes / 2);
+    let open = |viewer| {
+        hub.open(&named("eve"), Some(RequestId::Number(1)), SubscriptionFilter::default(), Some(viewer))
+    };
+    let small = open(viewer(1_000)).expect("room");
+    assert!((1_500..1_600).contains(&hub.bytes()), "{}", hub.bytes());
+    assert!(open(viewer(share)).is_err_and(|error| error.code == BUSY));
+    drop(small);
+    assert_eq!(hub.bytes(), 0);
+}
+
 /// Z3: resources that are watched one by one count as much, those that are not any more count nothing, and a listener
 /// that lags behind keeps no second copy.
 #[cfg(feature = "legacy")]
 #[test]
 fn a_resource_that_is_watched_counts_until_it_is_not() {
     let hub = hub();
-    let untagged = hub.open(&named("eve"), None, SubscriptionFilter::default()).expect("room");
+    let untagged = hub.open(&named("eve"), None, SubscriptionFilter::default(), None).expect("room");
+    watch(&untagged, "app://first").expect("room");
+    untagged.unwatch("app://first");
     let before = hub.bytes();
     let mut watched = 0;
     for uri in long("eve").resource_subscriptions {
-        watched += usize::from(untagged.watch(&uri).is_ok() && untagged.watch(&uri).is_ok());
+        watched += usize::from(watch(&untagged, &uri).is_ok() && watch(&untagged, &uri).is_ok());
         hub.announce(Change::Resource(&uri));
     }
     assert_eq!(watched, 1_000);

@@ -1,46 +1,26 @@
 //! Middleware at the level of MCP calls: the same around HTTP, stdio and in-process calls.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Poll;
 
-use roundtrip_core::wire::ClientRequest;
-
-use crate::server::outcome::{Outcome, OutcomeFuture};
-use crate::server::peer::{Peer, Principal};
-
-/// Facts about a call, for hooks.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct CallInfo {
-    /// The method, `tools/call` for one.
-    pub method: &'static str,
-    /// The tool's or prompt's name, or the resource's URI.
-    pub target: Option<String>,
-    /// The authenticated principal, if the transport has one.
-    pub principal: Option<Principal>,
-    /// Extensions that the HTTP stack attached to the request.
-    pub extensions: http::Extensions,
-}
-
-impl CallInfo {
-    pub(crate) fn new(request: &ClientRequest<'_>, peer: &Peer) -> Self {
-        Self {
-            method: request.method(),
-            target: request.target().map(str::to_owned),
-            principal: peer.principal.clone(),
-            extensions: peer.extensions.clone(),
-        }
-    }
-}
+use super::call_info::CallInfo;
+use crate::server::outcome::{Outcome, OutcomeFuture, panicked};
 
 /// The rest of the call: later hooks, then the handler. Dropping it means the handler never runs.
 pub struct Next(OutcomeFuture);
 
 impl Next {
-    /// Lets the call go on.
-    pub async fn run(self) -> Outcome {
-        self.0.await
+    /// Lets the call go on. A later hook or a handler that panics gives an internal error, as the client gets it.
+    pub async fn run(mut self) -> Outcome {
+        poll_fn(|cx| {
+            // One piece of code that panics does not take the hooks around it along (Z1).
+            let polled = catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)));
+            polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
+        })
+        .await
     }
 }
 
@@ -50,7 +30,7 @@ impl fmt::Debug for Next {
     }
 }
 
-/// A function around every call.
+/// A function around calls.
 #[derive(Clone)]
 pub(crate) struct Hook(Arc<dyn Fn(CallInfo, Next) -> OutcomeFuture + Send + Sync>);
 
