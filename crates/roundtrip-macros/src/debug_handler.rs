@@ -18,7 +18,7 @@ pub(crate) fn expand(offer: TokenStream, function: &TokenStream) -> TokenStream 
     quote!(#function #checks)
 }
 
-/// Parses the argument of the attribute: the kind of offer, whose result the function has to return.
+/// Parses the argument of the attribute: the kind of handler, whose result the function has to return.
 fn reply_of(input: ParseStream<'_>) -> Result<TokenStream, Error> {
     if input.is_empty() {
         return Ok(quote!(::roundtrip::wire::CallToolResult));
@@ -28,9 +28,10 @@ fn reply_of(input: ParseStream<'_>) -> Result<TokenStream, Error> {
         "tool" => Ok(quote!(::roundtrip::wire::CallToolResult)),
         "prompt" => Ok(quote!(::roundtrip::wire::GetPromptResult)),
         "resource" => Ok(quote!(::roundtrip::wire::ReadResourceResult)),
+        "completer" => Ok(quote!(::roundtrip::wire::CompleteResult)),
         _ => Err(Error::new(
             offer.span(),
-            "expected `tool`, `prompt` or `resource`: the kind of offer that this handles",
+            "expected `tool`, `prompt`, `resource` or `completer`: the kind of handler that this is",
         )),
     }
 }

@@ -114,8 +114,8 @@ pub fn derive_choice(input: TokenStream) -> TokenStream {
 /// attribute it reports, at the function, each parameter that no call can provide, a return type that cannot be answered
 /// with, the ninth parameter, and the value that keeps the future from being `Send`.
 ///
-/// It checks the handler of a tool; `#[debug_handler(prompt)]` and `#[debug_handler(resource)]` check those of a prompt and
-/// of a resource or template. It cannot check generic functions and closures.
+/// It checks the handler of a tool; `#[debug_handler(prompt)]`, `#[debug_handler(resource)]` and `#[debug_handler(completer)]`
+/// check those of a prompt, of a resource or template, and of a completion. It cannot check generic functions and closures.
 #[proc_macro_attribute]
 pub fn debug_handler(offer: TokenStream, function: TokenStream) -> TokenStream {
     debug_handler::expand(offer.into(), &function.into()).into()

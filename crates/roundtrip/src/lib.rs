@@ -139,8 +139,8 @@ pub use roundtrip_macros::debug_handler;
 pub use roundtrip_macros::{Choice, Form};
 pub use server::{
     Answered, Args, Ask, AskError, Asked, Asking, Cache, Caller, Catalog, Extension, Group, Json,
-    JsonWithText, Keyring, Log, MemoryLedger, Principal, Progress, Prompt, Reply, Resource, ResourceTemplate,
-    Round, Server, State, Tool, ToolError, Uri,
+    JsonWithText, Keyring, Log, MemoryLedger, Principal, Progress, Prompt, Reply, Resolve, Resolved,
+    Resource, ResourceTemplate, Round, Server, State, Tool, ToolError, Uri,
 };
 
 /// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.

@@ -109,6 +109,7 @@ async fn asking_examples_end_with_their_answers() {
     for (name, last_line) in [
         ("ask-inline", "Nopa for 2 on 2026-12-24"),
         ("ask-as-parameter", "Nopa for 4, anywhere"),
+        ("ask-if-needed", "RT2: Aisle, no meal"),
         ("ask-together", "Hello, Ada! You work on 1 folder."),
         ("ask-reentrant", "Nopa for 2 in round 2"),
         ("round-kinds", "next of file:///projects: all better, in round 3"),

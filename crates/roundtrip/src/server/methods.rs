@@ -19,6 +19,7 @@ use super::budget::Owner;
 use super::handler::call::{Arguments, Call, Rejection};
 use super::handler::function::{Handler, HandlerFuture};
 use super::handler::reply::{HandlerOutcome, HandlerResult, ReadAt, Reply};
+use super::handler::resolving::Resolvers;
 use super::hook::{Place, Viewer};
 use super::ledger::Recorder;
 use super::offer::catalog::Tables;
@@ -189,7 +190,8 @@ impl Started {
         arguments: Arguments<'a>,
         input: RoundInput<'a>,
     ) -> Call<'a> {
-        Call { meta, peer, target: input.target, arguments, state: &self.state, outbox: None, input }
+        let (target, outbox, resolvers) = (input.target, None, Resolvers::default());
+        Call { meta, peer, target, arguments, state: &self.state, outbox, input, resolvers }
     }
 
     /// Takes a handler's parameters from a call, and returns its runner and the source of its notifications: the one path of

@@ -34,7 +34,7 @@ pub use endpoint::Endpoint;
 pub use handler::{
     Args, Ask, Asked, Asking, Call, Caller, Extension, FromCall, Function, HandlerResult, IntoFailure,
     IntoReply, Json, JsonWithText, Log, May, Needs, Parameter, Parameters, Progress, ProgressStep, ReadAt,
-    Rejection, Reply, Round, State, Step, ToolError, Uri,
+    Rejection, Reply, Resolve, ResolveFrom, Resolved, Round, State, Step, ToolError, Uri,
 };
 #[cfg(feature = "legacy")]
 pub use handshake::Handshake;

@@ -130,7 +130,7 @@ fn two_parameters_of_one_key_are_a_setup_error() {
     }
     for tool in [Tool::new("book", asked), Tool::new("book", asking)] {
         let problem = problem(Server::new("s", "1").tool(tool));
-        assert!(problem.starts_with("tool `book`: two parameters ask under the key `party`"), "{problem}");
+        assert!(problem.starts_with("tool `book`: two parameters have the key `party`"), "{problem}");
     }
 }
 

@@ -33,6 +33,8 @@ mod panics;
 #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "most of it is for sessions"))]
 mod peers;
 mod replays;
+mod resolve;
+mod resolve_setup;
 mod robustness;
 mod rounds_told;
 #[cfg(feature = "validation")]

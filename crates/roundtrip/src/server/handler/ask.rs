@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use roundtrip_core::form::Form;
+use roundtrip_core::round::read::Read;
 use roundtrip_core::round::{Question, read};
 use roundtrip_core::wire::{CreateMessageRequestParams, CreateMessageResult, ElicitSchema, JsonObject, Root};
 use serde::Serialize;
@@ -18,7 +19,7 @@ use super::needs::{AskStyle, Needs};
 use super::once;
 use super::tool_error::ToolError;
 use crate::server::delivery::{AskKind, CannotAsk};
-use crate::server::round::{AskError, Parked, RoundState};
+use crate::server::round::{AskError, Branch, Parked, RoundState};
 
 type Text = Cow<'static, str>;
 
@@ -46,11 +47,14 @@ type Text = Cow<'static, str>;
 ///
 /// Questions awaited together (`tokio::try_join!`) are asked together. Every question and step has a key of its own.
 #[derive(Debug, Clone)]
-pub struct Ask(pub(crate) Arc<RoundState>);
+pub struct Ask {
+    pub(super) round: Arc<RoundState>,
+    pub(super) branch: Branch,
+}
 
 impl FromCall for Ask {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
-        call.round_state().map(Self)
+        Ok(Self { round: call.round_state()?, branch: call.resolvers.branch })
     }
 
     fn needs(needs: &mut Needs) {
@@ -91,9 +95,13 @@ pub struct May {
 }
 
 impl Ask {
+    fn asking<T>(&self, question: Question, read: Read<T>) -> Asking<T> {
+        Asking::new(&self.round, self.branch, question, read)
+    }
+
     /// Asks the user to fill in a form.
     pub fn form<T: Form>(&self, key: impl Into<Text>, message: impl Into<Text>) -> Asking<T> {
-        Asking::new(&self.0, Question::form::<T>(key, message), read::form)
+        self.asking(Question::form::<T>(key, message), read::form)
     }
 
     /// Asks the user to fill in a form that is given by its schema, not by a type. Its defaults replace fields that were
@@ -104,18 +112,18 @@ impl Ask {
         message: impl Into<Text>,
         schema: ElicitSchema,
     ) -> Asking<JsonObject> {
-        Asking::new(&self.0, Question::form_of(key, message, schema), read::content)
+        self.asking(Question::form_of(key, message, schema), read::content)
     }
 
     /// Asks the user to say yes or no.
     pub fn confirm(&self, key: impl Into<Text>, message: impl Into<Text>) -> Asking<bool> {
-        Asking::new(&self.0, Question::confirm(key, message), read::yes_or_no)
+        self.asking(Question::confirm(key, message), read::yes_or_no)
     }
 
     /// Asks the user to open a web page. To accept is to consent, not to have finished there: wait for the end
     /// with [`until`](Self::until).
     pub fn url(&self, key: impl Into<Text>, message: impl Into<Text>, url: impl Into<String>) -> Asking<()> {
-        Asking::new(&self.0, Question::url(key, message, url), read::consent)
+        self.asking(Question::url(key, message, url), read::consent)
     }
 
     /// Asks the client's model.
@@ -126,19 +134,19 @@ impl Ask {
         key: impl Into<Text>,
         request: CreateMessageRequestParams,
     ) -> Asking<CreateMessageResult> {
-        Asking::new(&self.0, Question::sample(key, request), read::message)
+        self.asking(Question::sample(key, request), read::message)
     }
 
     /// Asks for the client's roots: the folders and files it works on.
     ///
     /// Roots are deprecated since revision 2026-07-28 (SEP-2577): take folders as arguments or from configuration.
     pub fn roots(&self, key: impl Into<Text>) -> Asking<Vec<Root>> {
-        Asking::new(&self.0, Question::roots(key), read::roots)
+        self.asking(Question::roots(key), read::roots)
     }
 
     /// Returns what may be asked. Asking for anything else is an error that tells the client what is missing.
     pub fn may(&self) -> May {
-        let may = |kind| self.0.may(kind);
+        let may = |kind| self.round.may(kind);
         May {
             form: may(AskKind::Form),
             multi_select: may(AskKind::MultiSelect),
@@ -151,7 +159,7 @@ impl Ask {
 
     /// Returns the number of this round, counted from 1.
     pub fn round(&self) -> u32 {
-        self.0.round().saturating_add(1)
+        self.round.round().saturating_add(1)
     }
 
     /// Runs an effect, and remembers its result for every later round of this flow.
@@ -172,7 +180,7 @@ impl Ask {
         F: FnOnce(once::Step) -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        once::run(&self.0, key.as_ref(), effect).await
+        once::run((&self.round, self.branch), key.as_ref(), effect).await
     }
 
     /// Runs an effect that cannot fail, and remembers its value for every later round of this flow:
@@ -207,7 +215,7 @@ impl Ask {
     /// Fails if the key is used twice.
     pub async fn checkpoint(&self, key: impl AsRef<str>) -> Result<(), AskError> {
         let key = key.as_ref();
-        match self.0.checkpoint(key)? {
+        match self.round.checkpoint(self.branch, key)? {
             None => Ok(()),
             Some(parked) => self.stay(key, parked).await,
         }
@@ -227,10 +235,10 @@ impl Ask {
         Fut: Future<Output = Result<Option<T>, E>>,
     {
         let key = key.as_ref();
-        match once::look(&self.0, key, look).await? {
+        match once::look((&self.round, self.branch), key, look).await? {
             Some(found) => Ok(found),
             None => {
-                self.stay(key, self.0.park(key)).await?;
+                self.stay(key, self.round.park(self.branch, key)).await?;
                 Err(AskError::Closed.into())
             }
         }
@@ -238,7 +246,7 @@ impl Ask {
 
     /// Stays parked until the round ends, which drops the handler.
     async fn stay(&self, key: &str, _parked: Parked) -> Result<(), AskError> {
-        poll_fn(|cx| match self.0.wait(key, cx) {
+        poll_fn(|cx| match self.round.wait(key, cx) {
             Ok(()) => Poll::Pending,
             Err(closed) => Poll::Ready(Err(closed)),
         })

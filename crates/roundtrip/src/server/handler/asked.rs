@@ -11,6 +11,7 @@ use super::call::{Arguments, Call, Rejection};
 use super::extract::FromCall;
 use super::function::Parameter;
 use super::needs::{AskStyle, Needs};
+use super::tool_error::ToolError;
 use crate::server::round::AskError;
 
 /// Extractor for the answer to a question: for handlers that need no logic between their questions.
@@ -77,10 +78,10 @@ impl<T: AskedAs> Parameter for Asked<T> {
         None
     }
 
-    async fn resolve(Wanted(asking): Self::Taken) -> Result<Self, AskError> {
+    async fn resolve(Wanted(asking): Self::Taken) -> Result<Self, ToolError> {
         match T::read(asking.await?) {
             Ok(value) => Ok(Self(value)),
-            Err(refusal) => Err(refused(refusal, T::Answer::KEY)),
+            Err(refusal) => Err(refused(refusal, T::Answer::KEY).into()),
         }
     }
 
@@ -104,7 +105,7 @@ impl<T: Askable> FromCall for Asking<T> {
 
 fn question<T: Askable>(call: &mut Call<'_>) -> Result<Asking<T>, Rejection> {
     let question = Question::new(T::KEY, T::asks(&|| arguments(call)));
-    Ok(Asking::new(&call.round_state()?, question, T::READ))
+    Ok(Asking::new(&call.round_state()?, call.resolvers.branch, question, T::READ))
 }
 
 fn refused<T>(refusal: Answered<T>, key: &str) -> AskError {

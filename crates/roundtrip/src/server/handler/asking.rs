@@ -11,7 +11,7 @@ use std::time::Duration;
 use roundtrip_core::round::read::{Read, answered};
 use roundtrip_core::round::{Answered, Question, Settled};
 
-use crate::server::round::{AskError, RoundState};
+use crate::server::round::{AskError, Branch, RoundState};
 
 /// A question: a future of its answer, whose options are chained before it is awaited. Dropping it withdraws the
 /// question.
@@ -21,6 +21,7 @@ use crate::server::round::{AskError, RoundState};
 #[must_use = "a question is asked when it is awaited"]
 pub struct Asking<T, O = T> {
     round: Arc<RoundState>,
+    branch: Branch,
     question: Question,
     valid_for: Option<Duration>,
     /// The question is recorded in the round's state.
@@ -33,9 +34,9 @@ pub struct Asking<T, O = T> {
 type Output<T, O> = fn(Answered<T>, &str) -> Result<O, AskError>;
 
 impl<T> Asking<T> {
-    pub(crate) fn new(round: &Arc<RoundState>, question: Question, read: Read<T>) -> Self {
+    pub(super) fn new(round: &Arc<RoundState>, branch: Branch, question: Question, read: Read<T>) -> Self {
         let (round, output) = (Arc::clone(round), accepted);
-        Self { round, question, valid_for: None, recorded: false, read, output }
+        Self { round, branch, question, valid_for: None, recorded: false, read, output }
     }
 }
 
@@ -43,8 +44,9 @@ impl<T, O> Asking<T, O> {
     fn with_output<P>(mut self, output: Output<T, P>) -> Asking<T, P> {
         let question = Question::roots("");
         let question = std::mem::replace(&mut self.question, question);
-        let (round, valid_for, read) = (Arc::clone(&self.round), self.valid_for, self.read);
-        Asking { round, question, valid_for, recorded: false, read, output }
+        let (round, branch) = (Arc::clone(&self.round), self.branch);
+        let (valid_for, read) = (self.valid_for, self.read);
+        Asking { round, branch, question, valid_for, recorded: false, read, output }
     }
 
     /// Gives the three-way answer: accepted, declined or cancelled.
@@ -75,7 +77,7 @@ impl<T, O> Asking<T, O> {
     /// Returns the answer, if the journal has it; else records the question in the round's state.
     fn ask(&mut self) -> Result<Option<Answered<T>>, AskError> {
         let read = |answer: &Settled<'_>| answered(self.read, &self.question, answer);
-        let answered = self.round.ask(&self.question, self.valid_for, read)?;
+        let answered = self.round.ask(self.branch, (&self.question, self.valid_for), read)?;
         self.recorded = answered.is_none();
         Ok(answered)
     }

@@ -204,7 +204,7 @@ impl Round {
 
     /// Returns what may be asked.
     pub fn may(&self) -> May {
-        Ask(Arc::clone(&self.0)).may()
+        Ask { round: Arc::clone(&self.0), branch: None }.may()
     }
 
     /// Returns the number of this round, counted from 1.

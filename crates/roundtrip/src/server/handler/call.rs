@@ -10,6 +10,7 @@ use roundtrip_core::wire::{CompleteRequestParams, ErrorObject, RequestMeta};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::resolving::Resolvers;
 use crate::server::notify::outbox::Outbox;
 use crate::server::peer::Peer;
 use crate::server::round::{RoundInput, RoundState};
@@ -69,6 +70,8 @@ pub struct Call<'a> {
     pub(crate) outbox: Option<Arc<Outbox>>,
     /// Inputs of this round of its flow.
     pub(crate) input: RoundInput<'a>,
+    /// Resolvers that parameters have asked for.
+    pub(crate) resolvers: Resolvers,
 }
 
 /// Shows neither arguments nor `_meta` nor `inputResponses`: they do not belong into a log.

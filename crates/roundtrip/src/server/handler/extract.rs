@@ -23,12 +23,12 @@ use crate::server::peer::Principal;
 /// Extractor: a type that a handler can take as a parameter.
 ///
 /// Implement it for your own types to move checks and look-ups out of handlers. It is synchronous: take what
-/// you need here, and do the waiting in the handler.
+/// you need here, and do the waiting in the handler, or in a [`Resolve`](crate::Resolve)r.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's parameter",
     label = "not something a call can provide",
-    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, `Progress`, `Log`, \
-            `Uri`, `Catalog`, and your own types that implement `FromCall`",
+    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, \
+            `Progress`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
     note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
 )]
 pub trait FromCall: Sized + Send + 'static {

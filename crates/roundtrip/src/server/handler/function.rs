@@ -16,7 +16,7 @@ use super::call::{Call, Rejection};
 use super::extract::FromCall;
 use super::needs::Needs;
 use super::reply::{HandlerResult, IntoReply, Reply};
-use crate::server::round::AskError;
+use super::tool_error::ToolError;
 
 /// Future of a handler that has its parameters.
 pub(crate) type HandlerFuture<R> = Pin<Box<dyn Future<Output = Result<Reply<R>, ErrorObject>> + Send>>;
@@ -38,13 +38,13 @@ pub trait Function<Parameters>: 'static {
     fn call(&self, parameters: Parameters) -> Self::Future;
 }
 
-/// One parameter of a handler: any type that is [`FromCall`], and [`Asked`](crate::Asked), which has to wait for its
-/// answer.
+/// One parameter of a handler: any type that is [`FromCall`], and [`Asked`](crate::Asked) and [`Resolved`](crate::Resolved),
+/// which have to wait for answers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's parameter",
     label = "not something a call can provide",
-    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, `Progress`, `Log`, \
-            `Uri`, `Catalog`, and your own types that implement `FromCall`",
+    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, \
+            `Progress`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
     note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
 )]
 pub trait Parameter: Sized + Send + 'static {
@@ -64,7 +64,7 @@ pub trait Parameter: Sized + Send + 'static {
     fn ready(taken: Self::Taken) -> Option<Self>;
 
     /// Waits for the answer.
-    fn resolve(taken: Self::Taken) -> impl Future<Output = Result<Self, AskError>> + Send;
+    fn resolve(taken: Self::Taken) -> impl Future<Output = Result<Self, ToolError>> + Send;
 
     /// Declares what it needs.
     fn needs(needs: &mut Needs);
@@ -82,7 +82,7 @@ impl<T: FromCall> Parameter for T {
         Some(taken)
     }
 
-    async fn resolve(taken: T) -> Result<T, AskError> {
+    async fn resolve(taken: T) -> Result<T, ToolError> {
         Ok(taken)
     }
 
@@ -114,11 +114,19 @@ pub trait Parameters: Sized + Send + 'static {
     fn ready(taken: Self::Taken) -> Option<Self>;
 
     /// Waits for all answers together, so that they are asked for together.
-    fn resolve(taken: Self::Taken) -> impl Future<Output = Result<Self, AskError>> + Send;
+    fn resolve(taken: Self::Taken) -> impl Future<Output = Result<Self, ToolError>> + Send;
 
     /// Declares what they need.
     fn needs(needs: &mut Needs);
 }
+
+/// The parameters of a [`Resolve`](crate::Resolve)r: a tuple of up to eight [`Parameter`]s.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tuple of parameters",
+    label = "`From` is a tuple of at most eight parameters",
+    note = "a tuple of one is written with a comma: `type From = ({Self},);`"
+)]
+pub trait ResolveFrom: Parameters {}
 
 macro_rules! functions {
     ($($Parameter:ident $parameter:ident)*) => {
@@ -141,6 +149,8 @@ macro_rules! handlers {
     ($($Parameter:ident $parameter:ident)*) => {
         functions! { $($Parameter $parameter)* }
 
+        impl<$($Parameter: Parameter,)*> ResolveFrom for ($($Parameter,)*) {}
+
         impl<$($Parameter: Parameter,)*> Parameters for ($($Parameter,)*) {
             type Taken = ($($Parameter::Taken,)*);
             const ASK: bool = false $(|| $Parameter::ASKS)*;
@@ -154,7 +164,7 @@ macro_rules! handlers {
                 Some(($($Parameter::ready($parameter)?,)*))
             }
 
-            async fn resolve(($($parameter,)*): Self::Taken) -> Result<Self, AskError> {
+            async fn resolve(($($parameter,)*): Self::Taken) -> Result<Self, ToolError> {
                 tokio::try_join!($($Parameter::resolve($parameter)),*)
             }
 
@@ -208,7 +218,7 @@ where
             return Ok(Box::pin(async move {
                 match P::resolve(taken).await {
                     Ok(parameters) => function.call(parameters).await.into_reply(context),
-                    Err(refused) => R::failed(refused.into()).map(Reply::complete),
+                    Err(failure) => R::failed(failure).map(Reply::complete),
                 }
             }));
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::tool_error::ToolError;
-use crate::server::round::{AskError, Begun, RoundState, in_step};
+use crate::server::round::{AskError, Begun, Branch, RoundState, in_step};
 
 /// A step of [`Ask::once`](super::Ask::once) that is being run.
 #[derive(Debug)]
@@ -39,21 +39,25 @@ impl Step {
     }
 }
 
-pub(super) async fn run<T, E, F, Fut>(round: &Arc<RoundState>, key: &str, effect: F) -> Result<T, ToolError>
+pub(super) async fn run<T, E, F, Fut>(
+    (round, branch): (&Arc<RoundState>, Branch),
+    key: &str,
+    effect: F,
+) -> Result<T, ToolError>
 where
     T: Serialize + DeserializeOwned,
     E: Into<ToolError>,
     F: FnOnce(Step) -> Fut,
     Fut: Future<Output = Result<T, E>>,
 {
-    let (running, idempotency_key) = match round.begin_step(key)? {
+    let (running, idempotency_key) = match round.begin_step(branch, key)? {
         Begun::Remembered(Ok(json)) => return read(key, &json),
         Begun::Remembered(Err(failure)) => return Err(ToolError::recall(&failure)),
         Begun::Run(begun) => begun,
     };
     let step = Step { round: Arc::clone(round), key: key.to_owned(), idempotency_key };
     let result = match running.run(in_step(effect(step))).await.map_err(Into::into) {
-        Ok(value) => Ok(keep(round, key, &value)?),
+        Ok(value) => Ok(keep(round, key, &value)?.0),
         Err(failure) => {
             if let Some(failure) = failure.to_remember() {
                 round.remember(Kind::Failed, key, &failure)?;
@@ -66,7 +70,7 @@ where
 }
 
 pub(super) async fn look<T, E, F, Fut>(
-    round: &Arc<RoundState>,
+    (round, branch): (&Arc<RoundState>, Branch),
     key: &str,
     look: F,
 ) -> Result<Option<T>, ToolError>
@@ -76,28 +80,33 @@ where
     F: FnOnce() -> Fut,
     Fut: Future<Output = Result<Option<T>, E>>,
 {
-    let running = match round.begin_look(key)? {
+    let running = match round.begin_look(branch, key)? {
         Begun::Remembered(Ok(json)) => return read(key, &json).map(Some),
         Begun::Remembered(Err(failure)) => return Err(ToolError::recall(&failure)),
         Begun::Run(running) => running,
     };
     let found = running.run(look()).await.map_err(Into::into)?;
-    found.map(|value| keep(round, key, &value)).transpose()
+    found.map(|value| keep(round, key, &value).map(|(kept, _)| kept)).transpose()
 }
 
-/// Remembers a value, and returns it as every later round will read it. One that cannot be read back (an infinite
+/// Remembers a value, and returns it as every later round will read it, and as JSON. One that cannot be read back (an infinite
 /// number is written as `null`) fails here, where its author sees it, and not in the next round.
-fn keep<T: Serialize + DeserializeOwned>(round: &RoundState, key: &str, value: &T) -> Result<T, ToolError> {
+pub(super) fn keep<T: Serialize + DeserializeOwned>(
+    round: &RoundState,
+    key: &str,
+    value: &T,
+) -> Result<(T, String), ToolError> {
     let written = serde_json::to_string(value)
         .map_err(|error| AskError::Misuse(format!("the result of `{key}` cannot be remembered: {error}")))?;
     let kept = serde_json::from_str(&written).map_err(|error| {
         AskError::Misuse(format!("the result of `{key}` cannot be read back once it is remembered: {error}"))
     })?;
     round.remember(Kind::Step, key, &written)?;
-    Ok(kept)
+    Ok((kept, written))
 }
 
-fn read<T: DeserializeOwned>(key: &str, json: &str) -> Result<T, ToolError> {
+/// Reads a remembered value.
+pub(super) fn read<T: DeserializeOwned>(key: &str, json: &str) -> Result<T, ToolError> {
     serde_json::from_str(json).map_err(|error| {
         AskError::Misuse(format!(
             "the remembered result of `{key}` is not of the type that the step has now: {error}"

@@ -128,6 +128,7 @@ impl<R: HandlerResult> IntoReply<R> for Reply<R> {
     note = "tools return `String`, `Json<T>`, content blocks or `CallToolResult`",
     note = "prompts return `String`, `PromptMessage`s or `GetPromptResult`",
     note = "resources return `String`, `Vec<u8>`, `Json<T>`, `ResourceContents` or `ReadResourceResult`",
+    note = "completers return `Vec<String>`",
     note = "each may be in a `Result`, with any error type"
 )]
 pub trait IntoReply<R: HandlerResult> {

@@ -7,7 +7,7 @@
 //! of the handshake eras is asked while the call runs: its transport sends the question
 //! ([`LiveQuestions`](super::LiveQuestions)), and the future is ready once the answer has arrived.
 //!
-//! Handlers meet a round through their parameters: `Ask`, `Asked` and `Round` are in `handler`, one floor up.
+//! Handlers meet a round through their parameters: `Ask`, `Asked`, `Resolved` and `Round` are in `handler`, one floor up.
 
 mod error;
 mod flow;
@@ -22,4 +22,4 @@ pub(crate) use flow::{Flow, FlowConfig, OpenedState};
 pub(crate) use input::RoundInput;
 pub(crate) use open::AskingRequest;
 pub(crate) use state::{Begun, Parked, RoundState, Suspended};
-pub(crate) use trace::{AskedAgain, Disagreement, Trace, in_step, is_in_step};
+pub(crate) use trace::{AskedAgain, Branch, Disagreement, Trace, in_step, is_in_step};

@@ -3,6 +3,7 @@
 mod again;
 mod may;
 mod park;
+mod resolvers;
 mod steps;
 mod suspend;
 
@@ -26,7 +27,7 @@ pub(crate) use steps::Begun;
 pub(crate) use suspend::{Suspended, Suspension};
 
 use super::error::AskError;
-use super::trace::Trace;
+use super::trace::{Branch, Trace};
 use crate::lock::lock;
 use crate::server::delivery::{Delivery, LiveQuestion, Reentry, TakesAnswers};
 use crate::server::limits::Admission;
@@ -57,8 +58,10 @@ struct Inner {
     by_key_alone: bool,
     /// Keys of running steps.
     running: Vec<String>,
+    /// Keys of running resolvers.
+    resolving: Vec<&'static str>,
     /// Keys that the handler is parked at, to continue elsewhere or later.
-    parked: Vec<String>,
+    parked: Vec<(Branch, String)>,
     /// Keys of checkpoints that this run has passed without parking.
     passed: HashSet<String>,
     /// Threads that are polling a step right now.
@@ -83,7 +86,8 @@ impl Inner {
     /// Returns whether this run uses a key that the journal does not know of yet.
     fn uses(&self, key: &str) -> bool {
         self.asked.iter().any(|asked| asked.key == *key)
-            || self.running.iter().chain(&self.parked).any(|other| other == key)
+            || self.running.iter().chain(self.parked.iter().map(|(_, key)| key)).any(|other| other == key)
+            || self.resolving.contains(&key)
             || self.passed.contains(key)
     }
 
@@ -91,7 +95,7 @@ impl Inner {
     /// waits for something else.
     fn twice(&mut self, key: &str) -> AskError {
         let error = AskError::Misuse(format!(
-            "the key `{key}` is used twice in one flow: give each question and step its own"
+            "the key `{key}` is used twice in one flow: give each question, step and resolver its own"
         ));
         self.misuse.get_or_insert(error).clone()
     }
@@ -121,6 +125,7 @@ pub(crate) struct Asked {
     pub(crate) pin: Pin,
     pub(crate) request: InputRequest,
     pub(crate) valid_for: Option<Duration>,
+    branch: Branch,
     /// True if a future waits for it. By hand none does: the round ends where the handler returns.
     waits: bool,
 }
@@ -142,6 +147,7 @@ impl RoundState {
             unasked: None,
             by_key_alone: false,
             running: Vec::new(),
+            resolving: Vec::new(),
             parked: Vec::new(),
             passed: HashSet::new(),
             stepping: Vec::new(),
@@ -168,9 +174,9 @@ impl RoundState {
         lock(&self.inner)
     }
 
-    fn traced(&self, key: &str) {
+    fn traced(&self, branch: Branch, key: &str) {
         if let Some(trace) = &self.trace {
-            trace.key(key);
+            trace.key(branch, key);
         }
     }
 
@@ -202,12 +208,12 @@ impl RoundState {
     /// Inline: returns the answer to a question as `read` reads it, or records the question. A key is used once a run.
     pub(crate) fn ask<T>(
         self: &Arc<Self>,
-        question: &Question,
-        valid_for: Option<Duration>,
+        branch: Branch,
+        (question, valid_for): (&Question, Option<Duration>),
         read: impl FnOnce(&Settled<'_>) -> Result<T, Unusable>,
     ) -> Result<Option<T>, AskError> {
         let key = &question.key;
-        self.traced(key);
+        self.traced(branch, key);
         let mut inner = self.open()?;
         if let Some(misuse) = inner.crowded() {
             return Err(misuse);
@@ -245,7 +251,7 @@ impl RoundState {
         }
         let request = self.request(question, problem.as_deref())?;
         let sent = self.is_live().then(|| request.clone());
-        inner.take_up(Asked { key: key.clone(), pin, request, valid_for, waits: true })?;
+        inner.take_up(Asked { key: key.clone(), pin, request, valid_for, branch, waits: true })?;
         if let (Delivery::Live(live), Some(request)) = (&self.questions, sent) {
             let round: Weak<Self> = Arc::downgrade(self);
             live.ask(LiveQuestion { key: key.clone(), valid_for, round }, request);
@@ -300,7 +306,7 @@ impl RoundState {
             self.unfit(key, unusable);
         }
         let request = self.request(question, problem.as_ref().map(|unusable| unusable.0.as_str()))?;
-        inner.take_up(Asked { key: key.clone(), pin, request, valid_for: None, waits: false })
+        inner.take_up(Asked { key: key.clone(), pin, request, valid_for: None, branch: None, waits: false })
     }
 
     /// Wakes the runner to look at the state again. A handler that asks where it is polled does not need this; one that

@@ -1,6 +1,7 @@
 //! Trace of each run of a handler, and the mark of a running step: for the replay harness.
 
 use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard};
@@ -35,6 +36,9 @@ impl Drop for Stepping {
     }
 }
 
+/// Branch of a handler: its body, or the resolver with a key. Branches run side by side, each in an order of its own.
+pub(crate) type Branch = Option<&'static str>;
+
 /// Runs of a handler, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Trace(Mutex<Vec<TracedRun>>);
@@ -42,8 +46,8 @@ pub(crate) struct Trace(Mutex<Vec<TracedRun>>);
 /// One run of a handler.
 #[derive(Debug, Default)]
 struct TracedRun {
-    /// Keys that it used, in order.
-    keys: Vec<String>,
+    /// Keys that each branch used, in order.
+    keys: BTreeMap<Branch, Vec<String>>,
     /// Steps that it ran, and their results.
     steps: Vec<(String, String)>,
     /// Questions that had been answered, and are asked again.
@@ -74,8 +78,8 @@ impl Trace {
         self.runs().push(TracedRun::default());
     }
 
-    pub(crate) fn key(&self, key: &str) {
-        self.run(|run| run.keys.push(key.to_owned()));
+    pub(crate) fn key(&self, branch: Branch, key: &str) {
+        self.run(|run| run.keys.entry(branch).or_default().push(key.to_owned()));
     }
 
     pub(crate) fn step(&self, key: &str, result: &str) {
@@ -106,20 +110,30 @@ impl Trace {
     /// Finds two runs that do not agree: the key that was expected, and the one that was used.
     pub(crate) fn disagreement(&self) -> Option<Disagreement> {
         let runs = self.runs();
-        let longest = runs.iter().map(|run| &run.keys).max_by_key(|keys| keys.len())?;
-        for run in runs.iter().map(|run| &run.keys) {
-            let Some(at) = run.iter().zip(longest).position(|(came, expected)| came != expected) else {
-                continue;
-            };
-            let (came, expected) = (run[at].clone(), longest[at].clone());
-            return Some(if longest.contains(&came) {
-                Disagreement::Order { first: expected, then: came }
-            } else {
-                Disagreement::Volatile { before: expected, now: came }
-            });
-        }
-        None
+        let branches: BTreeSet<Branch> = runs.iter().flat_map(|run| run.keys.keys().copied()).collect();
+        branches.iter().find_map(|branch| {
+            let runs: Vec<&[String]> =
+                runs.iter().filter_map(|run| run.keys.get(branch)).map(Vec::as_slice).collect();
+            disagreement(&runs)
+        })
     }
+}
+
+/// Finds two runs of one branch that do not agree.
+fn disagreement(runs: &[&[String]]) -> Option<Disagreement> {
+    let longest = runs.iter().max_by_key(|keys| keys.len())?;
+    for run in runs {
+        let Some(at) = run.iter().zip(*longest).position(|(came, expected)| came != expected) else {
+            continue;
+        };
+        let (came, expected) = (run[at].clone(), longest[at].clone());
+        return Some(if longest.contains(&came) {
+            Disagreement::Order { first: expected, then: came }
+        } else {
+            Disagreement::Volatile { before: expected, now: came }
+        });
+    }
+    None
 }
 
 /// Difference between two runs of a handler.

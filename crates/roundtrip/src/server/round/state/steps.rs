@@ -8,7 +8,7 @@ use std::thread::{self, ThreadId};
 use roundtrip_core::round::{Found, Kind};
 use roundtrip_core::seal::Digest;
 
-use super::{AskError, Inner, RoundState, remove};
+use super::{AskError, Branch, Inner, RoundState, remove};
 
 /// Guard of a running step.
 #[derive(Debug)]
@@ -67,8 +67,12 @@ impl RoundState {
     /// Begins a step, or returns the result it had in an earlier round. Looking, registering and keeping its idempotency
     /// key are one change under one lock: two tasks that hold one `Ask` cannot both begin it, and none can once the round
     /// is over.
-    pub(crate) fn begin_step(self: &Arc<Self>, key: &str) -> Result<Begun<(StepGuard, String)>, AskError> {
-        self.traced(key);
+    pub(crate) fn begin_step(
+        self: &Arc<Self>,
+        branch: Branch,
+        key: &str,
+    ) -> Result<Begun<(StepGuard, String)>, AskError> {
+        self.traced(branch, key);
         let mut inner = self.open()?;
         if let Some(remembered) = inner.recall_step(key)? {
             return Ok(Begun::Remembered(remembered));
@@ -88,8 +92,12 @@ impl RoundState {
 
     /// Begins a look of `until`, or returns what an earlier round found. A look has no effect that would need an
     /// idempotency key.
-    pub(crate) fn begin_look(self: &Arc<Self>, key: &str) -> Result<Begun<StepGuard>, AskError> {
-        self.traced(key);
+    pub(crate) fn begin_look(
+        self: &Arc<Self>,
+        branch: Branch,
+        key: &str,
+    ) -> Result<Begun<StepGuard>, AskError> {
+        self.traced(branch, key);
         let mut inner = self.open()?;
         if let Some(remembered) = inner.recall_step(key)? {
             return Ok(Begun::Remembered(remembered));
@@ -131,7 +139,7 @@ impl RoundState {
 impl Inner {
     /// Returns the result of a step in an earlier round: its value, or the failure it was told to remember. Fails where the
     /// key is in use. `None` is a step that has not begun, or that began and has no result.
-    fn recall_step(&mut self, key: &str) -> Result<Option<Result<String, String>>, AskError> {
+    pub(super) fn recall_step(&mut self, key: &str) -> Result<Option<Result<String, String>>, AskError> {
         if self.uses(key) {
             return Err(self.twice(key));
         }

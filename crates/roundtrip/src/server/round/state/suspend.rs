@@ -14,7 +14,7 @@ use super::{AskError, Asked, Inner, RoundState, wake_all};
 pub(crate) enum Suspension {
     /// The handler waits for other things than answers.
     None,
-    /// The handler waits for an answer, and a running step keeps the round from ending.
+    /// The handler waits for an answer, and a running step or a resolver at work keeps the round from ending.
     BehindStep,
     /// The round has ended.
     Ended(Suspended),
@@ -39,7 +39,8 @@ impl RoundState {
     pub(crate) fn suspend(&self, cx: &Context<'_>) -> Suspension {
         let mut inner = self.lock();
         let waits = self.waits_for_the_end(&inner);
-        if waits && inner.running.is_empty() {
+        let resolves = inner.misuse.is_none() && inner.is_resolving();
+        if waits && inner.running.is_empty() && !resolves {
             return Suspension::Ended(self.end(inner));
         }
         if !inner.runner.as_ref().is_some_and(|runner| runner.will_wake(cx.waker())) {
@@ -57,12 +58,19 @@ impl RoundState {
     }
 
     /// Ends a round that has waited too long for its steps: a step that waits, through a task or a channel, for a question
-    /// of its own round never ends, because the question is sent when the round ends.
+    /// of its own round never ends, because the question is sent when the round ends. A resolver is no such mistake: it runs
+    /// again in the next round.
     pub(crate) fn give_up_on_steps(&self, waited: Duration) -> Suspended {
         let mut inner = self.lock();
+        if inner.running.is_empty() {
+            return self.end(inner);
+        }
         let steps = inner.running.join("`, `");
-        let asked =
-            inner.asked.iter().map(|asked| &*asked.key).chain(inner.parked.iter().map(String::as_str));
+        let asked = inner
+            .asked
+            .iter()
+            .map(|asked| &*asked.key)
+            .chain(inner.parked.iter().map(|(_, key)| key.as_str()));
         let asked = asked.collect::<Vec<_>>().join("`, `");
         inner.misuse.get_or_insert_with(|| {
             AskError::Misuse(format!(
