@@ -34,7 +34,6 @@ mod panics;
 mod peers;
 mod replays;
 mod resolve;
-mod resolve_setup;
 mod robustness;
 mod rounds_told;
 #[cfg(feature = "validation")]

@@ -1,13 +1,15 @@
-//! Parameters that functions of the author's resolve: what they ask, how often they run, and mistakes found at the start.
+//! Parameters that functions of the author's resolve: what they ask, how often they run, and how they fail.
+
+mod rounds;
+mod setup;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use roundtrip::server::{Endpoint, Limits};
+use roundtrip::server::Endpoint;
 use roundtrip::testing::{Effects, ReplayError, replay};
 use roundtrip::{
-    Args, Ask, Asked, Asking, Form, Keyring, MemoryLedger, Prompt, Question, Reply, Resolve, Resolved,
-    Resource, ResourceTemplate, Round, Server, State, Tool, ToolError,
+    Args, Ask, Asked, Form, Keyring, MemoryLedger, Prompt, Resolve, Resolved, Resource, ResourceTemplate,
+    Server, State, Tool, ToolError,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -329,142 +331,4 @@ async fn resolvers_survive_the_replay_harness() {
     assert_eq!(result["content"][0]["text"], "Some(true) true");
     let repeated = script(false).await.expect_err("an effect that is repeated");
     assert!(matches!(repeated, ReplayError::Repeated { .. }), "{repeated}");
-}
-
-/// A resolver that runs by hand's side, and one whose question another task asks, end their rounds as any other.
-#[tokio::test]
-async fn resolvers_go_with_rounds_by_hand_and_with_tasks() {
-    #[derive(Serialize, Deserialize)]
-    struct Sure(bool);
-    impl Resolve for Sure {
-        const KEY: &'static str = "resolved";
-        type From = (Asking<Stay>,);
-        async fn resolve((stay,): Self::From, ask: Ask) -> Result<Self, ToolError> {
-            let sure = tokio::spawn(ask.confirm("sure", "Sure?"));
-            let sure = sure.await.map_err(|error| ToolError::new(error.to_string()))??;
-            Ok(Self(sure && stay.await?.nights > 1))
-        }
-    }
-    #[derive(Form)]
-    #[form(key = "stay", message = "How long?")]
-    struct Stay {
-        nights: u8,
-    }
-    async fn by_hand(Resolved(sure): Resolved<Sure>, round: Round) -> Result<Reply, ToolError> {
-        match round.confirmed("more")? {
-            None => Ok(round.ask([Question::confirm("more", "More?")])),
-            Some(more) => Ok(Reply::text(format!("{} {more} in round {}", sure.0, round.number()))),
-        }
-    }
-    let endpoint = Server::new("s", "1").tool(Tool::new("stay", by_hand)).build().expect("a server");
-    let call = Call::tool("stay");
-    let mut turn = call.begin(&endpoint).await;
-    for (key, answer) in
-        [("sure", yes(true)), ("stay", accept(&json!({ "nights": 2 }))), ("more", yes(false))]
-    {
-        assert_eq!(turn.keys(), [key]);
-        turn = call.answer(&endpoint, &turn, json!({ key: answer })).await;
-    }
-    assert_eq!(turn.text(), "true false in round 4");
-}
-
-/// A2: a round waits for a resolver that is at work, but not for ever: the resolver begins again in the next one.
-#[tokio::test(start_paused = true)]
-async fn a_round_does_not_wait_for_a_slow_resolver_for_ever() {
-    #[derive(Serialize, Deserialize)]
-    struct Slow<const SECONDS: u64>;
-    impl<const SECONDS: u64> Resolve for Slow<SECONDS> {
-        const KEY: &'static str = "slow";
-        type From = ();
-        async fn resolve((): (), ask: Ask) -> Result<Self, ToolError> {
-            tokio::time::sleep(Duration::from_secs(SECONDS)).await;
-            ask.confirm("late", "Late?").await?;
-            Ok(Self)
-        }
-    }
-    async fn wait<const SECONDS: u64>(
-        Resolved(_): Resolved<Slow<SECONDS>>,
-        Asked(_): Asked<Now>,
-    ) -> &'static str {
-        "done"
-    }
-    #[derive(Form)]
-    #[form(key = "now", message = "Now?")]
-    struct Now {
-        #[expect(dead_code, reason = "the question is all that counts")]
-        now: bool,
-    }
-    let mut limits = Limits::default();
-    limits.question_behind_step = Duration::from_secs(3);
-    let server = Server::new("s", "1").limits(limits);
-    let server = server.tool(Tool::new("short", wait::<2>)).tool(Tool::new("long", wait::<4>));
-    let endpoint = server.build().expect("a server");
-    assert_eq!(Call::tool("short").begin(&endpoint).await.keys(), ["late", "now"]);
-    let first = Call::tool("long").begin(&endpoint).await;
-    assert_eq!(first.keys(), ["now"]);
-    let now = json!({ "now": accept(&json!({ "now": true })) });
-    assert_eq!(Call::tool("long").answer(&endpoint, &first, now).await.keys(), ["late"]);
-}
-
-/// A6: a value that is not of the type a resolver has by now is resolved anew, from the answers that were given.
-#[tokio::test]
-async fn a_changed_type_is_resolved_anew() {
-    #[derive(Serialize, Deserialize)]
-    struct Before(bool);
-    #[derive(Serialize, Deserialize)]
-    struct After {
-        sure: bool,
-    }
-    impl Resolve for Before {
-        const KEY: &'static str = "resolved";
-        type From = ();
-        async fn resolve((): (), ask: Ask) -> Result<Self, ToolError> {
-            Ok(Self(ask.confirm("sure", "Sure?").await?))
-        }
-    }
-    impl Resolve for After {
-        const KEY: &'static str = "resolved";
-        type From = ();
-        async fn resolve((): (), ask: Ask) -> Result<Self, ToolError> {
-            Ok(Self { sure: ask.confirm("sure", "Sure?").await? })
-        }
-    }
-    let keys = Keyring::random().expect("a key");
-    let instance = |tool| Server::new("s", "1").seal(keys.clone()).tool(tool).build().expect("a server");
-    let old = instance(Tool::new("t", async |Resolved(Before(sure)), ask: Ask| more(sure, ask).await));
-    let new = instance(Tool::new("t", async |Resolved(After { sure }), ask: Ask| more(sure, ask).await));
-    async fn more(sure: bool, ask: Ask) -> Result<String, ToolError> {
-        Ok(format!("{sure} {}", ask.confirm("more", "More?").await?))
-    }
-    let call = Call::tool("t");
-    let first = call.begin(&old).await;
-    let second = call.answer(&old, &first, json!({ "sure": yes(true) })).await;
-    assert_eq!(second.keys(), ["more"]);
-    assert_eq!(call.answer(&new, &second, json!({ "more": yes(false) })).await.text(), "true false");
-}
-
-/// A7: a question under the key of a resolver is an error that names it.
-#[tokio::test]
-async fn a_question_under_the_key_of_a_resolver_is_refused() {
-    #[derive(Serialize, Deserialize)]
-    struct Sure(bool);
-    impl Resolve for Sure {
-        const KEY: &'static str = "sure";
-        type From = ();
-        async fn resolve((): (), ask: Ask) -> Result<Self, ToolError> {
-            Ok(Self(ask.confirm("sure", "Sure?").await?))
-        }
-    }
-    async fn later(Resolved(Plane { .. }): Resolved<Plane>, ask: Ask) -> Result<String, ToolError> {
-        Ok(ask.confirm("plane", "Sure?").await?.to_string())
-    }
-    let inside = Tool::new("inside", async |Resolved(Sure(sure))| sure.to_string());
-    let server = Server::new("s", "1").state(Diary::default()).tool(inside).tool(Tool::new("later", later));
-    let endpoint = server.build().expect("a server");
-    let later = Call::tool("later").with(json!({ "flight": "RT1" }));
-    for (call, key) in [(Call::tool("inside"), "`sure`"), (later, "`plane`")] {
-        let turn = call.begin(&endpoint).await;
-        let (code, message) = turn.error();
-        assert!(code == -32603 && message.contains(key) && message.contains("used twice"), "{message}");
-    }
 }

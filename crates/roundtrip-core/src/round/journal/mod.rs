@@ -142,15 +142,15 @@ impl Journal {
         Found { kind: *kind, pin: *pin, value, used: *used, place: Place(index) }
     }
 
-    /// Iterates over the settled answers, each with its key, its kind and its value.
-    pub fn settled(&self) -> impl Iterator<Item = (&str, Kind, &str)> {
+    /// Iterates over the settled answers, each with its key, its kind, its value, and whether this round has settled it.
+    pub fn settled(&self) -> impl Iterator<Item = (&str, Kind, &str, bool)> {
         let settled = |slot: &&Slot| {
             !slot.dead && matches!(slot.kind, Kind::Settled | Kind::Declined | Kind::Cancelled)
         };
         self.slots[..self.answers]
             .iter()
             .filter(settled)
-            .map(|slot| (self.text(&slot.key), slot.kind, self.text(&slot.value)))
+            .map(|slot| (self.text(&slot.key), slot.kind, self.text(&slot.value), slot.fresh))
     }
 
     /// Returns whether there are no entries.

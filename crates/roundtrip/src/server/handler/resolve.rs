@@ -86,7 +86,7 @@ impl<T: Resolve> Parameter for Resolved<T> {
 
     fn take(call: &mut Call<'_>) -> Result<Self::Taken, Rejection> {
         let resolver = TypeId::of::<T>();
-        let resolving = match call.resolvers.find(resolver) {
+        let resolving = match call.resolvers.share(resolver) {
             Some(shared) => shared,
             None => {
                 let resolving = resolving::<T>(call)?;
@@ -117,15 +117,15 @@ fn resolving<T: Resolve>(call: &mut Call<'_>) -> Result<Resolving, Rejection> {
     if let Some(value) = remembered.filter(|value| serde_json::from_str::<T>(value).is_ok()) {
         return Ok(Resolving::remembered(value));
     }
-    let branch = Some(T::KEY);
-    let outer = std::mem::replace(&mut call.resolvers.branch, branch);
+    let outer = call.resolvers.enter(T::KEY);
     let from = T::From::take(call);
-    call.resolvers.branch = outer;
-    let from = from?;
-    Ok(Resolving::new(async move {
+    let mut keys = call.resolvers.leave(outer);
+    keys.push(T::KEY);
+    let (from, keys) = (from?, Arc::<[_]>::from(keys));
+    Ok(Resolving::new(Arc::clone(&keys), async move {
         let from = T::From::resolve(from).await?;
-        let running = round.begin_resolver(T::KEY)?;
-        let value = T::resolve(from, Ask { round: Arc::clone(&round), branch }).await?;
+        let running = round.begin_resolver(T::KEY, keys)?;
+        let value = T::resolve(from, Ask { round: Arc::clone(&round), branch: Some(T::KEY) }).await?;
         drop(running);
         once::keep(&round, T::KEY, &value).map(|(_, written)| written)
     }))

@@ -23,6 +23,7 @@ use roundtrip_core::wire::{ClientCapabilities, InputRequest, InputResponses, Raw
 use serde_json::value::RawValue;
 
 pub(crate) use park::Parked;
+use resolvers::Resolver;
 pub(crate) use steps::Begun;
 pub(crate) use suspend::{Suspended, Suspension};
 
@@ -58,8 +59,10 @@ struct Inner {
     by_key_alone: bool,
     /// Keys of running steps.
     running: Vec<String>,
-    /// Keys of running resolvers.
-    resolving: Vec<&'static str>,
+    /// Running resolvers.
+    resolving: Vec<Resolver>,
+    /// Keys of answers that resolvers have read in this round, each after the key of its resolver.
+    read: Vec<(&'static str, Cow<'static, str>)>,
     /// Keys that the handler is parked at, to continue elsewhere or later.
     parked: Vec<(Branch, String)>,
     /// Keys of checkpoints that this run has passed without parking.
@@ -87,7 +90,7 @@ impl Inner {
     fn uses(&self, key: &str) -> bool {
         self.asked.iter().any(|asked| asked.key == *key)
             || self.running.iter().chain(self.parked.iter().map(|(_, key)| key)).any(|other| other == key)
-            || self.resolving.contains(&key)
+            || self.resolving.iter().any(|resolver| resolver.key == key)
             || self.passed.contains(key)
     }
 
@@ -148,6 +151,7 @@ impl RoundState {
             by_key_alone: false,
             running: Vec::new(),
             resolving: Vec::new(),
+            read: Vec::new(),
             parked: Vec::new(),
             passed: HashSet::new(),
             stepping: Vec::new(),
@@ -233,7 +237,10 @@ impl RoundState {
                 .answer(place, question, pin)
                 .and_then(|answer| answer.as_ref().map(read).transpose())
             {
-                Ok(Some(value)) => return Ok(Some(value)),
+                Ok(Some(value)) => {
+                    inner.read.extend(branch.map(|resolver| (resolver, key.clone())));
+                    return Ok(Some(value));
+                }
                 // Another question under a kept key: its answer does not count, all others do (A6).
                 Ok(None) if was_answer => self.changed(key),
                 Ok(None) => {}

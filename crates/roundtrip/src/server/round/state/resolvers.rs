@@ -2,7 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{AskError, Inner, RoundState, remove};
+use super::{AskError, Branch, Inner, RoundState};
+
+/// A running resolver.
+#[derive(Debug)]
+pub(super) struct Resolver {
+    pub(super) key: &'static str,
+    /// Its own key, and those of all resolvers that it needs.
+    keys: Arc<[&'static str]>,
+}
 
 /// Guard of a running resolver.
 #[derive(Debug)]
@@ -13,7 +21,7 @@ pub(crate) struct ResolverGuard {
 
 impl Drop for ResolverGuard {
     fn drop(&mut self) {
-        remove(&mut self.round.lock().resolving, &self.key);
+        self.round.lock().resolving.retain(|resolver| resolver.key != self.key);
     }
 }
 
@@ -24,12 +32,16 @@ impl RoundState {
     }
 
     /// Begins a resolver. Until it asks or ends, the round does not end either.
-    pub(crate) fn begin_resolver(self: &Arc<Self>, key: &'static str) -> Result<ResolverGuard, AskError> {
+    pub(crate) fn begin_resolver(
+        self: &Arc<Self>,
+        key: &'static str,
+        keys: Arc<[&'static str]>,
+    ) -> Result<ResolverGuard, AskError> {
         let mut inner = self.open()?;
         if inner.uses(key) || inner.journal.peek(key).is_some_and(|found| found.is_answer()) {
             return Err(inner.twice(key));
         }
-        inner.resolving.push(key);
+        inner.resolving.push(Resolver { key, keys });
         Ok(ResolverGuard { round: Arc::clone(self), key })
     }
 }
@@ -38,10 +50,20 @@ impl Inner {
     /// Returns whether a resolver is at work: it runs, and waits for no answer. What it is going to ask is to go out with what
     /// the others ask.
     pub(super) fn is_resolving(&self) -> bool {
-        self.resolving.iter().any(|key| {
-            let branch = Some(*key);
+        self.resolving.iter().any(|resolver| {
+            let branch = Some(resolver.key);
             let asks = self.asked.iter().any(|asked| asked.branch == branch);
             !asks && !self.parked.iter().any(|(parked, _)| *parked == branch)
         })
+    }
+
+    /// Returns whether a branch depends on an answer of this round: one that it has read, or a resolver that it needs. The body
+    /// depends on all. Resolvers run side by side, so others may or may not have read theirs by now.
+    pub(super) fn depends(&self, branch: Branch, answer: &str) -> bool {
+        let Some(resolver) = self.resolving.iter().find(|resolver| Some(resolver.key) == branch) else {
+            return true;
+        };
+        let mut read = self.read.iter().filter(|(_, key)| key == answer);
+        read.any(|(reader, _)| resolver.keys.contains(reader))
     }
 }

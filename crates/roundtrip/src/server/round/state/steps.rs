@@ -80,7 +80,8 @@ impl RoundState {
         // A step that began before and did not end well is repeated under the key it had then.
         let begun = inner.journal.peek(key).map(|found| found.value.to_owned());
         let idempotency_key = begun.unwrap_or_else(|| {
-            let idempotency_key = inner.idempotency_key(key, None);
+            let idempotency_key =
+                inner.idempotency_key(key, |answer, fresh| !fresh || inner.depends(branch, answer));
             inner.journal.remember(Kind::Begun, key, None, &idempotency_key);
             idempotency_key
         });
@@ -127,7 +128,7 @@ impl RoundState {
 
     /// Returns the idempotency key of a step that depends on these answers alone.
     pub(crate) fn idempotency_key(&self, key: &str, answers: &[&str]) -> String {
-        self.lock().idempotency_key(key, Some(answers))
+        self.lock().idempotency_key(key, |answer, _| answers.contains(&answer))
     }
 
     /// Returns whether this round has begun a step.
@@ -151,15 +152,16 @@ impl Inner {
         }
     }
 
-    /// Derives the idempotency key of a step from its flow, its key and the answers it depends on: those named, or all that
-    /// are settled. Without the answers, a token presented twice with other answers would give two different effects one key.
-    fn idempotency_key(&self, key: &str, answers: Option<&[&str]>) -> String {
+    /// Derives the idempotency key of a step from its flow, its key and the answers it depends on, given their keys and whether
+    /// they were settled in this round. Without the answers, a token presented twice with other answers would give two
+    /// different effects one key.
+    fn idempotency_key(&self, key: &str, depends: impl Fn(&str, bool) -> bool) -> String {
         let mut settled: Vec<_> = self.journal.settled().collect();
-        settled.retain(|(answered, ..)| answers.is_none_or(|answers| answers.contains(answered)));
+        settled.retain(|(answered, .., fresh)| depends(answered, *fresh));
         settled.sort_unstable_by_key(|(answered, ..)| *answered);
-        let kinds: Vec<[u8; 1]> = settled.iter().map(|(_, kind, _)| [*kind as u8]).collect();
+        let kinds: Vec<[u8; 1]> = settled.iter().map(|(_, kind, ..)| [*kind as u8]).collect();
         let mut parts = vec![self.flow.as_bytes().as_slice(), key.as_bytes()];
-        for ((answered, _, value), kind) in settled.iter().zip(&kinds) {
+        for ((answered, _, value, _), kind) in settled.iter().zip(&kinds) {
             parts.extend([answered.as_bytes(), kind, value.as_bytes()]);
         }
         Digest::of("step", &parts).to_string()

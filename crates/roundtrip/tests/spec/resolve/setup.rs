@@ -69,7 +69,8 @@ fn assert_mistake(tool: Tool, mistake: &str) {
 /// Resolvers that need each other are a mistake in the setup, which names them in their order.
 #[test]
 fn a_circle_of_resolvers_is_a_setup_error() {
-    let circle = |names: [&str; 2]| names.map(|name| format!("spec::resolve_setup::{name}`")).join(" from `");
+    let circle =
+        |names: [&str; 2]| names.map(|name| format!("spec::resolve::setup::{name}`")).join(" from `");
     let tool = Tool::new("t", async |_: Resolved<Own>| "");
     assert_mistake(tool, &format!("`{} is a circle", circle(["Own", "Own"])));
     for tool in [
