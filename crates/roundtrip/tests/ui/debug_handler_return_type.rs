@@ -1,4 +1,4 @@
-//! `debug_handler`: return types that are no answer, for a tool, a prompt and a resource.
+//! `debug_handler`: return types that are no answer, for a tool, a prompt, a resource and a completer.
 
 use roundtrip::wire::ContentBlock;
 
@@ -14,5 +14,10 @@ async fn blocks() -> Vec<ContentBlock> {
 
 #[roundtrip::debug_handler(resource)]
 async fn nothing() {}
+
+#[roundtrip::debug_handler(completer)]
+async fn city() -> String {
+    "Paris".into()
+}
 
 fn main() {}

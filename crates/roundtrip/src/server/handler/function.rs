@@ -45,7 +45,8 @@ pub trait Function<Parameters>: 'static {
     label = "not something a call can provide",
     note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, \
             `Progress`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
-    note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
+    note = "`Asked<T>` takes a question, such as a form with `#[form(key = \"..\", message = \"..\")]`; `Resolved<T>` takes \
+            a type that implements `Resolve`"
 )]
 pub trait Parameter: Sized + Send + 'static {
     /// Value that is taken from the call.
