@@ -49,11 +49,6 @@ use super::tool_error::ToolError;
 /// **A resolver runs to its end once a flow**: its value is remembered under its key, and later rounds read it. Until then
 /// it runs as a handler does, again from the top with the answers it has, so effects belong into [`once`](Ask::once). A
 /// failure ends the call, as `?` in the handler would.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say how it is resolved",
-    label = "not a value that can be resolved",
-    note = "implement `roundtrip::Resolve` for `{Self}`"
-)]
 pub trait Resolve: Serialize + DeserializeOwned + Send + 'static {
     /// The key that the value is remembered under: unique within a flow, as those of questions and steps are.
     const KEY: &'static str;
