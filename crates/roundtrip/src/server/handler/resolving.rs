@@ -63,7 +63,7 @@ pub(crate) struct Resolvers {
 impl Resolvers {
     /// Enters the branch of a resolver, whose parameters are taken next; returns the branch before it.
     pub(super) fn enter(&mut self, key: &'static str) -> (Branch, Vec<&'static str>) {
-        (mem::replace(&mut self.branch, Some(key)), mem::take(&mut self.needed))
+        (self.branch.replace(key), mem::take(&mut self.needed))
     }
 
     /// Returns to the branch before; returns the keys of the resolvers that the other needs.
@@ -88,9 +88,11 @@ impl Resolvers {
     }
 
     fn need(&mut self, resolving: &Resolving) {
-        let new = resolving.keys.iter().filter(|key| !self.needed.contains(key)).copied();
-        let new: Vec<_> = new.collect();
-        self.needed.extend(new);
+        for key in &*resolving.keys {
+            if !self.needed.contains(key) {
+                self.needed.push(key);
+            }
+        }
     }
 }
 
