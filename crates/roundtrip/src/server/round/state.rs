@@ -8,7 +8,7 @@ mod steps;
 mod suspend;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Waker};
@@ -23,7 +23,6 @@ use roundtrip_core::wire::{ClientCapabilities, InputRequest, InputResponses, Raw
 use serde_json::value::RawValue;
 
 pub(crate) use park::Parked;
-use resolvers::Resolver;
 pub(crate) use steps::Begun;
 pub(crate) use suspend::{Suspended, Suspension};
 
@@ -59,10 +58,10 @@ struct Inner {
     by_key_alone: bool,
     /// Keys of running steps.
     running: Vec<String>,
-    /// Running resolvers.
-    resolving: Vec<Resolver>,
-    /// Keys of answers that resolvers have read in this round, each after the key of its resolver.
-    read: Vec<(&'static str, Cow<'static, str>)>,
+    /// Keys of running resolvers, each with those of all that it depends on, its own among them.
+    resolving: Vec<(&'static str, Arc<[&'static str]>)>,
+    /// Answers that resolvers have read in this round: their keys, each with that of its resolver.
+    read: HashMap<Cow<'static, str>, &'static str>,
     /// Keys that the handler is parked at, to continue elsewhere or later.
     parked: Vec<(Branch, String)>,
     /// Keys of checkpoints that this run has passed without parking.
@@ -90,7 +89,7 @@ impl Inner {
     fn uses(&self, key: &str) -> bool {
         self.asked.iter().any(|asked| asked.key == *key)
             || self.running.iter().chain(self.parked.iter().map(|(_, key)| key)).any(|other| other == key)
-            || self.resolving.iter().any(|resolver| resolver.key == key)
+            || self.resolving.iter().any(|(other, _)| *other == key)
             || self.passed.contains(key)
     }
 
@@ -151,7 +150,7 @@ impl RoundState {
             by_key_alone: false,
             running: Vec::new(),
             resolving: Vec::new(),
-            read: Vec::new(),
+            read: HashMap::new(),
             parked: Vec::new(),
             passed: HashSet::new(),
             stepping: Vec::new(),
@@ -238,7 +237,7 @@ impl RoundState {
                 .and_then(|answer| answer.as_ref().map(read).transpose())
             {
                 Ok(Some(value)) => {
-                    inner.read.extend(branch.map(|resolver| (resolver, key.clone())));
+                    inner.read.extend(branch.map(|resolver| (key.clone(), resolver)));
                     return Ok(Some(value));
                 }
                 // Another question under a kept key: its answer does not count, all others do (A6).

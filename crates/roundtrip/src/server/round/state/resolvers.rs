@@ -4,14 +4,6 @@ use std::sync::Arc;
 
 use super::{AskError, Branch, Inner, RoundState};
 
-/// A running resolver.
-#[derive(Debug)]
-pub(super) struct Resolver {
-    pub(super) key: &'static str,
-    /// Its own key, and those of all resolvers that it needs.
-    keys: Arc<[&'static str]>,
-}
-
 /// Guard of a running resolver.
 #[derive(Debug)]
 pub(crate) struct ResolverGuard {
@@ -21,7 +13,7 @@ pub(crate) struct ResolverGuard {
 
 impl Drop for ResolverGuard {
     fn drop(&mut self) {
-        self.round.lock().resolving.retain(|resolver| resolver.key != self.key);
+        self.round.lock().resolving.retain(|(key, _)| *key != self.key);
     }
 }
 
@@ -31,7 +23,8 @@ impl RoundState {
         Ok(self.open()?.recall_step(key)?.and_then(Result::ok))
     }
 
-    /// Begins a resolver. Until it asks or ends, the round does not end either.
+    /// Begins a resolver. Until it asks or ends, the round does not end either. `keys` are its own, and those of all resolvers
+    /// that it needs.
     pub(crate) fn begin_resolver(
         self: &Arc<Self>,
         key: &'static str,
@@ -41,7 +34,7 @@ impl RoundState {
         if inner.uses(key) || inner.journal.peek(key).is_some_and(|found| found.is_answer()) {
             return Err(inner.twice(key));
         }
-        inner.resolving.push(Resolver { key, keys });
+        inner.resolving.push((key, keys));
         Ok(ResolverGuard { round: Arc::clone(self), key })
     }
 }
@@ -50,8 +43,8 @@ impl Inner {
     /// Returns whether a resolver is at work: it runs, and waits for no answer. What it is going to ask is to go out with what
     /// the others ask.
     pub(super) fn is_resolving(&self) -> bool {
-        self.resolving.iter().any(|resolver| {
-            let branch = Some(resolver.key);
+        self.resolving.iter().any(|(key, _)| {
+            let branch = Some(*key);
             let asks = self.asked.iter().any(|asked| asked.branch == branch);
             !asks && !self.parked.iter().any(|(parked, _)| *parked == branch)
         })
@@ -60,10 +53,8 @@ impl Inner {
     /// Returns whether a branch depends on an answer of this round: one that it has read, or a resolver that it needs. The body
     /// depends on all. Resolvers run side by side, so others may or may not have read theirs by now.
     pub(super) fn depends(&self, branch: Branch, answer: &str) -> bool {
-        let Some(resolver) = self.resolving.iter().find(|resolver| Some(resolver.key) == branch) else {
-            return true;
-        };
-        let mut read = self.read.iter().filter(|(_, key)| key == answer);
-        read.any(|(reader, _)| resolver.keys.contains(reader))
+        let resolver = self.resolving.iter().find(|(key, _)| Some(*key) == branch);
+        let Some((_, keys)) = resolver else { return true };
+        self.read.get(answer).is_some_and(|reader| keys.contains(reader))
     }
 }
