@@ -23,7 +23,7 @@ use crate::server::peer::Principal;
 /// Extractor: a type that a handler can take as a parameter.
 ///
 /// Implement it for your own types to move checks and look-ups out of handlers. It is synchronous: take what
-/// you need here, and do the waiting in the handler, or in a [`Resolve`](crate::Resolve)r.
+/// you need here, and do the waiting in the handler, or in a resolver ([`Resolve`](crate::Resolve)).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's parameter",
     label = "not something a call can provide",

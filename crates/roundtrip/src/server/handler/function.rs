@@ -121,7 +121,7 @@ pub trait Parameters: Sized + Send + 'static {
     fn needs(needs: &mut Needs);
 }
 
-/// The parameters of a [`Resolve`](crate::Resolve)r: a tuple of up to eight [`Parameter`]s.
+/// The parameters of a resolver ([`Resolve`](crate::Resolve)): a tuple of up to eight [`Parameter`]s.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tuple of parameters",
     label = "`From` is a tuple of at most eight parameters",

@@ -23,8 +23,8 @@ impl Step {
     ///
     /// It is made of the flow, the step's key, and every answer that the handler had read when the step first began: a
     /// `requestState` that is presented again with other `inputResponses` gives the step another key. From then on it
-    /// stays with the step; later answers do not change it. Resolvers run side by side, so in a [`Resolve`](crate::Resolve)r
-    /// only those answers of this round count that it has read, or a resolver that it needs.
+    /// stays with the step; later answers do not change it. Resolvers ([`Resolve`](crate::Resolve))
+    /// run side by side, so in one only those answers of this round count that it has read, or a resolver that it needs.
     pub fn idempotency_key(&self) -> &str {
         &self.idempotency_key
     }

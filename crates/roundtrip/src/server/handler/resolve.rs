@@ -26,12 +26,12 @@ use super::tool_error::ToolError;
 /// # #[derive(serde::Deserialize, schemars::JsonSchema)] struct Delete { folder: String }
 /// # type Folders = HashMap<String, u32>;
 ///
-/// /// Leave to delete a folder: for an empty one nobody is asked.
+/// /// The user's permission to delete a folder. An empty one needs none.
 /// #[derive(serde::Serialize, serde::Deserialize)]
-/// struct Leave(bool);
+/// struct Permitted(bool);
 ///
-/// impl Resolve for Leave {
-///     const KEY: &'static str = "leave";
+/// impl Resolve for Permitted {
+///     const KEY: &'static str = "permitted";
 ///     type From = (Args<Delete>, State<Folders>);
 ///
 ///     async fn resolve((Args(delete), State(folders)): Self::From, ask: Ask) -> Result<Self, ToolError> {
@@ -40,8 +40,8 @@ use super::tool_error::ToolError;
 ///     }
 /// }
 ///
-/// async fn delete(Args(delete): Args<Delete>, Resolved(Leave(leave)): Resolved<Leave>) -> String {
-///     format!("{}: {}", delete.folder, if leave { "deleted" } else { "kept" })
+/// async fn delete(Args(delete): Args<Delete>, Resolved(Permitted(permitted)): Resolved<Permitted>) -> String {
+///     format!("{}: {}", delete.folder, if permitted { "deleted" } else { "kept" })
 /// }
 /// # let _ = Tool::new("delete", delete);
 /// ```
