@@ -45,8 +45,8 @@ pub trait Function<Parameters>: 'static {
     label = "not something a call can provide",
     note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, \
             `Progress`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
-    note = "`Asked<T>` takes a question, such as a form with `#[form(key = \"..\", message = \"..\")]`; `Resolved<T>` takes \
-            a type that implements `Resolve`"
+    note = "arguments are `Args<T>`, values of the server are `State<S>`; `Asked<T>` takes a question, such as a form with \
+            `#[form(key = \"..\", message = \"..\")]`, and `Resolved<T>` a type that implements `Resolve`"
 )]
 pub trait Parameter: Sized + Send + 'static {
     /// Value that is taken from the call.
