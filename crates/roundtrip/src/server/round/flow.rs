@@ -95,6 +95,10 @@ impl FlowConfig {
         if let Some(outbox) = &flow.outbox {
             journal.set_sent(outbox.take_sent());
         }
+        #[cfg(feature = "opentelemetry")]
+        if let Some(trace) = crate::telemetry::trace_of_round() {
+            journal.set_trace(trace);
+        }
         let request_state = if stateless { None } else { Some(self.seal(&claims, &journal, &asked).await?) };
         Ok(ServerResult::InputRequired(InputRequiredResult {
             input_requests: asked.into_iter().map(|asked| (asked.key.into_owned(), asked.request)).collect(),
