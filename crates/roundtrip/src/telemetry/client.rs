@@ -142,8 +142,10 @@ impl ClientSpan {
             Ok(_) => None,
             Err(error) => Some(failure_of(error)),
         };
-        shielded(|| self.context.span().set_attributes(network.session_attribute()));
-        self.connection.push(KeyValue::new(names::PROTOCOL_VERSION, version.as_str()));
+        let version = KeyValue::new(names::PROTOCOL_VERSION, version.as_str());
+        let late = network.session_attribute().into_iter().chain([version.clone()]);
+        shielded(|| self.context.span().set_attributes(late));
+        self.connection.push(version);
         self.close(failure, answer.is_ok());
     }
 
@@ -153,7 +155,6 @@ impl ClientSpan {
         }
         shielded(|| {
             let span = self.context.span();
-            span.set_attributes(self.connection.iter().cloned());
             if let Some(failure) = &failure {
                 span.set_attributes(failure.attributes());
                 span.set_status(failure.status());
