@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 
 mod collector;
+mod hooks_and_contexts;
 mod published;
 
 use std::future::pending;
@@ -59,9 +60,13 @@ async fn serve(server: Server) -> (String, oneshot::Sender<()>) {
 /// Returns a client and a server in one process that report to one collector.
 async fn in_process() -> (Collector, Client) {
     let collector = Collector::start().await;
-    let client = Client::in_process(server(collector.telemetry())).expect("a sound server");
-    let client = client.telemetry(collector.telemetry());
-    (collector, client.on_form(async |form| form.accept(json!({ "confirm": true }))))
+    let client = client_of(server(collector.telemetry())).telemetry(collector.telemetry());
+    (collector, client)
+}
+
+fn client_of(server: Server) -> Client {
+    let client = Client::in_process(server).expect("a sound server");
+    client.on_form(async |form| form.accept(json!({ "confirm": true })))
 }
 
 fn text(result: &CallToolResult) -> &str {
