@@ -24,9 +24,10 @@ pub(super) const NETWORK_PROTOCOL_VERSION: &str = "network.protocol.version";
 pub(super) const FLOW: &str = "roundtrip.flow.id";
 pub(super) const ROUND: &str = "roundtrip.flow.round";
 
+#[cfg(feature = "client")]
 pub(super) const CLIENT_OPERATION: &str = "mcp.client.operation.duration";
 pub(super) const SERVER_OPERATION: &str = "mcp.server.operation.duration";
-#[cfg(feature = "legacy")]
+#[cfg(all(feature = "client", feature = "legacy"))]
 pub(super) const CLIENT_SESSION: &str = "mcp.client.session.duration";
 #[cfg(feature = "legacy")]
 pub(super) const SERVER_SESSION: &str = "mcp.server.session.duration";

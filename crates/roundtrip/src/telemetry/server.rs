@@ -90,22 +90,23 @@ impl ServerSpan {
 
     /// Ends the span with the outcome of its call.
     pub(crate) fn end(&mut self, outcome: &Result<ServerResult, ErrorObject>) {
-        self.close(match outcome {
+        let failure = match outcome {
             Ok(ServerResult::CallTool(result)) if result.is_error == Some(true) => {
                 Some(Failure::new(Failure::TOOL))
             }
             Ok(_) => None,
             Err(error) => Some(Failure::rejected(error.code, &error.message)),
-        });
+        };
+        self.close(failure.as_ref());
     }
 
-    fn close(&mut self, failure: Option<Failure>) {
+    fn close(&mut self, failure: Option<&Failure>) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
         shielded(|| {
             let span = self.context.span();
-            if let Some(failure) = &failure {
+            if let Some(failure) = failure {
                 let attributes = failure.attributes();
                 span.set_attributes(attributes.iter().cloned());
                 span.set_status(failure.status());
@@ -122,7 +123,7 @@ impl ServerSpan {
 /// A call that was not answered has been cancelled.
 impl Drop for ServerSpan {
     fn drop(&mut self) {
-        self.close(Some(Failure::new(Failure::CANCELLED)));
+        self.close(Some(&Failure::new(Failure::CANCELLED)));
     }
 }
 
