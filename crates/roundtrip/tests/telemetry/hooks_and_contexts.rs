@@ -63,7 +63,7 @@ async fn an_instance_without_telemetry_does_not_break_the_links() {
     let mut rounds = named(&spans, SpanKind::Server, "tools/call sure");
     rounds.sort_by_key(|span| span.attributes.get("roundtrip.flow.round").cloned());
     let [first, third] = rounds[..] else { panic!("not two rounds with telemetry: {spans:#?}") };
-    assert_eq!(third.links, [first.id.clone()]);
+    assert_eq!(third.links, std::slice::from_ref(&first.id));
 }
 
 /// N7: the context around a transport is linked where the caller sends one of its own, and the parent where it does not. A
