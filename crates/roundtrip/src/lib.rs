@@ -148,8 +148,10 @@ pub use server::{
 
 /// Doc tests of the chapter on telemetry.
 #[cfg(all(doctest, feature = "client", feature = "opentelemetry"))]
-#[doc = include_str!("../../../docs/manual/telemetry.md")]
-struct TelemetryChapter;
+mod telemetry_chapter {
+    #[doc = include_str!("../../../docs/manual/telemetry.md")]
+    struct Telemetry;
+}
 
 /// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.
 #[cfg(all(doctest, feature = "client", feature = "legacy", feature = "validation"))]
