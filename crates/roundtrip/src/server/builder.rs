@@ -355,6 +355,8 @@ impl Server {
             max_rounds: self.max_rounds.min(250),
             admission: Admission::new(self.limits),
             trace: self.trace,
+            #[cfg(feature = "opentelemetry")]
+            reports: self.telemetry.is_some(),
         });
         Ok(Endpoint::new(Started {
             flows,

@@ -228,3 +228,19 @@ fn is_error(result: &Raw) -> bool {
     }
     result.to::<Peek>().is_ok_and(|result| result.is_error == Some(true))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// N7: metrics have a bounded number of names, and of codes.
+    #[test]
+    fn what_metrics_tell_apart_is_bounded() {
+        let telemetry = Telemetry::global();
+        let known = |number: usize, answered| telemetry.0.client.knows(&number.to_string(), answered);
+        assert!(!known(0, false) && known(0, true) && known(0, false));
+        assert_eq!((0..2 * MOST_NAMES).filter(|number| known(*number, true)).count(), MOST_NAMES);
+        let told = |code| Failure::rejected(code, "").bounded().kind.into_owned();
+        assert_eq!([-32602, -32000, 0, i64::MIN].map(told), ["-32602", "-32000", "_OTHER", "_OTHER"]);
+    }
+}

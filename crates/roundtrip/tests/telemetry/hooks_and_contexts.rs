@@ -13,7 +13,7 @@ use opentelemetry_sdk::trace::{SdkTracerProvider, Span, SpanData, SpanProcessor}
 use roundtrip::server::{Event, Peer};
 use roundtrip::telemetry::Telemetry;
 use roundtrip::wire::Message;
-use roundtrip::{Client, Keyring};
+use roundtrip::{Client, Keyring, Server, Tool, Turn};
 use serde_json::json;
 
 use crate::collector::Collector;
@@ -50,20 +50,36 @@ async fn an_instance_without_telemetry_does_not_break_the_links() {
     let collector = Collector::start().await;
     let keys = Keyring::random().expect("a key");
     let told = server(collector.telemetry()).seal(keys.clone());
-    let silent = roundtrip::Server::new("fixture", "1.0.0").tool(roundtrip::Tool::new("sure", crate::sure));
+    let silent = Server::new("fixture", "1.0.0").tool(Tool::new("sure", crate::sure));
     let (told, silent) = (client_of(told), client_of(silent.seal(keys)));
     let mut turn = told.call_tool("sure", json!({})).one_round().await.expect("a question");
     for (client, key) in [(&silent, "first"), (&told, "second")] {
-        let roundtrip::Turn::Asked(pending) = turn else { panic!("no question {key}") };
+        let Turn::Asked(pending) = turn else { panic!("no question {key}") };
         let answered = pending.answer(key, json!({ "confirm": true })).expect("an answer");
         turn = client.resume(answered).await.expect("a round");
     }
-    assert!(matches!(turn, roundtrip::Turn::Done(_)));
+    assert!(matches!(turn, Turn::Done(_)));
     let spans = collector.spans().await;
     let mut rounds = named(&spans, SpanKind::Server, "tools/call sure");
     rounds.sort_by_key(|span| span.attributes.get("roundtrip.flow.round").cloned());
     let [first, third] = rounds[..] else { panic!("not two rounds with telemetry: {spans:#?}") };
     assert_eq!(third.links, std::slice::from_ref(&first.id));
+}
+
+/// N7: a server without telemetry that a handler calls in process leaves the spans of the handler's server alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_server_inside_another_is_not_told() {
+    let collector = Collector::start().await;
+    let outer = Tool::new("outer", async || {
+        let silent = Server::new("silent", "1.0.0").tool(Tool::new("sure", crate::sure));
+        let result = client_of(silent).call_tool("sure", json!({})).await.expect("a result");
+        text(&result).to_owned()
+    });
+    let client = client_of(server(collector.telemetry()).tool(outer));
+    client.call_tool("outer", json!({})).await.expect("a result");
+    let spans = collector.spans().await;
+    let served = only(&spans, SpanKind::Server, "tools/call outer");
+    assert!(served.links.is_empty() && !served.attributes.contains_key("roundtrip.flow.id"), "{served:#?}");
 }
 
 /// N7: the context around a transport is linked where the caller sends one of its own, and the parent where it does not. A

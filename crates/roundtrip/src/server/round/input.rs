@@ -142,7 +142,9 @@ impl RoundInput<'_> {
         let span = tracing::Span::current();
         span.record("flow", tracing::field::display(flow)).record("round", round.saturating_add(1));
         #[cfg(feature = "opentelemetry")]
-        crate::telemetry::set_flow(flow, round.saturating_add(1), journal.trace());
+        if self.flows.reports {
+            crate::telemetry::set_flow(flow, round.saturating_add(1), journal.trace());
+        }
         let state = Arc::new(RoundState::new(
             (flow, round),
             journal,
