@@ -12,6 +12,15 @@ use super::names;
 ///
 /// A transport of your own describes its connection: on the client in `Transport::network`, on the server by putting it into
 /// [`Peer::extensions`](crate::server::Peer::extensions).
+///
+/// ```
+/// use roundtrip::server::Peer;
+/// use roundtrip::telemetry::Network;
+///
+/// let mut peer = Peer::default();
+/// peer.extensions.insert(Network::pipe().session("session-1"));
+/// let as_its_client_says = Network::http(None).server("tools.example", Some(443));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Network {
     transport: Option<&'static str>,

@@ -8,9 +8,9 @@ use crate::round::decode::{MalformedJournal, Reader};
 use crate::round::sent::SentNotifications;
 use crate::round::{Pin, PinKey};
 
-/// Version of the encoding. The rounds and the pin key follow, then the stalled rounds, the notifications
-/// sent and the trace context, each only if there are any, behind its tag; then for each entry its kind, its pin if it has one, and the lengths
-/// of its key and its value; then a zero, and the text of all keys and values in order.
+/// Version of the encoding. The rounds and the pin key follow, then the stalled rounds, the notifications sent and the trace
+/// context, each only if there are any, behind its tag; then for each entry its kind, its pin if it has one, and the lengths of
+/// its key and its value; then a zero, and the text of all keys and values in order.
 const FORMAT: u8 = 2;
 
 /// Tag of the stalled rounds, apart from the kinds of entries.
