@@ -7,14 +7,26 @@ use crate::process;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
-/// Features of the crate `roundtrip` that are built together, besides the default: none, each alone, all but `legacy`, and the
-/// types of other crates.
-const SETS: &[&str] =
-    &["", "client", "legacy", "validation", "client,validation", "anyhow,chrono,jiff,time,url,uuid"];
+/// Features of the crate `roundtrip` that are built together, besides the default: none, each alone, all but `legacy`, the
+/// default with `opentelemetry`, and the types of other crates.
+const SETS: &[&str] = &[
+    "",
+    "client",
+    "legacy",
+    "validation",
+    "opentelemetry",
+    "client,validation",
+    "client,legacy,validation,opentelemetry",
+    "anyhow,chrono,jiff,time,url,uuid",
+];
 
 /// Tests that depend on features. Doc tests, examples and the rest are built with all of them, in the other steps; so is
 /// `abandoned`, a load test that takes a minute and uses nothing optional.
-const TESTS: &[&str] = &["--lib", "--test", "spec", "--test", "client"];
+const TESTS: &[&str] = &["--lib", "--test", "spec", "--test", "client", "--test", "telemetry"];
+
+/// Doc tests of a feature that is off in the other steps.
+const DOC_TESTS: &[&str] =
+    &["test", "--quiet", "--package", "roundtrip", "--features", "opentelemetry", "--doc", "telemetry"];
 
 /// Builds and tests every set; false when one of them warns or fails.
 pub(crate) fn check(workspace: &Workspace) -> Result<bool> {
@@ -25,6 +37,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<bool> {
         let quiet = builds_quietly(workspace, set)?;
         tally.count(process::show(&mut workspace.cargo(&cargo_test(set, &["--no-fail-fast"])))? && quiet);
     }
+    println!("doc tests: opentelemetry");
+    tally.count(process::show(&mut workspace.cargo(DOC_TESTS))?);
     Ok(tally.is_green())
 }
 

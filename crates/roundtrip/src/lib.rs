@@ -95,6 +95,7 @@
 //! | `client` | the client: HTTP with TLS, child processes, in process |
 //! | `legacy` | the handshake eras, revisions up to 2025-11-25, on both sides |
 //! | `validation` | arguments and results are validated against JSON Schemas; without it, parsing alone enforces arguments, a tool whose schema says more is a [`SetupError`](server::SetupError), and clients do not check results against output schemas |
+//! | `opentelemetry` | spans and metrics by the names of OpenTelemetry's conventions for MCP, on both sides (`telemetry`) |
 //! | `anyhow` | errors of the protocol are found inside an `anyhow::Error` |
 //! | `chrono`, `jiff`, `time`, `url`, `uuid` | types of these crates are fields of forms ([`form::Field`]) |
 
@@ -112,6 +113,8 @@ mod lock;
 mod schema;
 pub mod server;
 pub mod stdio;
+#[cfg(feature = "opentelemetry")]
+pub mod telemetry;
 pub mod testing;
 
 #[cfg(feature = "client")]
@@ -142,6 +145,13 @@ pub use server::{
     JsonWithText, Keyring, Log, MemoryLedger, Principal, Progress, Prompt, Reply, Resolve, Resolved,
     Resource, ResourceTemplate, Round, Server, State, Tool, ToolError, Uri,
 };
+
+/// Doc tests of the chapter on telemetry.
+#[cfg(all(doctest, feature = "client", feature = "opentelemetry"))]
+mod telemetry_chapter {
+    #[doc = include_str!("../../../docs/manual/telemetry.md")]
+    struct Telemetry;
+}
 
 /// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.
 #[cfg(all(doctest, feature = "client", feature = "legacy", feature = "validation"))]

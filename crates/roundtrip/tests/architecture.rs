@@ -136,6 +136,12 @@ fn servers_and_clients_do_not_know_each_other_or_the_edges() {
 }
 
 #[test]
+fn telemetry_knows_neither_servers_nor_clients() {
+    let rooms = ["crate::server", "crate::client", "crate::http", "crate::stdio", "crate::legacy"];
+    assert_none(&crossings("crates/roundtrip/src/telemetry", &rooms));
+}
+
+#[test]
 fn the_edges_do_not_know_each_other() {
     assert_none(&crossings("crates/roundtrip/src/http", &["crate::stdio", "crate::in_process"]));
     assert_none(&crossings("crates/roundtrip/src/stdio", &["crate::http", "crate::in_process"]));

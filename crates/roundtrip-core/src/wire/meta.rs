@@ -37,6 +37,8 @@ pub mod key {
     pub const IDEMPOTENCY_KEY: &str = "dev.roundtrip/idempotencyKey";
     /// W3C trace context, reserved without a prefix.
     pub const TRACEPARENT: &str = "traceparent";
+    /// W3C trace state, reserved without a prefix.
+    pub const TRACESTATE: &str = "tracestate";
 }
 
 /// The `_meta` of a modern request. Version and capabilities are required, so a request without them does not

@@ -352,3 +352,20 @@ fn what_was_sent_is_carried_on() {
         (Stalled::NONE, None)
     );
 }
+
+/// N7: the trace context of a round is carried on until another takes its place; a journal without one has no byte more.
+#[test]
+fn a_trace_context_is_carried_on() {
+    let question = form("a", "?");
+    let (plain, mut journal) = (begin(), begin());
+    journal.set_trace([7; 25]);
+    let open = [("a", journal.pin(&question))];
+    let without = plain.encode(open).len();
+    assert_eq!(journal.encode(open).len(), without + 26, "a tag and the context");
+    let mut next = next_round(&journal, &[&question]);
+    assert_eq!(next.trace(), Some(&[7; 25]));
+    assert_eq!(next_round(&next, &[]).trace(), Some(&[7; 25]), "a round without telemetry passes it on");
+    next.set_trace([8; 25]);
+    assert_eq!(next_round(&next, &[]).trace(), Some(&[8; 25]));
+    assert_eq!(next_round(&plain, &[&question]).trace(), None);
+}

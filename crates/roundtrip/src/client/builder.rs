@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+#[cfg(feature = "opentelemetry")]
+use opentelemetry::Context;
 use roundtrip_core::error::{ApiMisuse, Error};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, Era, Implementation, Method as _, ProtocolVersion, Raw, RequestId,
@@ -21,6 +23,8 @@ use super::options::Options;
 use super::request::{Request, raw};
 use super::tools::Tools;
 use super::transport::{Outgoing, Transport};
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::Telemetry;
 
 /// Default time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -65,6 +69,8 @@ pub(super) struct Settings {
     timeout: Duration,
     cache: usize,
     limits: ClientLimits,
+    #[cfg(feature = "opentelemetry")]
+    telemetry: Option<Telemetry>,
     /// The one revision to speak.
     #[cfg(feature = "legacy")]
     pinned: Option<ProtocolVersion>,
@@ -90,6 +96,8 @@ impl Client {
             timeout: TIMEOUT,
             cache: CACHE,
             limits: ClientLimits::default(),
+            #[cfg(feature = "opentelemetry")]
+            telemetry: None,
             #[cfg(feature = "legacy")]
             pinned: None,
             problem: None,
@@ -125,6 +133,13 @@ impl Client {
     /// Sets the limits of what a server can make this client do and keep.
     pub fn limits(self, limits: ClientLimits) -> Self {
         self.set(|settings| settings.limits = limits)
+    }
+
+    /// Reports every request to OpenTelemetry, as a span and a duration, and sends the span's context along: see
+    /// [`telemetry`](crate::telemetry). The default is no report.
+    #[cfg(feature = "opentelemetry")]
+    pub fn telemetry(self, telemetry: Telemetry) -> Self {
+        self.set(|settings| settings.telemetry = Some(telemetry))
     }
 
     /// Ends the connection in good order: a child process is asked to end, and made to; a session with a server that has
@@ -241,6 +256,8 @@ impl Client {
     ) -> Result<Outgoing, Error> {
         let Inner { ids, settings, memory, transport } = &*self.0;
         let id = RequestId::Number(ids.fetch_add(1, Ordering::Relaxed) + 1);
+        #[cfg(feature = "opentelemetry")]
+        options.span.iter().for_each(|span| span.set_id(&id));
         let meta = RequestMeta {
             // Ids are unique, so they serve as tokens too.
             progress_token: options.on_progress.is_some().then(|| id.clone()),
@@ -272,6 +289,11 @@ impl Client {
                 pinned: settings.pinned,
                 limits: settings.limits,
                 handlers: Arc::downgrade(&settings.handlers),
+                #[cfg(feature = "opentelemetry")]
+                telemetry: settings
+                    .telemetry
+                    .as_ref()
+                    .map(|telemetry| (telemetry.clone(), transport.network())),
             },
         })
     }
@@ -303,6 +325,26 @@ impl Client {
 
     pub(crate) fn tools(&self) -> &Tools {
         &self.0.memory.tools
+    }
+}
+
+#[cfg(feature = "opentelemetry")]
+impl Client {
+    /// Begins the span of a request, and returns the context that it is sent in.
+    pub(crate) fn begin_span(&self, request: &Request<'_>, options: &mut Options) -> Context {
+        let telemetry = self.0.settings.telemetry.as_ref();
+        let network = || self.transport().network();
+        options.span =
+            telemetry.and_then(|telemetry| telemetry.call(request.method, request.target(), &network()));
+        options.span.as_ref().map_or_else(Context::current, |span| span.context())
+    }
+
+    /// Ends the span of a request with its answer, or with an acknowledgment.
+    pub(crate) fn end_span(&self, options: &mut Options, answer: Result<Option<&Raw>, &Error>) {
+        if let Some(mut span) = options.span.take() {
+            let version = self.protocol_version().unwrap_or(ProtocolVersion::LATEST);
+            span.end(answer, version, &self.transport().network());
+        }
     }
 }
 

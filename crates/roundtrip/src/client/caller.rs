@@ -6,6 +6,8 @@ use roundtrip_core::wire::ProtocolVersion;
 
 use super::handlers::Handlers;
 use super::limits::ClientLimits;
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::{Network, Telemetry};
 
 /// Client that sends a request.
 #[derive(Clone)]
@@ -15,4 +17,7 @@ pub(crate) struct Caller {
     pub(crate) limits: ClientLimits,
     /// Handlers for questions outside of any call. They end with their clients, whatever a session still waits for.
     pub(crate) handlers: Weak<Handlers>,
+    /// Telemetry of the client, and its connection, to measure sessions.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) telemetry: Option<(Telemetry, Network)>,
 }

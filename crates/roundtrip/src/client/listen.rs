@@ -6,6 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
+#[cfg(feature = "opentelemetry")]
+use opentelemetry::context::FutureExt as _;
 use roundtrip_core::error::{Error, PeerMisbehaved};
 use roundtrip_core::wire::{
     CancelledNotification, CancelledNotificationParams, Method as _, NotificationMeta, NotificationMethod,
@@ -80,15 +82,26 @@ impl Listen {
         request.set("notifications", Some(raw(&self.filter, "the filter")?));
         let timeout = self.client.timeout_of(&self.options);
         let opening = within(timeout, || request.name(), self.send(&request));
-        let (leg, acknowledged) = opening.await.map_err(|error| error.about(&request.name()))?;
+        let opened = opening.await;
+        #[cfg(feature = "opentelemetry")]
+        self.client.end_span(&mut self.options, opened.as_ref().map(|_| None));
+        let (leg, acknowledged) = opened.map_err(|error| error.about(&request.name()))?;
         Ok(Changes { client: self.client, leg: Some(leg), acknowledged })
     }
 
     async fn send(&mut self, request: &Request<'_>) -> Result<(InFlight, SubscriptionFilter), Error> {
         let mut attempts = Attempts::new();
         loop {
+            #[cfg(feature = "opentelemetry")]
+            let context = self.client.begin_span(request, &mut self.options);
             let outgoing = self.client.outgoing(request, &self.options, attempts.version)?;
-            match acknowledged(InFlight::open(self.client.transport(), outgoing)).await {
+            let opening = acknowledged(InFlight::open(self.client.transport(), outgoing));
+            #[cfg(feature = "opentelemetry")]
+            let opening = opening.with_context(context);
+            let opened = opening.await;
+            #[cfg(feature = "opentelemetry")]
+            self.client.end_span(&mut self.options, opened.as_ref().map(|_| None));
+            match opened {
                 Ok(acknowledged) => {
                     self.client.answered_in(attempts.version);
                     return Ok(acknowledged);

@@ -44,6 +44,12 @@ impl<L: Link> ModernClient<L> {
         version.era() == Era::Modern
     }
 
+    /// Returns the description of the connection: a modern server has no sessions to add.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn in_session(&self, network: crate::telemetry::Network) -> crate::telemetry::Network {
+        network
+    }
+
     /// Sends a request.
     pub(crate) fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
         let inner = Arc::clone(&self.0.0);

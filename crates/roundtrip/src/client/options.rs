@@ -14,6 +14,8 @@ use serde_json::value::RawValue;
 
 use super::request::raw;
 use super::resend::{IDEMPOTENCY_KEY, Resend};
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::ClientSpan;
 
 type OnProgress = Box<dyn FnMut(ProgressNotificationParams) + Send>;
 type OnLog = Box<dyn FnMut(LoggingMessageNotificationParams) + Send>;
@@ -37,6 +39,9 @@ pub(crate) struct Options {
     pub(crate) problem: Option<Error>,
     /// Highest progress so far, of all rounds.
     highest_progress: Option<f64>,
+    /// Span of the request under way.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) span: Option<Box<ClientSpan>>,
 }
 
 impl Options {
@@ -95,7 +100,21 @@ impl Options {
     /// Returns the members to be added to `_meta`.
     pub(crate) fn extra(&self) -> impl Iterator<Item = (&str, &Raw)> {
         let key = self.request_key.iter().map(|key| (IDEMPOTENCY_KEY, key));
-        self.extra.iter().map(|(name, value)| (name.as_str(), value)).chain(key)
+        let extra = self.extra.iter().map(|(name, value)| (name.as_str(), value));
+        extra.chain(key).chain(self.trace_context())
+    }
+
+    #[cfg(not(feature = "opentelemetry"))]
+    fn trace_context(&self) -> impl Iterator<Item = (&str, &Raw)> {
+        std::iter::empty()
+    }
+
+    /// Returns the trace context of the span, unless the caller has given one.
+    #[cfg(feature = "opentelemetry")]
+    fn trace_context(&self) -> impl Iterator<Item = (&str, &Raw)> {
+        let given = self.extra.iter().any(|(name, _)| name == meta::key::TRACEPARENT);
+        let span = self.span.iter().filter(move |_| !given);
+        span.flat_map(|span| span.trace_context().iter().map(|(name, value)| (*name, value)))
     }
 
     pub(crate) fn fail(&mut self, error: Error) {

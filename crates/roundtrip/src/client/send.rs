@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "opentelemetry")]
+use opentelemetry::context::FutureExt as _;
 use roundtrip_core::error::{Error, PeerIncompatible, PeerMisbehaved, RequestName, Sent, Unreachable};
 use roundtrip_core::wire::{
     CallTool, ErrorObject, HEADER_MISMATCH, Method, ProtocolVersion, Raw, UNSUPPORTED_PROTOCOL_VERSION,
@@ -44,7 +46,10 @@ pub(crate) async fn fetch(
     let generation = cache.generation();
     let timeout = client.timeout_of(options);
     let sending = within(timeout, || request.name(), send(client, request, options));
-    let result = Arc::new(sending.await.map_err(|error| error.about(&request.name()))?);
+    let sent = sending.await;
+    #[cfg(feature = "opentelemetry")]
+    client.end_span(options, sent.as_ref().map(Some));
+    let result = Arc::new(sent.map_err(|error| error.about(&request.name()))?);
     if let Some(key) = key {
         cache.keep(key, &result, generation, client.cache_capacity());
     }
@@ -55,8 +60,16 @@ pub(crate) async fn fetch(
 async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> Result<Raw, Error> {
     let mut attempts = Attempts::new();
     loop {
+        #[cfg(feature = "opentelemetry")]
+        let context = client.begin_span(request, options);
         let outgoing = client.outgoing(request, options, attempts.version)?;
-        match answer(client, outgoing, options).await {
+        let answering = answer(client, outgoing, options);
+        #[cfg(feature = "opentelemetry")]
+        let answering = answering.with_context(context);
+        let answered = answering.await;
+        #[cfg(feature = "opentelemetry")]
+        client.end_span(options, answered.as_ref().map(Some));
+        match answered {
             Ok(result) => {
                 client.answered_in(attempts.version);
                 return Ok(result);

@@ -12,6 +12,8 @@ use roundtrip_core::wire::{Era, ProtocolVersion, RequestId};
 
 #[cfg(feature = "legacy")]
 use super::caller::Caller;
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::Network;
 
 /// Boxed future.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -84,6 +86,12 @@ pub trait Transport: Any + Send + Sync {
     /// have none to tell: the client knows what it sent.
     fn protocol_version(&self) -> Option<ProtocolVersion> {
         None
+    }
+
+    /// Describes the connection, for the telemetry of the client.
+    #[cfg(feature = "opentelemetry")]
+    fn network(&self) -> Network {
+        Network::default()
     }
 
     /// Abandons the round of a `requestState`: the handlers failed, or the caller has gone. Only a transport

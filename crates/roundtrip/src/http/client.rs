@@ -21,6 +21,8 @@ use self::legacy::Connection;
 use self::link::Http;
 use super::{EVENT_STREAM, JSON};
 use crate::client::{ApiMisuse, BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport, Unreachable};
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::Network;
 
 /// Connection of a client to its server.
 #[cfg(not(feature = "legacy"))]
@@ -114,6 +116,16 @@ impl Transport for HttpTransport {
     #[cfg(feature = "legacy")]
     fn protocol_version(&self) -> Option<ProtocolVersion> {
         self.connection.protocol_version()
+    }
+
+    #[cfg(feature = "opentelemetry")]
+    fn network(&self) -> Network {
+        let url = &self.connection.link().url;
+        let network = Network::http(None);
+        self.connection.in_session(match url.host_str() {
+            Some(host) => network.server(host, url.port_or_known_default()),
+            None => network,
+        })
     }
 
     #[cfg(feature = "legacy")]

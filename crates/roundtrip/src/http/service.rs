@@ -198,6 +198,10 @@ impl Http {
 
     /// Decodes a message and begins its call, if it is a modern request.
     fn accept(&self, parts: &mut Parts, admitted: &Admitted, bytes: &[u8]) -> Result<InFlight, Instead<'_>> {
+        #[cfg(feature = "opentelemetry")]
+        if self.endpoint.telemetry().is_some() {
+            parts.extensions.insert(crate::telemetry::Network::http(Some(parts.version)));
+        }
         if let Some((id, request)) = headers::decode_call(&self.endpoint, &parts.headers, bytes) {
             let peer = self.peer(parts, admitted);
             return Ok(self.endpoint.begin_sized(id, &request, &peer, bytes.len()));

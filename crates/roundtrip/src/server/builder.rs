@@ -22,6 +22,8 @@ use super::offer::{Group, Prompt, Resource, ResourceTemplate, SetupError, Tool};
 use super::outcome::Outcome;
 use super::round::{FlowConfig, Trace};
 use super::started::Started;
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::Telemetry;
 
 /// Builder of an MCP server.
 ///
@@ -59,6 +61,8 @@ pub struct Server {
     max_rounds: u32,
     trace: Option<Arc<Trace>>,
     ledger: Option<LedgerHandle>,
+    #[cfg(feature = "opentelemetry")]
+    telemetry: Option<Telemetry>,
     #[cfg(feature = "legacy")]
     handshake: Handshake,
     problem: Option<SetupError>,
@@ -99,6 +103,8 @@ impl Server {
             max_rounds: 32,
             trace: None,
             ledger: None,
+            #[cfg(feature = "opentelemetry")]
+            telemetry: None,
             #[cfg(feature = "legacy")]
             handshake: Handshake::default(),
             problem: None,
@@ -276,6 +282,14 @@ impl Server {
         self
     }
 
+    /// Reports every call to OpenTelemetry, as a span and a duration: see [`telemetry`](crate::telemetry). The default is no
+    /// report.
+    #[cfg(feature = "opentelemetry")]
+    pub fn telemetry(mut self, telemetry: Telemetry) -> Self {
+        self.telemetry = Some(telemetry);
+        self
+    }
+
     /// Sets how clients of the handshake eras are served.
     #[cfg(feature = "legacy")]
     pub fn handshake(mut self, handshake: Handshake) -> Self {
@@ -341,6 +355,8 @@ impl Server {
             max_rounds: self.max_rounds.min(250),
             admission: Admission::new(self.limits),
             trace: self.trace,
+            #[cfg(feature = "opentelemetry")]
+            reports: self.telemetry.is_some(),
         });
         Ok(Endpoint::new(Started {
             flows,
@@ -353,6 +369,8 @@ impl Server {
             hooks: self.hooks,
             listings,
             ledger: self.ledger.map(|ledger| LedgerConfig { ledger, keys_for: self.valid_for }),
+            #[cfg(feature = "opentelemetry")]
+            telemetry: self.telemetry,
             #[cfg(feature = "legacy")]
             handshake: self.handshake,
         }))

@@ -5,21 +5,23 @@ use std::sync::Arc;
 
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
-    CallToolRequestParams, ClientRequest, Era, ErrorObject, HeaderParams, ProtocolVersion, Request,
-    RequestId, ServerResult, clip, decode_params, encode_error, meta, peek_version,
+    CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, ProtocolVersion, Request, RequestId,
+    ServerResult, decode_params, encode_error, peek_version,
 };
 #[cfg(feature = "legacy")]
 use roundtrip_core::wire::{ServerCapabilities, SubscriptionFilter};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::hook::{Viewer, revision};
+use super::hook::Viewer;
 use super::methods::refused;
 use super::offer::catalog::Catalog;
 use super::outcome::Outcome;
 use super::peer::Peer;
 use super::run::in_flight::InFlight;
+use super::run::span::CallSpan;
 use super::started::{SUPPORTED, Started};
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::{Network, Serving, Telemetry};
 
 /// Request that begins a session of the handshake eras.
 pub(crate) const INITIALIZE: &str = "initialize";
@@ -69,7 +71,7 @@ impl Endpoint {
         peer: &Peer,
         size: usize,
     ) -> InFlight {
-        let span = span_of(request);
+        let span = self.span_of(&id, request, peer);
         let entered = span.enter();
         let admission = &self.0.flows.admission;
         let mut permit = admission.admit();
@@ -82,6 +84,11 @@ impl Endpoint {
         };
         drop(entered);
         InFlight::new(id, runner, source, span, permit)
+    }
+
+    #[cfg(not(feature = "opentelemetry"))]
+    fn span_of(&self, _: &RequestId, request: &ClientRequest<'_>, _: &Peer) -> CallSpan {
+        CallSpan::new(request)
     }
 
     /// Writes the answer to a request at the end of `out`, naming the server in its `_meta` (W7). Where messages are
@@ -149,6 +156,32 @@ impl Endpoint {
     }
 }
 
+#[cfg(feature = "opentelemetry")]
+impl Endpoint {
+    /// Returns the server's telemetry, if it has any.
+    pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
+        self.0.telemetry.as_ref()
+    }
+
+    fn span_of(&self, id: &RequestId, request: &ClientRequest<'_>, peer: &Peer) -> CallSpan {
+        let telemetry = self.telemetry().and_then(|telemetry| {
+            let (exists, network) = (self.offers(request), peer.extensions.get::<Network>());
+            telemetry.serve(&Serving { id, request, exists, address: peer.address, network })
+        });
+        CallSpan::new(request, telemetry)
+    }
+
+    /// Returns whether a request names a tool or a prompt of this server.
+    fn offers(&self, request: &ClientRequest<'_>) -> bool {
+        let tables = || self.0.catalog.read();
+        match request {
+            ClientRequest::CallTool(params) => tables().tools.get(&params.name).is_some(),
+            ClientRequest::GetPrompt(params) => tables().prompts.get(&params.name).is_some(),
+            _ => false,
+        }
+    }
+}
+
 /// Needs of sessions of the handshake eras.
 #[cfg(feature = "legacy")]
 impl Endpoint {
@@ -186,34 +219,6 @@ pub(crate) fn refuse_handshake(request: &Request<'_>) -> Option<ErrorObject> {
         let wanted = decode_params::<Wanted>(request.params).map(|wanted| wanted.protocol_version);
         ErrorObject::unsupported_version(wanted.as_deref().unwrap_or("none"), SUPPORTED)
     })
-}
-
-/// Returns the span of a request (N7). The caller's trace context is recorded, for exporters of spans; so is the flow,
-/// once the handler can ask, which is what links its rounds.
-fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
-    let span = tracing::info_span!(
-        "mcp.request",
-        method = request.method(),
-        target = tracing::field::Empty,
-        era = ?era(request),
-        traceparent = tracing::field::Empty,
-        flow = tracing::field::Empty,
-        round = tracing::field::Empty,
-    );
-    if !span.is_disabled() {
-        if let Some(target) = request.target() {
-            span.record("target", &*clip(target));
-        }
-        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
-        if let Some(parent) = request.meta().get(meta::key::TRACEPARENT).and_then(text) {
-            span.record("traceparent", &*clip(&parent));
-        }
-    }
-    span
-}
-
-fn era(request: &ClientRequest<'_>) -> Era {
-    revision(request.meta()).era()
 }
 
 impl fmt::Debug for Endpoint {

@@ -12,6 +12,8 @@ use super::ledger::LedgerConfig;
 use super::offer::catalog::Catalog;
 use super::offer::list::Listings;
 use super::round::FlowConfig;
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::Telemetry;
 
 /// The revisions a started server speaks.
 pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
@@ -28,6 +30,8 @@ pub(crate) struct Started {
     pub(crate) listings: Listings,
     pub(crate) flows: Arc<FlowConfig>,
     pub(crate) ledger: Option<LedgerConfig>,
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) telemetry: Option<Telemetry>,
     /// Settings for clients of the handshake eras.
     #[cfg(feature = "legacy")]
     pub(crate) handshake: Handshake,

@@ -64,6 +64,11 @@ impl Transport for Stdio {
         self.0.protocol_version()
     }
 
+    #[cfg(feature = "opentelemetry")]
+    fn network(&self) -> crate::telemetry::Network {
+        crate::telemetry::Network::pipe()
+    }
+
     #[cfg(feature = "legacy")]
     fn abandon(&self, state: &str) {
         self.0.abandon(state);

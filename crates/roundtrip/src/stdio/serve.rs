@@ -57,6 +57,8 @@ pub async fn serve_lines(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<()> {
+    #[cfg(feature = "opentelemetry")]
+    let peer = &on_pipe(endpoint, peer);
     let session = Session {
         endpoint,
         peer,
@@ -89,6 +91,16 @@ pub async fn serve_lines(
         Ok(written) => ended.and(written),
         Err(_) => ended,
     }
+}
+
+/// Describes the connection for the server's telemetry, unless the caller has.
+#[cfg(feature = "opentelemetry")]
+fn on_pipe(endpoint: &Endpoint, peer: &Peer) -> Peer {
+    let mut peer = peer.clone();
+    if endpoint.telemetry().is_some() {
+        peer.extensions.get_or_insert_with(crate::telemetry::Network::pipe);
+    }
+    peer
 }
 
 /// One peer and its calls.

@@ -8,9 +8,9 @@ use crate::round::decode::{MalformedJournal, Reader};
 use crate::round::sent::SentNotifications;
 use crate::round::{Pin, PinKey};
 
-/// Version of the encoding. The rounds and the pin key follow, then the stalled rounds and the notifications
-/// sent, each only if there are any, behind its tag; then for each entry its kind, its pin if it has one, and the lengths
-/// of its key and its value; then a zero, and the text of all keys and values in order.
+/// Version of the encoding. The rounds and the pin key follow, then the stalled rounds, the notifications sent and the trace
+/// context, each only if there are any, behind its tag; then for each entry its kind, its pin if it has one, and the lengths of
+/// its key and its value; then a zero, and the text of all keys and values in order.
 const FORMAT: u8 = 2;
 
 /// Tag of the stalled rounds, apart from the kinds of entries.
@@ -18,6 +18,9 @@ const STALLED: u8 = 0x40;
 
 /// Tag of the record of notifications.
 const SENT: u8 = 0x41;
+
+/// Tag of the trace context.
+const TRACE: u8 = 0x42;
 
 /// Byte after the last entry.
 const END: u8 = 0;
@@ -48,7 +51,7 @@ impl Journal {
         let pins = PinKey::new(reader.chunk()?);
         let mut slots = Vec::with_capacity(bytes.len() / USUAL_ENTRY + 1);
         let (mut at, mut answers): (usize, usize) = (0, 0);
-        let (mut stalled, mut sent) = (Stalled::NONE, None);
+        let (mut stalled, mut sent, mut trace) = (Stalled::NONE, None, None);
         loop {
             let (kind, pin, key, value) = match short_header(&mut reader) {
                 Some(short) => short,
@@ -63,6 +66,10 @@ impl Journal {
                         }
                         SENT => {
                             sent = Some(Box::new(SentNotifications::decode(&mut reader)?));
+                            continue;
+                        }
+                        TRACE => {
+                            trace = Some(Box::new(reader.chunk()?));
                             continue;
                         }
                         _ => {}
@@ -97,7 +104,7 @@ impl Journal {
         // New answers are appended.
         let mut text = String::with_capacity(read.len() + SPARE);
         text.push_str(read);
-        Ok(Self { text, slots, next: 0, answers, index: None, rounds, pins, stalled, sent })
+        Ok(Self { text, slots, next: 0, answers, index: None, rounds, pins, stalled, sent, trace })
     }
 
     /// Encodes the journal for sealing, with the questions that are open now.
@@ -118,6 +125,10 @@ impl Journal {
         if let Some(sent) = &self.sent {
             out.push(SENT);
             sent.encode(&mut out);
+        }
+        if let Some(trace) = &self.trace {
+            out.push(TRACE);
+            out.extend_from_slice(&**trace);
         }
         for slot in alive() {
             write_header(&mut out, slot.kind, slot.pin, [slot.key.len(), slot.value.len()]);

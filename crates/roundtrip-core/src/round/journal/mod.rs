@@ -46,6 +46,9 @@ impl Stalled {
     pub const NONE: Self = Self { rounds: 0, longest: Duration::ZERO };
 }
 
+/// Trace context of a round, as W3C Trace Context has it: trace id, span id, flags.
+pub type TraceContext = [u8; 25];
+
 /// The memory of a flow between rounds.
 #[derive(Clone)]
 pub struct Journal {
@@ -65,6 +68,8 @@ pub struct Journal {
     stalled: Stalled,
     /// Notifications that the rounds so far have sent. In a box, as few journals have them.
     sent: Option<Box<SentNotifications>>,
+    /// Trace context of the last round that had one. In a box, as few journals have it.
+    trace: Option<Box<TraceContext>>,
 }
 
 /// Shows entries by kind and key, without values: the seal is there to hide those.
@@ -92,6 +97,7 @@ impl Journal {
             pins,
             stalled: Stalled::NONE,
             sent: None,
+            trace: None,
         }
     }
 
@@ -188,6 +194,16 @@ impl Journal {
     /// Keeps the record of the notifications that the rounds so far have sent.
     pub fn set_sent(&mut self, sent: Option<Box<SentNotifications>>) {
         self.sent = sent;
+    }
+
+    /// Returns the trace context of the last round that had one.
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.trace.as_deref()
+    }
+
+    /// Keeps the trace context of this round for the next.
+    pub fn set_trace(&mut self, trace: TraceContext) {
+        self.trace = Some(Box::new(trace));
     }
 
     /// Returns the answer at a position if it answers a question with that pin. An answer that has not been checked

@@ -157,6 +157,11 @@ impl SessionLink for Http {
         })
     }
 
+    #[cfg(feature = "opentelemetry")]
+    fn session_id(at: &At) -> Option<&str> {
+        at.id.as_ref().and_then(|id| id.to_str().ok())
+    }
+
     fn end(&self, at: &At) -> BoxFuture<()> {
         let (this, at) = (self.clone(), at.clone());
         Box::pin(async move {

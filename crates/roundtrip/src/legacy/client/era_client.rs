@@ -18,6 +18,8 @@ use crate::client::{
     discover, unsent, until_closed,
 };
 use crate::lock::lock;
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::Network;
 
 /// Link to a server of either era. Clones share the detected era; when the last one is dropped, everything under way
 /// ends.
@@ -71,6 +73,16 @@ impl<L: SessionLink> EraClient<L> {
     /// Returns the revision last spoken with the server, where it is known.
     pub(crate) fn protocol_version(&self) -> Option<ProtocolVersion> {
         *lock(&self.0.0.spoken)
+    }
+
+    /// Adds the session of its requests to the description of the connection.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn in_session(&self, network: Network) -> Network {
+        let session = self.0.0.session_place();
+        match session.as_ref().and_then(|session| L::session_id(&session.at)) {
+            Some(id) => network.session(id),
+            None => network,
+        }
     }
 
     /// Sends a request, translated if the server is a legacy one.

@@ -42,6 +42,13 @@ pub(crate) trait SessionLink: Link + Clone + Unpin {
     /// Cancels a request, if dropping its messages does not.
     fn cancel(&self, at: &Self::At, id: &RequestId) -> BoxFuture<()>;
 
+    /// Returns the id of a session, if it has one.
+    #[cfg(feature = "opentelemetry")]
+    fn session_id(at: &Self::At) -> Option<&str> {
+        let _ = at;
+        None
+    }
+
     /// Ends a session.
     fn end(&self, at: &Self::At) -> BoxFuture<()>;
 }

@@ -24,6 +24,8 @@ use super::server_request::Answering;
 use crate::client::{Closed, Error, Sent, Unreachable};
 use crate::legacy::handshake::{InitializeResult, NEWEST, SET_LEVEL, within_revision};
 use crate::lock::lock;
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::SessionTimer;
 
 /// Longest time for a request of the session's own.
 const ASIDE: Duration = Duration::from_secs(30);
@@ -69,6 +71,8 @@ pub(super) struct Session<L: SessionLink> {
     /// Signal that the session's client is closed.
     pub(super) closed: Closed,
     ended: AtomicBool,
+    #[cfg(feature = "opentelemetry")]
+    _timer: Option<SessionTimer>,
 }
 
 impl<L: SessionLink> Session<L> {
@@ -81,6 +85,12 @@ impl<L: SessionLink> Session<L> {
         life: Life,
     ) -> Self {
         Self {
+            #[cfg(feature = "opentelemetry")]
+            _timer: hello
+                .caller
+                .telemetry
+                .as_ref()
+                .map(|(telemetry, network)| SessionTimer::client(telemetry, version, network)),
             link,
             at,
             version,

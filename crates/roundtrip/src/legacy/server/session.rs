@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
+#[cfg(feature = "opentelemetry")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -20,6 +22,8 @@ use super::outstanding::{Answer, Questions};
 use crate::legacy::handshake::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
 use crate::lock::lock;
 use crate::server::{Endpoint, Handshake, Owner, Peer, Subscription, random};
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::{Network, SessionTimer};
 
 /// Most messages in one batch.
 pub(crate) const LONGEST_BATCH: usize = 100;
@@ -45,6 +49,8 @@ pub(super) struct Session {
     /// Calls that await a response, by the ids of their requests.
     waiting: Mutex<HashMap<i64, Weak<Questions>>>,
     subscription: Mutex<Option<Arc<Subscription>>>,
+    #[cfg(feature = "opentelemetry")]
+    timer: OnceLock<SessionTimer>,
 }
 
 /// Importance of a message if a client does not keep up.
@@ -113,7 +119,17 @@ impl Session {
             next_id: AtomicI64::new(first_id.unwrap_or(0)),
             waiting: Mutex::default(),
             subscription: Mutex::default(),
+            #[cfg(feature = "opentelemetry")]
+            timer: OnceLock::new(),
         })
+    }
+
+    /// Measures the session until its end, if the server has telemetry.
+    #[cfg(feature = "opentelemetry")]
+    pub(super) fn measure(&self, network: Option<&Network>) {
+        if let (Some(telemetry), Some(network)) = (self.endpoint.telemetry(), network) {
+            self.timer.get_or_init(|| SessionTimer::server(telemetry, self.negotiated.version, network));
+        }
     }
 
     /// Handles a request. Its messages, but not its answer, go to `sink`.

@@ -83,6 +83,8 @@ impl StdioSession {
         let (negotiated, agreed) =
             Negotiated::agree(&self.endpoint, request.params, ProtocolVersion::V2024_11_05)?;
         let session = Session::new(&self.endpoint, self.settings, negotiated, Owner::of(peer))?;
+        #[cfg(feature = "opentelemetry")]
+        session.measure(peer.extensions.get());
         // Lines are read one after the other: no other request sets this meanwhile.
         let _ = self.session.set(session);
         Ok(agreed)

@@ -35,6 +35,9 @@ pub(crate) struct FlowConfig {
     pub(crate) admission: Arc<Admission>,
     /// Set by tests that look at how keys are used.
     pub(crate) trace: Option<Arc<Trace>>,
+    /// True if the server has telemetry. The context around a call may be another server's.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) reports: bool,
 }
 
 /// One call's place in its flow.
@@ -94,6 +97,10 @@ impl FlowConfig {
         }
         if let Some(outbox) = &flow.outbox {
             journal.set_sent(outbox.take_sent());
+        }
+        #[cfg(feature = "opentelemetry")]
+        if let Some(trace) = self.reports.then(crate::telemetry::trace_of_round).flatten() {
+            journal.set_trace(trace);
         }
         let request_state = if stateless { None } else { Some(self.seal(&claims, &journal, &asked).await?) };
         Ok(ServerResult::InputRequired(InputRequiredResult {

@@ -141,6 +141,10 @@ impl RoundInput<'_> {
         let round = claims.map_or(0, |claims| claims.round);
         let span = tracing::Span::current();
         span.record("flow", tracing::field::display(flow)).record("round", round.saturating_add(1));
+        #[cfg(feature = "opentelemetry")]
+        if self.flows.reports {
+            crate::telemetry::set_flow(flow, round.saturating_add(1), journal.trace());
+        }
         let state = Arc::new(RoundState::new(
             (flow, round),
             journal,

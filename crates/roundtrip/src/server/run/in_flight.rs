@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use roundtrip_core::wire::RequestId;
 
 use super::runner::Runner;
+use super::span::CallSpan;
 use crate::server::limits::Permit;
 use crate::server::notify::outbox::Outbox;
 use crate::server::notify::subscription::Subscription;
@@ -36,7 +37,7 @@ pub struct InFlight {
     source: Source,
     /// Outcome that waits for the notifications before it.
     finished: Option<Outcome>,
-    span: tracing::Span,
+    span: CallSpan,
     _permit: Permit,
 }
 
@@ -87,13 +88,7 @@ impl From<Option<Arc<Outbox>>> for Source {
 }
 
 impl InFlight {
-    pub(crate) fn new(
-        id: RequestId,
-        run: Runner,
-        source: Source,
-        span: tracing::Span,
-        permit: Permit,
-    ) -> Self {
+    pub(crate) fn new(id: RequestId, run: Runner, source: Source, span: CallSpan, permit: Permit) -> Self {
         Self { id, run, source, finished: None, span, _permit: permit }
     }
 
@@ -121,6 +116,8 @@ impl InFlight {
             Poll::Pending => self.source.poll_next(cx).map(Event::Notification),
             Poll::Ready(outcome) => {
                 self.source.close();
+                #[cfg(feature = "opentelemetry")]
+                self.span.end(&outcome);
                 Poll::Ready(self.last_events(outcome))
             }
         }

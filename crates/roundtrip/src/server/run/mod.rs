@@ -2,5 +2,6 @@
 
 pub(crate) mod in_flight;
 pub(crate) mod runner;
+pub(crate) mod span;
 
 pub use in_flight::{Event, InFlight};

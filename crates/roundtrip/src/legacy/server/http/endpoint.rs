@@ -23,6 +23,8 @@ use crate::legacy::handshake::{INITIALIZE, revision};
 use crate::legacy::server::negotiated::Negotiated;
 use crate::legacy::server::session::{Handled, Session, Sink, Weight, answer};
 use crate::server::{Endpoint, Handshake, Peer, Served};
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::Network;
 
 /// HTTP endpoint for clients of the handshake eras.
 #[derive(Debug, Clone)]
@@ -163,6 +165,8 @@ impl LegacyHttp {
             let id = match self.settings.served {
                 Served::Sessions => {
                     let session = Session::new(&self.endpoint, self.settings, negotiated, arrival.owner())?;
+                    #[cfg(feature = "opentelemetry")]
+                    session.measure(arrival.extensions.get());
                     Some(self.sessions.open(session, arrival.principal.clone(), weight(request))?)
                 }
                 _ => None,
@@ -304,6 +308,10 @@ pub(super) fn peer(arrival: &Arrival<'_>, session: &HttpSession, stream: &Arc<St
     let mut extensions = arrival.extensions.clone();
     if can_resume(session) && arrival.accepts.streams {
         extensions.insert(Resumable(Arc::clone(stream)));
+    }
+    #[cfg(feature = "opentelemetry")]
+    if let (Some(network), Ok(Some(id))) = (extensions.remove::<Network>(), session_id(arrival.headers)) {
+        extensions.insert(network.session(id));
     }
     Peer {
         principal: arrival.principal.clone(),
