@@ -127,7 +127,9 @@ fn asks(method: &'static str, result: &RawValue) -> Result<InputRequiredResult, 
     fn of<M: MayAsk>(result: &RawValue) -> Result<InputRequiredResult, ResultError> {
         match decode_round_result::<M>(result)? {
             RoundResult::InputRequired(asks) => Ok(asks),
-            RoundResult::Complete(_) => Err(ResultError::MayNotAsk { method: M::NAME }),
+            RoundResult::Complete(_) | RoundResult::Task(_) => {
+                Err(ResultError::MayNotAsk { method: M::NAME })
+            }
         }
     }
     match method {

@@ -10,10 +10,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::serde::{cow, decode_at};
 use super::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, DiscoverResult,
-    ErrorObject, GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResult, RequestMeta, RequestParams, SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
+    ErrorObject, GetPromptRequestParams, GetPromptResult, GetTaskResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResult, RequestMeta, RequestParams,
+    SubscriptionsListenRequestParams, SubscriptionsListenResult, TaskAcknowledgedResult, TaskRequestParams,
+    UpdateTaskRequestParams,
 };
 
 /// An operation of the protocol.
@@ -28,7 +29,10 @@ pub trait Method: Send + Sync + 'static {
 
 /// A method that may answer `input_required` (mrtr, "Supported Requests"). Only three methods implement this, so no
 /// other can ask (M1).
-pub trait MayAsk: Method {}
+pub trait MayAsk: Method {
+    /// True if the method may answer with a task ([`CreateTaskResult`](super::CreateTaskResult)).
+    const MAY_BE_TASK: bool = false;
+}
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $marker:ident = $name:literal: $params:ident => $result:ident;)*) => {
@@ -112,9 +116,17 @@ methods! {
     Complete = "completion/complete": CompleteRequestParams => CompleteResult;
     /// Opens a stream of change notifications.
     SubscriptionsListen = "subscriptions/listen": SubscriptionsListenRequestParams => SubscriptionsListenResult;
+    /// Returns a task.
+    GetTask = "tasks/get": TaskRequestParams => GetTaskResult;
+    /// Answers questions of a task.
+    UpdateTask = "tasks/update": UpdateTaskRequestParams => TaskAcknowledgedResult;
+    /// Cancels a task.
+    CancelTask = "tasks/cancel": TaskRequestParams => TaskAcknowledgedResult;
 }
 
-impl MayAsk for CallTool {}
+impl MayAsk for CallTool {
+    const MAY_BE_TASK: bool = true;
+}
 impl MayAsk for GetPrompt {}
 impl MayAsk for ReadResource {}
 
@@ -140,12 +152,15 @@ impl ClientRequest<'_> {
         responses.filter(|raw| raw.get() != "null")
     }
 
-    /// Returns the target of the request: a tool or prompt by name, a resource by URI. On HTTP this is `Mcp-Name`.
+    /// Returns the target of the request: a tool or prompt by name, a resource by URI, a task by its id. On HTTP this is
+    /// `Mcp-Name`.
     pub fn target(&self) -> Option<&str> {
         match self {
             Self::CallTool(params) => Some(&params.name),
             Self::GetPrompt(params) => Some(&params.name),
             Self::ReadResource(params) => Some(&params.uri),
+            Self::GetTask(params) | Self::CancelTask(params) => Some(&params.task_id),
+            Self::UpdateTask(params) => Some(&params.task_id),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::{
     CancelledNotificationParams, LoggingMessageNotificationParams, NotificationParams,
     ProgressNotificationParams, ResourceUpdatedNotificationParams,
-    SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsAcknowledgedNotificationParams, TaskNotificationParams,
 };
 
 /// A notification of the protocol. Its parameters are decoded with [`decode_params`](super::decode_params).
@@ -49,6 +49,8 @@ notifications! {
     ToolListChangedNotification = "notifications/tools/list_changed": NotificationParams;
     /// Notifies that the list of prompts changed.
     PromptListChangedNotification = "notifications/prompts/list_changed": NotificationParams;
+    /// Notifies that a task changed.
+    TaskNotification = "notifications/tasks": TaskNotificationParams;
     /// Opens a stream of change notifications.
     SubscriptionsAcknowledgedNotification = "notifications/subscriptions/acknowledged":
         SubscriptionsAcknowledgedNotificationParams;

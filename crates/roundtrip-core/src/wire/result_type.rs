@@ -1,4 +1,4 @@
-//! `resultType`: `complete` or `input_required`, decoded before anything else of a result.
+//! `resultType`: `complete`, `input_required` or `task`, decoded before anything else of a result.
 
 use std::borrow::Cow;
 
@@ -7,16 +7,19 @@ use serde_json::value::RawValue;
 
 use super::serde::literal::literals;
 use super::serde::{cow, decode_at};
-use super::{InputRequiredResult, MayAsk, Method, clip};
+use super::{CreateTaskResult, InputRequiredResult, MayAsk, Method, clip};
 
 const COMPLETE: &str = "complete";
 const INPUT_REQUIRED: &str = "input_required";
+const TASK: &str = "task";
 
 literals! {
     /// The `resultType` of a complete result.
     ResultComplete = "complete";
     /// The `resultType` of a request for input.
     ResultInputRequired = "input_required";
+    /// The `resultType` of a call that goes on as a task.
+    ResultTask = "task";
 }
 
 /// Result of a method that may ask.
@@ -26,6 +29,8 @@ pub enum RoundResult<R> {
     Complete(R),
     /// Questions to answer before the call is made again.
     InputRequired(InputRequiredResult),
+    /// A task that the call goes on as.
+    Task(Box<CreateTaskResult>),
 }
 
 /// A result that the method that was called cannot have.
@@ -78,6 +83,7 @@ pub fn decode_round_result<M: MayAsk>(result: &RawValue) -> Result<RoundResult<M
             }
             Ok(RoundResult::InputRequired(asks))
         }
+        Some(TASK) if M::MAY_BE_TASK => decode::<M, _>(result).map(|task| RoundResult::Task(Box::new(task))),
         Some(other) => Err(unknown::<M>(other)),
     }
 }

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::{
-    CallToolResult, CompleteResult, DiscoverResult, GetPromptResult, Implementation, InputRequiredResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Raw,
-    ReadResourceResult, RequestId, ResultMeta, SubscriptionsListenResult, encode_result,
+    CallToolResult, CompleteResult, CreateTaskResult, DiscoverResult, GetPromptResult, GetTaskResult,
+    Implementation, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, Raw, ReadResourceResult, RequestId, ResultMeta, SubscriptionsListenResult,
+    TaskAcknowledgedResult, encode_result,
 };
 
 macro_rules! results {
@@ -74,6 +75,12 @@ results! {
     SubscriptionsListen(SubscriptionsListenResult),
     /// `input_required`, of any method that may ask.
     InputRequired(InputRequiredResult),
+    /// A task, of a call that goes on as one.
+    CreateTask(CreateTaskResult),
+    /// Result of `tasks/get`.
+    GetTask(GetTaskResult),
+    /// Result of `tasks/update` and `tasks/cancel`.
+    TaskAcknowledged(TaskAcknowledgedResult),
 }
 
 /// The server's name and version, serialised for the `_meta` of every result.

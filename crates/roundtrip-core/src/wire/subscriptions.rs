@@ -21,6 +21,9 @@ pub struct SubscriptionFilter {
     /// Changes to the resources with these URIs.
     #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
     pub resource_subscriptions: Vec<String>,
+    /// Changes to the tasks with these ids: `notifications/tasks` of the tasks extension.
+    #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "Vec::is_empty")]
+    pub task_ids: Vec<String>,
 }
 
 /// Parameters of `subscriptions/listen`.

@@ -223,6 +223,7 @@ fn reply<M: MayAsk>(bytes: &[u8]) -> Value {
     result(bytes, |raw| match decode_round_result::<M>(raw).unwrap() {
         RoundResult::Complete(result) => serde_json::to_value(result).unwrap(),
         RoundResult::InputRequired(result) => serde_json::to_value(result).unwrap(),
+        RoundResult::Task(result) => serde_json::to_value(result).unwrap(),
     })
 }
 

@@ -9,6 +9,8 @@ mod leniency;
 #[cfg(test)]
 mod results;
 #[cfg(test)]
+mod tasks;
+#[cfg(test)]
 mod vectors;
 
 /// Decodes a value and encodes it again.

@@ -6,7 +6,7 @@ use roundtrip_core::wire::*;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-fn raw(text: &str) -> &RawValue {
+pub(crate) fn raw(text: &str) -> &RawValue {
     serde_json::from_str(text).unwrap()
 }
 

@@ -326,6 +326,8 @@ fn grant<L: SessionLink>(wanted: &SubscriptionFilter, session: &Session<L>) -> (
         prompts_list_changed: both(wanted.prompts_list_changed, prompts),
         resources_list_changed: both(wanted.resources_list_changed, resources.list_changed),
         resource_subscriptions: Vec::new(),
+        // Sessions have no such notifications.
+        task_ids: Vec::new(),
     };
     (granted, resources.subscribe == Some(true))
 }
