@@ -9,6 +9,7 @@ mod asking;
 mod handshake;
 mod prompts;
 mod resources;
+mod tasks;
 mod tools;
 
 use roundtrip::server::KeysError;
@@ -22,7 +23,7 @@ const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAg
 fn server() -> Server {
     let server = Server::new("roundtrip-conformance", env!("CARGO_PKG_VERSION"))
         .instructions("Fixtures for the conformance suite of the Model Context Protocol");
-    handshake::offer(asking::offer(resources::offer(prompts::offer(tools::offer(server)))))
+    tasks::offer(handshake::offer(asking::offer(resources::offer(prompts::offer(tools::offer(server))))))
 }
 
 /// Sets the keys of `ROUNDTRIP_KEYS`, if present, so that several processes can finish each other's flows.

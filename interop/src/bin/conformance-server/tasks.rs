@@ -1,0 +1,92 @@
+//! Tools whose calls become tasks.
+
+use std::time::Duration;
+
+use roundtrip::wire::ErrorObject;
+use roundtrip::{Args, Ask, Form, MemoryTasks, Server, Tasks, Tool, ToolError, When};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::time::sleep;
+use tokio::try_join;
+
+pub(crate) fn offer(server: Server) -> Server {
+    server
+        .tool(Tool::new("greet", greet).description("Greets, inside the call"))
+        .tool(Tool::new("slow_compute", slow_compute).description("Takes its time").task(When::Offered))
+        .tool(Tool::new("failing_job", failing_job).description("Fails after a second").task(When::Required))
+        .tool(
+            Tool::new("protocol_error_job", protocol_error_job)
+                .description("Ends with an error of the protocol")
+                .task(When::Required),
+        )
+        .tool(Tool::new("confirm_delete", confirm_delete).description("Asks to confirm").task(When::Offered))
+        .tool(Tool::new("multi_input", multi_input).description("Asks twice at once").task(When::Offered))
+        .tool(
+            Tool::new("test_tool_with_task", rounds_then_task)
+                .description("Asks for a name, then goes on as a task")
+                .task(When::After(Duration::MAX)),
+        )
+        .tasks(Tasks::new(MemoryTasks::new()))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Greet {
+    name: String,
+}
+
+async fn greet(Args(Greet { name }): Args<Greet>) -> String {
+    format!("Hello, {name}!")
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Compute {
+    seconds: f64,
+    label: String,
+}
+
+async fn slow_compute(Args(Compute { seconds, label }): Args<Compute>) -> Result<String, ToolError> {
+    let duration = Duration::try_from_secs_f64(seconds).map_err(|error| ToolError::new(error.to_string()))?;
+    sleep(duration).await;
+    Ok(format!("{label}: computed for {seconds} s"))
+}
+
+async fn failing_job() -> Result<String, ToolError> {
+    sleep(Duration::from_secs(1)).await;
+    Err(ToolError::new("this job always fails"))
+}
+
+async fn protocol_error_job() -> Result<String, ErrorObject> {
+    Err(ErrorObject::internal("this job always ends with an error"))
+}
+
+#[derive(Form)]
+struct Confirm {
+    confirm: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Delete {
+    filename: String,
+}
+
+async fn confirm_delete(Args(Delete { filename }): Args<Delete>, ask: Ask) -> Result<String, ToolError> {
+    let Confirm { confirm } = ask.form("confirm", format!("Delete {filename}?")).await?;
+    Ok(if confirm { format!("{filename} is deleted") } else { format!("{filename} is kept") })
+}
+
+#[derive(Form)]
+struct Name {
+    name: String,
+}
+
+async fn multi_input(ask: Ask) -> Result<String, ToolError> {
+    let (Name { name }, Confirm { confirm }) =
+        try_join!(ask.form("name", "What is your name?"), ask.form("confirm", "Are you sure?"))?;
+    Ok(format!("{name}: {confirm}"))
+}
+
+async fn rounds_then_task(ask: Ask) -> Result<String, ToolError> {
+    let Name { name } = ask.form("user_name", "What is your name?").await?;
+    ask.detach("greeting").await?;
+    Ok(format!("Hello, {name}!"))
+}
