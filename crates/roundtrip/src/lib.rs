@@ -113,6 +113,7 @@ mod lock;
 mod schema;
 pub mod server;
 pub mod stdio;
+pub mod task;
 #[cfg(feature = "opentelemetry")]
 pub mod telemetry;
 pub mod testing;
@@ -143,8 +144,9 @@ pub use roundtrip_macros::{Choice, Form};
 pub use server::{
     Answered, Args, Ask, AskError, Asked, Asking, Cache, Caller, Catalog, Extension, Group, Json,
     JsonWithText, Keyring, Log, MemoryLedger, Principal, Progress, Prompt, Reply, Resolve, Resolved,
-    Resource, ResourceTemplate, Round, Server, State, Tool, ToolError, Uri,
+    Resource, ResourceTemplate, Round, Server, State, Status, Tasks, Tool, ToolError, Uri, When,
 };
+pub use task::MemoryTasks;
 
 /// Doc tests of the chapter on telemetry.
 #[cfg(all(doctest, feature = "client", feature = "opentelemetry"))]
@@ -180,6 +182,8 @@ mod copied {
     struct Eras;
     #[doc = include_str!("../../../docs/manual/deprecated.md")]
     struct Deprecated;
+    #[doc = include_str!("../../../docs/manual/tasks.md")]
+    struct Tasks;
     #[doc = include_str!("../../../docs/manual/limits.md")]
     struct Limits;
 }

@@ -15,13 +15,25 @@ use graph::{Edges, Modules, cycles, storeys};
 /// Floors of the server, the lowest first. A module uses those on its own floor and below. CONTRIBUTING.md and
 /// docs/ARCHITECTURE.md show the same picture.
 const SERVER_FLOORS: &[&[&str]] = &[
-    &["budget", "cache", "clock", "delivery", "handshake", "hook", "keyring", "limits", "outcome", "peer"],
+    &[
+        "budget",
+        "cache",
+        "clock",
+        "delivery",
+        "handshake",
+        "hook",
+        "keyring",
+        "limits",
+        "outcome",
+        "peer",
+        "when",
+    ],
     &["notify"],
     &["round"],
     &["handler"],
     &["offer", "run"],
-    &["ledger"],
-    &["started", "target", "methods", "deferred", "endpoint", "builder"],
+    &["ledger", "task"],
+    &["started", "target", "methods", "task_methods", "deferred", "endpoint", "builder"],
 ];
 
 /// Floors of the client, the lowest first.

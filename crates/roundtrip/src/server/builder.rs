@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_core::seal::{Binding, DEFAULT_TTL, Sealer};
-use roundtrip_core::wire::{Icon, Implementation, JsonObject, ServerCapabilities, Signature};
+use roundtrip_core::wire::{
+    Icon, Implementation, JsonObject, ServerCapabilities, Signature, TASKS_EXTENSION,
+};
 
 use super::cache::Cache;
 use super::endpoint::Endpoint;
@@ -22,6 +24,8 @@ use super::offer::{Group, Prompt, Resource, ResourceTemplate, SetupError, Tool};
 use super::outcome::Outcome;
 use super::round::{FlowConfig, Trace};
 use super::started::Started;
+use super::task::Tasks;
+use super::task::service::TaskService;
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Telemetry;
 
@@ -61,6 +65,7 @@ pub struct Server {
     max_rounds: u32,
     trace: Option<Arc<Trace>>,
     ledger: Option<LedgerHandle>,
+    tasks: Option<Tasks>,
     #[cfg(feature = "opentelemetry")]
     telemetry: Option<Telemetry>,
     #[cfg(feature = "legacy")]
@@ -103,6 +108,7 @@ impl Server {
             max_rounds: 32,
             trace: None,
             ledger: None,
+            tasks: None,
             #[cfg(feature = "opentelemetry")]
             telemetry: None,
             #[cfg(feature = "legacy")]
@@ -282,6 +288,14 @@ impl Server {
         self
     }
 
+    /// Keeps calls that become tasks: those of tools that say when ([`Tool::task`](crate::Tool::task)). The server declares
+    /// the tasks extension.
+    pub fn tasks(mut self, tasks: Tasks) -> Self {
+        self.declared.extensions.insert(TASKS_EXTENSION.to_owned(), JsonObject::new());
+        self.tasks = Some(tasks);
+        self
+    }
+
     /// Reports every call to OpenTelemetry, as a span and a duration: see [`telemetry`](crate::telemetry). The default is no
     /// report.
     #[cfg(feature = "opentelemetry")]
@@ -324,7 +338,7 @@ impl Server {
             return Err(problem);
         }
         let mut state = self.state;
-        self.catalog.start(&state)?;
+        self.catalog.start(&state, self.tasks.is_some())?;
         self.catalog.provide(&mut state);
         self.catalog.hub().limit(&self.limits);
         let info = Arc::new(self.info);
@@ -358,6 +372,7 @@ impl Server {
             #[cfg(feature = "opentelemetry")]
             reports: self.telemetry.is_some(),
         });
+        let tasks = self.tasks.map(|tasks| TaskService::new(tasks, &flows.admission, self.catalog.hub()));
         Ok(Endpoint::new(Started {
             flows,
             signature: Signature::new(Arc::clone(&info)),
@@ -369,6 +384,7 @@ impl Server {
             hooks: self.hooks,
             listings,
             ledger: self.ledger.map(|ledger| LedgerConfig { ledger, keys_for: self.valid_for }),
+            tasks,
             #[cfg(feature = "opentelemetry")]
             telemetry: self.telemetry,
             #[cfg(feature = "legacy")]

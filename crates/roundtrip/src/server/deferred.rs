@@ -35,7 +35,7 @@ impl Started {
         }
         match self.target(request, peer) {
             Ok(target) if target.hooks().is_empty() => {
-                let received = Received { id, peer, opened: None, place: None };
+                let received = Received { id, peer, opened: None, place: None, promotion: None };
                 self.prepare(request, received, target)
             }
             Ok(target) => self.defer(id, request, peer, Some(target)),
@@ -105,7 +105,7 @@ impl Deferred {
     async fn prepare(&self, request: &ClientRequest<'_>, target: Target) -> Result<Runner, ErrorObject> {
         let HeldRequest { id, peer, place, .. } = &*self.request;
         let opened = self.started.flows.open_state(request, peer).await?;
-        let received = Received { id, peer, opened, place: Some(place) };
+        let received = Received { id, peer, opened, place: Some(place), promotion: None };
         let (runner, source) = self.started.prepare(request, received, target);
         // Set once: there is one preparation.
         let _ = self.source.set(source);

@@ -1,7 +1,7 @@
 //! A started server: from a request to a call on its way. Every transport goes through here.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
@@ -35,7 +35,12 @@ pub struct Endpoint(Arc<Started>);
 
 impl Endpoint {
     pub(crate) fn new(started: Started) -> Self {
-        Self(Arc::new(started))
+        let started = Arc::new(started);
+        if let Some(tasks) = &started.tasks {
+            let server: Weak<Started> = Arc::downgrade(&started);
+            tasks.start(server);
+        }
+        Self(started)
     }
 
     /// Returns the catalog of the server's offers, which can be changed while it runs.

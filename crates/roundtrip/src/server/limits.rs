@@ -151,6 +151,11 @@ impl Admission {
         self.draining.load(Ordering::Relaxed) || self.running.load(Ordering::Relaxed) > self.limits.shed_above
     }
 
+    /// Returns whether this instance is going to stop.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
     /// Counts a round that holds a claim in the ledger.
     pub(crate) fn claimed(self: &Arc<Self>) -> Claimed {
         self.claimed.send_modify(|claimed| *claimed += 1);

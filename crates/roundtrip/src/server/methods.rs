@@ -33,6 +33,7 @@ use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
 use super::started::{SUPPORTED, Started};
 use super::target::{Target, Variables};
+use super::task::promotion::Promotion;
 use crate::schema::Check;
 
 /// A request on its way to its handler: its id, its peer, and its `requestState`.
@@ -43,6 +44,8 @@ pub(super) struct Received<'a> {
     pub(super) opened: Option<OpenedState>,
     /// The place for its place in its flow, for hooks.
     pub(super) place: Option<&'a OnceLock<Place>>,
+    /// The way in which it may become a task, if it may. Boxed, because few calls have it.
+    pub(super) promotion: Option<Box<Promotion>>,
 }
 
 impl Received<'_> {
@@ -69,6 +72,9 @@ impl Started {
         let outcome = match (request, target) {
             (ClientRequest::CallTool(params), Target::Tool(tool)) => {
                 return self.call_tool(params, received, &tool);
+            }
+            (ClientRequest::GetTask(_) | ClientRequest::UpdateTask(_) | ClientRequest::CancelTask(_), _) => {
+                return self.task_request(request, received.peer);
             }
             (ClientRequest::GetPrompt(params), Target::Prompt(prompt)) => {
                 return self.get_prompt(params, received, &prompt);
@@ -124,12 +130,14 @@ impl Started {
             Ok(arguments) => arguments,
             Err(problem) => return ready(invalid_arguments(&problem)),
         };
-        let call = self.call(&params.meta, received.peer, arguments, input);
-        let work = |running| match &tool.own.output {
-            Some(Check::Compiled(_)) => Work::Tool(check_output(Arc::clone(tool), running)),
-            _ => Work::Tool(running),
+        received.promotion = match self.promotion(tool, params, received.peer) {
+            Ok(promotion) => promotion,
+            Err(error) => return refused(error),
         };
-        self.start(call, &received, &*tool.handler, (), work, |problem| invalid_arguments(&problem))
+        let mut call = self.call(&params.meta, received.peer, arguments, input);
+        call.status = received.promotion.as_ref().map(|promotion| Arc::clone(&promotion.status));
+        let work = |running| tool_work(tool, running);
+        self.start(call, received, &*tool.handler, (), work, |problem| invalid_arguments(&problem))
     }
 
     fn get_prompt(
@@ -145,7 +153,7 @@ impl Started {
         let pairs =
             params.arguments.iter().map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));
         let call = self.call(&params.meta, received.peer, Arguments::Strings(pairs.collect()), input);
-        self.start(call, &received, &*prompt.handler, (), Work::Prompt, |problem| {
+        self.start(call, received, &*prompt.handler, (), Work::Prompt, |problem| {
             Err(ErrorObject::invalid_params(format!("params.arguments: {problem}")))
         })
     }
@@ -164,7 +172,7 @@ impl Started {
         };
         let call = self.call(&params.meta, received.peer, Arguments::Strings(variables), input);
         // A variable that does not parse means that there is no such resource.
-        self.start(call, &received, handler, at, Work::Resource, |_| {
+        self.start(call, received, handler, at, Work::Resource, |_| {
             Err(ErrorObject::resource_not_found(&params.uri))
         })
     }
@@ -183,15 +191,16 @@ impl Started {
     }
 
     #[inline]
-    fn call<'a>(
+    pub(super) fn call<'a>(
         &'a self,
         meta: &'a RequestMeta<'a>,
         peer: &'a Peer,
         arguments: Arguments<'a>,
         input: RoundInput<'a>,
     ) -> Call<'a> {
-        let (target, outbox, resolvers) = (input.target, None, Resolvers::default());
-        Call { meta, peer, target, arguments, state: &self.state, outbox, input, resolvers }
+        let (target, resolvers) = (input.target, Resolvers::default());
+        let (state, outbox, status) = (&self.state, None, None);
+        Call { meta, peer, target, arguments, state, outbox, status, input, resolvers }
     }
 
     /// Takes a handler's parameters from a call, and returns its runner and the source of its notifications: the one path of
@@ -199,7 +208,7 @@ impl Started {
     fn start<R: HandlerResult>(
         &self,
         mut call: Call<'_>,
-        received: &Received<'_>,
+        received: Received<'_>,
         handler: &dyn Handler<R>,
         context: R::Context,
         work: impl FnOnce(HandlerFuture<R>) -> Work,
@@ -215,7 +224,12 @@ impl Started {
                 Err(error) => return refused(error),
             },
         };
+        let runs = !matches!(work, Work::Ready(_));
         let runner = Runner::new(work, call.input.flow);
+        let runner = match received.promotion.filter(|_| runs) {
+            Some(promotion) => promotion.around(runner),
+            None => runner,
+        };
         let runner = match recorder {
             Some(recorder) => recorder.around(runner),
             None => runner,
@@ -228,6 +242,9 @@ impl Started {
         params: &SubscriptionsListenRequestParams<'_>,
         &Received { id, peer, .. }: &Received<'_>,
     ) -> (Runner, Source) {
+        if !params.notifications.task_ids.is_empty() {
+            return self.listen_to_tasks(id, params, peer);
+        }
         let honoured = self.honoured(&params.notifications);
         let viewer = Viewer::new(&params.meta, peer);
         let viewer = (!honoured.resource_subscriptions.is_empty()).then(|| viewer.hold());
@@ -252,6 +269,7 @@ impl Started {
                 Some(_) => wanted.resource_subscriptions.clone(),
                 None => Vec::new(),
             },
+            task_ids: Vec::new(),
         }
     }
 
@@ -329,7 +347,7 @@ impl Started {
 }
 
 /// Takes a handler's parameters from a call. `unfit` is the outcome of arguments that do not fit.
-fn take<R: HandlerResult>(
+pub(super) fn take<R: HandlerResult>(
     call: &mut Call<'_>,
     handler: &dyn Handler<R>,
     context: R::Context,
@@ -358,7 +376,7 @@ fn ready(outcome: Outcome) -> (Runner, Source) {
 }
 
 /// Checks a tool's arguments against its schema, parsing them only where that is needed.
-fn checked<'a>(check: &Check, arguments: Option<&'a RawValue>) -> Result<Arguments<'a>, String> {
+pub(super) fn checked<'a>(check: &Check, arguments: Option<&'a RawValue>) -> Result<Arguments<'a>, String> {
     match (check, arguments) {
         // serde would take an array for a struct.
         (Check::ByType, Some(raw)) if !raw.get().starts_with('{') => Err("arguments are an object".into()),
@@ -380,6 +398,14 @@ fn checked<'a>(check: &Check, arguments: Option<&'a RawValue>) -> Result<Argumen
 /// Returns the tool error for arguments that do not fit, which the model can correct (N4).
 fn invalid_arguments(problem: &str) -> Outcome {
     tool_error(format!("invalid arguments: {problem}"))
+}
+
+/// Returns the work of a tool's handler, whose result is checked where its schema asks for it.
+pub(super) fn tool_work(tool: &Arc<ToolEntry>, running: HandlerFuture<CallToolResult>) -> Work {
+    match &tool.own.output {
+        Some(Check::Compiled(_)) => Work::Tool(check_output(Arc::clone(tool), running)),
+        _ => Work::Tool(running),
+    }
 }
 
 /// A result that breaks the tool's own output schema is the server's failure, and must not reach the client.

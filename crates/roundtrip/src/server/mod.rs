@@ -26,6 +26,9 @@ mod round;
 mod run;
 mod started;
 mod target;
+mod task;
+mod task_methods;
+mod when;
 
 pub use builder::{Listed, Server};
 pub use cache::Cache;
@@ -34,7 +37,7 @@ pub use endpoint::Endpoint;
 pub use handler::{
     Args, Ask, Asked, Asking, Call, Caller, Extension, FromCall, Function, HandlerResult, IntoFailure,
     IntoReply, Json, JsonWithText, Log, May, Needs, Parameter, Parameters, Progress, ProgressStep, ReadAt,
-    Rejection, Reply, Resolve, ResolveFrom, Resolved, Round, State, Step, ToolError, Uri,
+    Rejection, Reply, Resolve, ResolveFrom, Resolved, Round, State, Status, Step, ToolError, Uri,
 };
 #[cfg(feature = "legacy")]
 pub use handshake::Handshake;
@@ -50,6 +53,8 @@ pub use peer::{Listens, Peer, Principal};
 pub use round::AskError;
 pub use roundtrip_core::round::{Answered, Askable, AskedAs, QuestionKind, Roots, Sampled, Samples};
 pub use run::{Event, InFlight};
+pub use task::Tasks;
+pub use when::When;
 
 pub(crate) use budget::{Budget, Owner, Reservation};
 pub(crate) use endpoint::refuse_handshake;

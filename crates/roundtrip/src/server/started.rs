@@ -12,6 +12,7 @@ use super::ledger::LedgerConfig;
 use super::offer::catalog::Catalog;
 use super::offer::list::Listings;
 use super::round::FlowConfig;
+use super::task::service::TaskService;
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Telemetry;
 
@@ -30,6 +31,7 @@ pub(crate) struct Started {
     pub(crate) listings: Listings,
     pub(crate) flows: Arc<FlowConfig>,
     pub(crate) ledger: Option<LedgerConfig>,
+    pub(crate) tasks: Option<Arc<TaskService>>,
     #[cfg(feature = "opentelemetry")]
     pub(crate) telemetry: Option<Telemetry>,
     /// Settings for clients of the handshake eras.

@@ -46,6 +46,7 @@ mod slow_clients;
 mod stdio;
 mod steps;
 mod support;
+mod tasks;
 mod tracing_spans;
 mod visibility;
 mod waiting;

@@ -137,6 +137,7 @@ pub(crate) fn headers(message: &Value) -> Vec<(String, String)> {
     let target = match method.as_str() {
         "tools/call" | "prompts/get" => text(&params["name"]),
         "resources/read" => text(&params["uri"]),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => text(&params["taskId"]),
         _ => None,
     };
     headers.push(("Mcp-Method".to_owned(), method));

@@ -221,6 +221,31 @@ impl Ask {
         }
     }
 
+    /// Ends the rounds of this call: from here on it is a task, and its reply names the task. The client asks for the result,
+    /// and questions that follow are the task's own. Answers given so far are not asked for again.
+    ///
+    /// Where the call cannot be a task, or is one, this does nothing: the client did not declare the extension, or the tool has
+    /// no [`task`](crate::Tool::task).
+    ///
+    /// # Errors
+    /// Fails if the key is used twice.
+    pub async fn detach(&self, key: impl AsRef<str>) -> Result<(), AskError> {
+        let key = key.as_ref();
+        if !self.round.detach(key)? {
+            return Ok(());
+        }
+        poll_fn(|cx| {
+            if !self.round.wants_to_detach() {
+                return Poll::Ready(Ok(()));
+            }
+            match self.round.wait(key, cx) {
+                Ok(()) => Poll::Pending,
+                Err(closed) => Poll::Ready(Err(closed)),
+            }
+        })
+        .await
+    }
+
     /// Waits for something outside, such as the end of a visit to a web page: `look` runs once a round, and as long as it
     /// finds nothing the round ends with `requestState` alone, for the client to retry after a pause. The value it finds
     /// is remembered.

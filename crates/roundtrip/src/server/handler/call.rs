@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::resolving::Resolvers;
 use crate::server::notify::outbox::Outbox;
+use crate::server::notify::status::StatusSlot;
 use crate::server::peer::Peer;
 use crate::server::round::{RoundInput, RoundState};
 
@@ -68,6 +69,8 @@ pub struct Call<'a> {
     pub(crate) state: &'a StateMap,
     /// Created by the first parameter that can send notifications.
     pub(crate) outbox: Option<Arc<Outbox>>,
+    /// Place for the description of its state, of a call that is a task or may become one.
+    pub(crate) status: Option<Arc<StatusSlot>>,
     /// Inputs of this round of its flow.
     pub(crate) input: RoundInput<'a>,
     /// Resolvers that parameters have asked for.

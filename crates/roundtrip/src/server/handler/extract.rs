@@ -18,6 +18,7 @@ use super::call::{Arguments, Call, Rejection, known};
 use super::needs::Needs;
 use super::strings;
 use crate::server::notify::outbox::Outbox;
+use crate::server::notify::status::StatusSlot;
 use crate::server::peer::Principal;
 
 /// Extractor: a type that a handler can take as a parameter.
@@ -141,6 +142,10 @@ impl<T: Clone + Send + Sync + 'static> FromCall for Extension<T> {
             ErrorObject::internal("the server is not set up for this call").into()
         })
     }
+
+    fn needs(needs: &mut Needs) {
+        needs.extension = Some(std::any::type_name::<T>());
+    }
 }
 
 /// Extractor for the URI that a resource or template is read at.
@@ -232,14 +237,39 @@ impl FromCall for Caller {
     }
 }
 
-/// Extractor that reports progress to a client that asked for it; for any other, reporting costs nothing.
+/// Extractor that describes the state of the call's task, for people and models: its `statusMessage`. In a call that is no
+/// task this does nothing.
 #[derive(Debug, Clone)]
-pub struct Progress(Option<(Arc<Outbox>, ProgressToken)>);
+pub struct Status(Option<Arc<StatusSlot>>);
+
+impl FromCall for Status {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        Ok(Self(call.status.clone()))
+    }
+}
+
+impl Status {
+    /// Sets the description. Of several in short order the last is stored.
+    pub fn set(&self, message: impl Into<String>) {
+        if let Some(status) = &self.0 {
+            status.set(message.into());
+        }
+    }
+}
+
+/// Extractor that reports progress to a client that asked for it; for any other, reporting costs nothing. In a task, the last
+/// report is its `statusMessage`.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    outbox: Option<(Arc<Outbox>, ProgressToken)>,
+    status: Status,
+}
 
 impl FromCall for Progress {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         let token = call.meta.progress_token.clone();
-        Ok(Self(token.map(|token| (call.outbox(), token))))
+        let outbox = token.map(|token| (call.outbox(), token));
+        Ok(Self { outbox, status: Status(call.status.clone()) })
     }
 }
 
@@ -248,8 +278,16 @@ impl Progress {
     ///
     /// Progress only ever increases (N2): a report that does not go beyond the last one of this flow is left out.
     pub fn report(&self, step: impl Into<ProgressStep>) {
-        let Some((outbox, token)) = &self.0 else { return };
+        if self.outbox.is_none() && self.status.0.is_none() {
+            return;
+        }
         let ProgressStep { progress, total, message } = step.into();
+        self.status.set(match (&message, total) {
+            (Some(message), _) => message.clone(),
+            (None, Some(total)) => format!("{progress} of {total}"),
+            (None, None) => progress.to_string(),
+        });
+        let Some((outbox, token)) = &self.outbox else { return };
         outbox.progress(&ProgressNotificationParams {
             progress_token: token.clone(),
             progress,

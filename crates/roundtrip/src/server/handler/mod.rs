@@ -21,7 +21,7 @@ pub use asked::Asked;
 pub use asking::Asking;
 pub use by_hand::Round;
 pub use call::{Call, Rejection};
-pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, ProgressStep, State, Uri};
+pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, ProgressStep, State, Status, Uri};
 pub use function::{Function, Parameter, Parameters, ResolveFrom};
 pub use needs::Needs;
 pub use once::Step;

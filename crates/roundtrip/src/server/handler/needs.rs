@@ -21,6 +21,8 @@ pub struct Needs {
     pub(crate) typed: bool,
     /// True if it takes the URI of a resource.
     pub(crate) uri: bool,
+    /// Type of an extension of the request that it takes, if it does.
+    pub(crate) extension: Option<&'static str>,
     /// The way in which it can ask, if it can.
     pub(crate) asks: Option<AskStyle>,
     /// Resolvers among its parameters, and those that they need.

@@ -57,6 +57,8 @@ where
         Begun::Run(begun) => begun,
     };
     let step = Step { round: Arc::clone(round), key: key.to_owned(), idempotency_key };
+    // In a task, a worker that replaces this one knows the step and its idempotency key.
+    round.keep().await;
     let result = match running.run(in_step(effect(step))).await.map_err(Into::into) {
         Ok(value) => Ok(keep(round, key, &value)?.0),
         Err(failure) => {
@@ -66,6 +68,7 @@ where
             Err(failure)
         }
     };
+    round.keep().await;
     drop(running);
     result
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
-    CallToolResult, ErrorObject, GetPromptResult, INTERNAL_ERROR, InputRequiredResult,
+    CallToolResult, CreateTaskResult, ErrorObject, GetPromptResult, INTERNAL_ERROR, InputRequiredResult,
     MISSING_REQUIRED_CLIENT_CAPABILITY, ReadResourceResult, ServerResult,
 };
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ pub(super) enum Recorded {
     Prompt(GetPromptResult),
     Resource(ReadResourceResult),
     Asks(InputRequiredResult),
+    Task(Box<CreateTaskResult>),
     Error(ErrorObject),
 }
 
@@ -30,6 +31,7 @@ impl Recorded {
             Ok(ServerResult::GetPrompt(result)) => Self::Prompt(result),
             Ok(ServerResult::ReadResource(result)) => Self::Resource(result),
             Ok(ServerResult::InputRequired(result)) => Self::Asks(result),
+            Ok(ServerResult::CreateTask(result)) => Self::Task(Box::new(result)),
             Err(error) if !can_be_tried_again(&error) => Self::Error(error),
             other => return Err(other),
         })
@@ -56,6 +58,7 @@ impl Recorded {
             Self::Prompt(result) => Ok(ServerResult::GetPrompt(result)),
             Self::Resource(result) => Ok(ServerResult::ReadResource(result)),
             Self::Asks(result) => Ok(ServerResult::InputRequired(result)),
+            Self::Task(result) => Ok(ServerResult::CreateTask(*result)),
             Self::Error(error) => Err(error),
         }
     }

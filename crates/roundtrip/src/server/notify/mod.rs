@@ -1,4 +1,5 @@
 //! Notifications: those that a call sends before its result, and those of `subscriptions/listen`.
 
 pub(crate) mod outbox;
+pub(crate) mod status;
 pub(crate) mod subscription;

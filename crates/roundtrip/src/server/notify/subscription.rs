@@ -3,7 +3,7 @@
 //! Every notification here says "this changed", so a subscriber needs no queue: a flag for each thing that
 //! changed since it last looked is enough, however slow it is (N1).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -13,8 +13,8 @@ use roundtrip_core::wire::{
     ErrorObject, NotificationMeta, NotificationMethod, PromptListChangedNotification, RequestId,
     ResourceListChangedNotification, ResourceUpdatedNotification, ResourceUpdatedNotificationParams,
     ResultMeta, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
-    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenResult, ToolListChangedNotification,
-    encode_notification,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenResult, Task, TaskNotification,
+    TaskNotificationParams, ToolListChangedNotification, encode_notification,
 };
 use serde::Serialize;
 
@@ -68,6 +68,8 @@ struct Due {
     prompts: bool,
     resources: bool,
     updated: BTreeSet<Arc<str>>,
+    /// Tasks that have changed, each as it is now.
+    tasks: BTreeMap<String, Arc<Task>>,
     closed: bool,
     waker: Option<Waker>,
     closing_waker: Option<Waker>,
@@ -80,6 +82,7 @@ pub(crate) enum Change<'a> {
     Prompts,
     Resources,
     Resource(&'a str),
+    Task(&'a Arc<Task>),
 }
 
 impl Hub {
@@ -111,6 +114,7 @@ impl Hub {
         if filter.resource_subscriptions.len() > MAX_WATCHED {
             return Err(too_many("params.notifications.resourceSubscriptions"));
         }
+        let tasks = filter.task_ids.iter().map(|id| bytes_of(id)).sum::<usize>();
         let mut listeners = lock(&self.0);
         let place = match &tag {
             Some(_) => Some(listeners.places.reserve(owner, 1).ok_or_else(too_many_open)?),
@@ -118,7 +122,8 @@ impl Hub {
         };
         let named = filter.resource_subscriptions.iter().map(|uri| bytes_of(uri)).sum::<usize>();
         let held = viewer.as_ref().map_or(0, HeldViewer::bytes);
-        let bytes = listeners.bytes.reserve(owner, OVERHEAD.0 + named + held).ok_or_else(too_large)?;
+        let bytes = OVERHEAD.0 + named + tasks + held;
+        let bytes = listeners.bytes.reserve(owner, bytes).ok_or_else(too_large)?;
         let key = listeners.next;
         listeners.next += 1;
         let mut due = Due::new(filter, bytes, tag.is_none(), listeners.closed);
@@ -155,12 +160,24 @@ impl Hub {
                     !std::mem::replace(&mut due.resources, true)
                 }
                 Change::Resource(uri) => due.update(uri),
+                // A task that changes again before it is told is told once, as it is then.
+                Change::Task(task) if filter.task_ids.contains(&task.task_id) => {
+                    due.tasks.insert(task.task_id.clone(), Arc::clone(task)).is_none()
+                }
                 _ => false,
             };
             if wanted {
                 due.wake();
             }
         }
+    }
+
+    /// Returns whether a task is watched.
+    pub(crate) fn watches_task(&self, id: &str) -> bool {
+        let watches = |subscriber: &Arc<Subscriber>| {
+            lock(&subscriber.due).lists.task_ids.iter().any(|watched| watched == id)
+        };
+        lock(&self.0).open.values().any(watches)
     }
 
     /// Announces a change of a resource to every subscription that watches it and whose caller sees it.
@@ -207,6 +224,7 @@ impl Due {
             prompts: false,
             resources: false,
             updated: BTreeSet::new(),
+            tasks: BTreeMap::new(),
             closed,
             waker: None,
             closing_waker: None,
@@ -320,12 +338,15 @@ impl Subscriber {
             Some(encode_tagged(PromptListChangedNotification::NAME, tag))
         } else if std::mem::take(&mut due.resources) {
             Some(encode_tagged(ResourceListChangedNotification::NAME, tag))
-        } else {
-            let uri = due.updated.pop_first()?;
+        } else if let Some(uri) = due.updated.pop_first() {
             Some(encode::<ResourceUpdatedNotification>(&ResourceUpdatedNotificationParams {
                 meta: tagged(tag),
                 uri: uri.as_ref().to_owned(),
             }))
+        } else {
+            let (_, task) = due.tasks.pop_first()?;
+            let params = TaskNotificationParams { meta: tagged(tag), task: (*task).clone() };
+            Some(encode::<TaskNotification>(&params))
         }
     }
 }

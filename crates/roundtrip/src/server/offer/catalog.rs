@@ -28,8 +28,8 @@ struct Inner {
     hub: Arc<Hub>,
     /// True once a tool with header annotations has been added.
     header_params: AtomicBool,
-    /// Types of the server's state, set when it starts. Until then, what handlers need is noted down and checked all at once.
-    state: OnceLock<HashSet<TypeId>>,
+    /// What the server provides, set when it starts. Until then, what handlers need is noted down and checked all at once.
+    provided: OnceLock<Provided>,
 }
 
 #[derive(Default)]
@@ -57,16 +57,29 @@ impl Tables {
     }
 }
 
-/// A handler's need for state that was noted before the state was complete.
+/// What a started server provides to its handlers.
+struct Provided {
+    /// Types of its state.
+    state: HashSet<TypeId>,
+    /// True if it has a store of tasks.
+    tasks: bool,
+}
+
+/// A handler's needs that were noted before the server was complete.
 struct Wanted {
     kind: &'static str,
     name: String,
     state: Vec<(TypeId, &'static str)>,
+    tasks: bool,
 }
 
 impl Wanted {
-    fn check(&self, state: &HashSet<TypeId>) -> Result<(), SetupError> {
-        match self.state.iter().find(|(id, _)| !state.contains(id)) {
+    fn check(&self, provided: &Provided) -> Result<(), SetupError> {
+        if self.tasks && !provided.tasks {
+            let problem = "its calls may become tasks: give the server a store for them with `.tasks(..)`";
+            return Err(SetupError::new(self.kind, &self.name, problem));
+        }
+        match self.state.iter().find(|(id, _)| !provided.state.contains(id)) {
             None => Ok(()),
             Some((_, wanted)) => Err(SetupError::new(
                 self.kind,
@@ -89,6 +102,10 @@ pub(crate) trait Described {
     type Definition: Definition;
     fn definition(&self) -> &Self::Definition;
     fn needs(&self) -> &Needs;
+    /// Returns whether its calls may become tasks.
+    fn may_be_task(&self) -> bool {
+        false
+    }
     fn scope_mut(&mut self) -> &mut Scope;
     /// Checks the offer and makes it ready to be called.
     fn finish(self) -> Result<Entry<Self::Definition>, SetupError>;
@@ -103,7 +120,7 @@ impl Catalog {
             tables: RwLock::default(),
             hub: Arc::new(Hub::new()),
             header_params: AtomicBool::new(false),
-            state: OnceLock::new(),
+            provided: OnceLock::new(),
         }))
     }
 
@@ -125,10 +142,10 @@ impl Catalog {
     }
 
     /// Checks the needs noted so far; from here on, additions are checked at once.
-    pub(crate) fn start(&self, state: &StateMap) -> Result<(), SetupError> {
+    pub(crate) fn start(&self, state: &StateMap, tasks: bool) -> Result<(), SetupError> {
         // A catalog belongs to one server, which starts once.
-        let state = self.0.state.get_or_init(|| state.types().collect());
-        std::mem::take(&mut self.write().unchecked).iter().try_for_each(|wanted| wanted.check(state))
+        let provided = self.0.provided.get_or_init(|| Provided { state: state.types().collect(), tasks });
+        std::mem::take(&mut self.write().unchecked).iter().try_for_each(|wanted| wanted.check(provided))
     }
 
     /// Adds a tool, a prompt, a resource or a template.
@@ -142,10 +159,15 @@ impl Catalog {
             return Err(SetupError::new(DefinitionOf::<O>::KIND, &name, mistake));
         }
         let (logging, asks) = (needs.logging, needs.asks.is_some());
-        let wanted = Wanted { kind: DefinitionOf::<O>::KIND, name: name.clone(), state: needs.state.clone() };
-        let started = self.0.state.get();
-        if let Some(state) = started {
-            wanted.check(state)?;
+        let wanted = Wanted {
+            kind: DefinitionOf::<O>::KIND,
+            name: name.clone(),
+            state: needs.state.clone(),
+            tasks: offer.may_be_task(),
+        };
+        let started = self.0.provided.get();
+        if let Some(provided) = started {
+            wanted.check(provided)?;
         }
         let ready = offer.finish()?;
         let completes = DefinitionOf::<O>::completers(&ready.own).is_some_and(|all| !all.is_empty());

@@ -12,6 +12,7 @@ use crate::server::handler::function::BoxHandler;
 use crate::server::handler::reply::HandlerResult;
 use crate::server::hook::Scope;
 use crate::server::notify::subscription::Change;
+use crate::server::when::When;
 
 /// An offer that has been checked and is ready to be called.
 pub(crate) struct Entry<D: Definition> {
@@ -76,6 +77,8 @@ pub(crate) struct ToolParts {
     pub(crate) headers: HeaderParams,
     /// Digest that its flows are bound to.
     pub(crate) target: Digest,
+    /// Moment at which a call becomes a task, if it may.
+    pub(crate) when: Option<When>,
 }
 
 impl Definition for wire::Prompt {

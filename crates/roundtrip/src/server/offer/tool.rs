@@ -17,6 +17,7 @@ use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, 
 use crate::server::handler::needs::Needs;
 use crate::server::handler::reply::IntoReply;
 use crate::server::hook::Scope;
+use crate::server::when::When;
 
 /// A tool: a name, a description for the model, and the function that runs.
 ///
@@ -37,6 +38,7 @@ pub struct Tool {
     derived_output: Option<Value>,
     handler: BoxHandler<CallToolResult>,
     needs: Needs,
+    when: Option<When>,
     scope: Scope,
 }
 
@@ -55,8 +57,16 @@ impl Tool {
             derived_output: F::Output::output_schema().map(Value::from),
             handler: erase(handler),
             needs: needs_of::<P>(),
+            when: None,
             scope: Scope::default(),
         }
+    }
+
+    /// Lets calls of the tool become tasks, for clients that can be given one. The server needs a store for them
+    /// ([`Server::tasks`](crate::Server::tasks)).
+    pub fn task(mut self, when: When) -> Self {
+        self.when = Some(when);
+        self
     }
 
     /// Sets the description for the model: what the tool does.
@@ -135,6 +145,10 @@ impl Described for Tool {
         &self.needs
     }
 
+    fn may_be_task(&self) -> bool {
+        self.when.is_some()
+    }
+
     fn scope_mut(&mut self) -> &mut Scope {
         &mut self.scope
     }
@@ -148,6 +162,11 @@ impl Described for Tool {
         let name = self.definition.name.clone();
         let wrong = |problem: String| SetupError::new("tool", &name, problem);
         check_name(&name).map_err(wrong)?;
+        if let (Some(_), Some(extension)) = (self.when, self.needs.extension) {
+            return Err(wrong(format!(
+                "its handler takes `Extension<{extension}>`, which a task cannot keep: take it from `Caller` or `State`"
+            )));
+        }
 
         let (input_schema, input) = match (self.input_schema, self.needs.arguments.take()) {
             (Some(written), _) => {
@@ -184,7 +203,7 @@ impl Described for Tool {
         }
         definition.input_schema = Raw::from(input_schema);
         let target = Binding::target(CallTool::NAME, &definition.name);
-        let own = ToolParts { input, output: output_check, headers, target };
+        let own = ToolParts { input, output: output_check, headers, target, when: self.when };
         Ok(Entry { definition, handler: self.handler, scope: self.scope, own })
     }
 }

@@ -11,6 +11,7 @@ use roundtrip_core::seal::{Binding, Claims, Digest, FlowId, Opened, Rejected, Se
 use roundtrip_core::wire::{ErrorObject, InputRequiredResult, ServerResult};
 use tokio::time::Sleep;
 
+use super::keeper::ParkedRound;
 use super::state::{Asked, RoundState, Suspended, Suspension};
 use super::trace::Trace;
 use crate::server::clock::{now, random};
@@ -84,6 +85,12 @@ impl FlowConfig {
                 flow.method,
                 format!("this call has asked {most} times without coming to an end"),
             );
+        }
+        if let Some(keeper) = flow.round.keeper() {
+            let journal = journal.encode(asked.iter().map(|asked| (&*asked.key, asked.pin)));
+            let asked = asked.into_iter().map(|asked| (asked.key, asked.request)).collect();
+            keeper.park(ParkedRound { journal, asked, advanced });
+            return Ok(ServerResult::InputRequired(InputRequiredResult::default()));
         }
         let claims = self.next_claims(flow, &asked);
         if flow.claims.is_some() {

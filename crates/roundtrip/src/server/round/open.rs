@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use roundtrip_core::round::read_responses;
-use roundtrip_core::seal::Digest;
+use roundtrip_core::round::{Journal, read_responses};
+use roundtrip_core::seal::{Claims, Digest, FlowId};
 use roundtrip_core::wire::{
     CallTool, CallToolRequestParams, ClientRequest, Complete, CompleteRequestParams, ErrorObject, GetPrompt,
     GetPromptRequestParams, Method as _, ReadResource, ReadResourceRequestParams, RequestMeta,
@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::flow::{FlowConfig, OpenedState};
 use super::input::{BoundArguments, RoundInput};
+use crate::server::clock::now;
 use crate::server::peer::{Peer, Principal};
 
 /// Request of one of the three methods whose handlers may ask: the parts of it that make a round.
@@ -115,6 +116,26 @@ impl FlowConfig {
             (None, Some(token)) => Some(self.open_now(token, &input.binding()?)?),
             (opened, _) => opened,
         };
+        Ok(input)
+    }
+
+    /// Gathers the inputs of a round of a task: its journal comes from the store, and not from a token.
+    pub(crate) fn kept_input<'a>(
+        self: &'a Arc<Self>,
+        asking: AskingRequest<'a>,
+        peer: &'a Peer,
+        known: Digest,
+        (flow, round): (FlowId, u32),
+        journal: Option<Journal>,
+    ) -> Result<RoundInput<'a>, ErrorObject> {
+        let mut input = self.input(asking, peer, Some(known));
+        if let Some(raw) = input.responses {
+            input.answers = read_responses(raw)?;
+        }
+        if let Some(journal) = journal {
+            let claims = Claims::begin(flow, input.binding()?, now(), self.valid_for);
+            input.opened = Some((Claims { round, ..claims }, journal));
+        }
         Ok(input)
     }
 

@@ -1,6 +1,8 @@
 //! [`RoundState`]: journal, open questions and running steps of one round.
 
 mod again;
+mod kept;
+mod live;
 mod may;
 mod park;
 mod resolvers;
@@ -10,7 +12,7 @@ mod suspend;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -27,9 +29,10 @@ pub(crate) use steps::Begun;
 pub(crate) use suspend::{Suspended, Suspension};
 
 use super::error::AskError;
+use super::keeper::{Detachment, Keeper};
 use super::trace::{Branch, Trace};
 use crate::lock::lock;
-use crate::server::delivery::{Delivery, LiveQuestion, Reentry, TakesAnswers};
+use crate::server::delivery::{Delivery, LiveQuestion, Reentry};
 use crate::server::limits::Admission;
 
 /// Most questions that are open at once. More than these fit into no state, and a client's list may be longer.
@@ -44,6 +47,8 @@ pub(crate) struct RoundState {
     /// Knows whether the server wants flows to move on to another instance.
     admission: Arc<Admission>,
     trace: Option<Arc<Trace>>,
+    /// The task that the round is run in, from when it is one.
+    keeper: OnceLock<Arc<dyn Keeper>>,
 }
 
 struct Inner {
@@ -79,6 +84,8 @@ struct Inner {
     /// The handler's first mistake.
     misuse: Option<AskError>,
     closed: bool,
+    /// Whether the call can become a task, and is to.
+    detachment: Detachment,
     wakers: Vec<Waker>,
     /// Waker of the runner, which must look at the state again when it changes from elsewhere.
     runner: Option<Waker>,
@@ -160,6 +167,7 @@ impl RoundState {
             handed_off: false,
             misuse: None,
             closed: false,
+            detachment: Detachment::Impossible,
             wakers: Vec::new(),
             runner: None,
         };
@@ -170,6 +178,7 @@ impl RoundState {
             reentry,
             admission: Arc::clone(admission),
             trace: trace.cloned(),
+            keeper: OnceLock::new(),
         }
     }
 
@@ -350,16 +359,6 @@ impl RoundState {
         }
     }
 
-    /// Returns whether questions are sent to the client while the handler waits.
-    fn is_live(&self) -> bool {
-        matches!(self.questions, Delivery::Live(_))
-    }
-
-    /// Returns whether a live question has been answered, or the client failed to answer it.
-    pub(crate) fn is_answered(&self, key: &str) -> bool {
-        self.is_live() && !self.lock().asked.iter().any(|asked| asked.key == key)
-    }
-
     /// By hand: ends the round with nothing to ask, once the handler has returned.
     pub(crate) fn hand_off(&self) {
         self.lock().handed_off = true;
@@ -417,19 +416,6 @@ fn wake_all(mut inner: MutexGuard<'_, Inner>) {
     let wakers = std::mem::take(&mut inner.wakers);
     drop(inner);
     wakers.into_iter().for_each(Waker::wake);
-}
-
-impl TakesAnswers for RoundState {
-    fn answer(&self, key: &str, answer: Result<&str, String>) {
-        let mut inner = self.lock();
-        let Some(index) = inner.asked.iter().position(|asked| asked.key == key) else { return };
-        let asked = inner.asked.swap_remove(index);
-        match answer {
-            Ok(json) => inner.journal.give(key, asked.pin, json),
-            Err(reason) => inner.unanswered.push((asked.key, reason)),
-        }
-        wake_all(inner);
-    }
 }
 
 impl fmt::Debug for RoundState {

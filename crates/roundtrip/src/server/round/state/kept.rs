@@ -1,0 +1,76 @@
+//! Rounds in a task: their journal is kept in its store, and a call can become one while it runs.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use roundtrip_core::round::{Found, Kind};
+
+use super::{AskError, RoundState, wake_all};
+use crate::server::round::keeper::{Detachment, Keeper, Snapshot};
+
+impl RoundState {
+    /// Returns the task that the round is run in, if it is.
+    pub(crate) fn keeper(&self) -> Option<&Arc<dyn Keeper>> {
+        self.keeper.get()
+    }
+
+    /// Makes the round one of a task from here on.
+    pub(crate) fn keep_in(&self, keeper: Arc<dyn Keeper>) {
+        let mut inner = self.lock();
+        inner.detachment = Detachment::Impossible;
+        // Set once: a call becomes a task once.
+        let _ = self.keeper.set(keeper);
+        wake_all(inner);
+    }
+
+    /// Stores the journal, in a task; elsewhere this does nothing. It does not return if the handler is not to go on.
+    pub(crate) async fn keep(self: &Arc<Self>) {
+        if let Some(keeper) = self.keeper() {
+            Arc::clone(keeper).keep(Arc::clone(self) as _).await;
+        }
+    }
+
+    /// Allows the call to become a task where its handler wants it to.
+    pub(crate) fn allow_detaching(&self, allowed: bool) {
+        let mut inner = self.lock();
+        inner.detachment = if allowed { Detachment::Possible } else { Detachment::Impossible };
+        wake_all(inner);
+    }
+
+    /// Returns whether the handler waits for its call to become a task.
+    pub(crate) fn wants_to_detach(&self) -> bool {
+        self.lock().detachment == Detachment::Wanted
+    }
+
+    /// Returns whether a step is running, which is to end before the handler is dropped.
+    pub(crate) fn is_in_a_step(&self) -> bool {
+        !self.lock().running.is_empty()
+    }
+
+    /// Uses up the key of a detachment, and asks for it. Returns false where no task can be, or the call is one.
+    pub(crate) fn detach(&self, key: &str) -> Result<bool, AskError> {
+        let mut inner = self.open()?;
+        if inner.uses(key) {
+            return Err(inner.twice(key));
+        }
+        match inner.journal.find(key) {
+            None => inner.journal.remember(Kind::Passed, key, None, ""),
+            Some(Found { kind: Kind::Passed, used: false, .. }) => {}
+            Some(_) => return Err(inner.twice(key)),
+        }
+        if inner.detachment == Detachment::Impossible {
+            return Ok(false);
+        }
+        inner.detachment = Detachment::Wanted;
+        let runner = inner.runner.take();
+        drop(inner);
+        runner.into_iter().for_each(Waker::wake);
+        Ok(true)
+    }
+}
+
+impl Snapshot for RoundState {
+    fn snapshot(&self) -> Vec<u8> {
+        self.lock().journal.encode(std::iter::empty())
+    }
+}

@@ -1,0 +1,77 @@
+//! Settings of a server's tasks.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::task::{TaskStore, TaskStoreHandle};
+
+/// Tasks of a server: their store, and what is allowed.
+///
+/// ```
+/// use std::time::Duration;
+/// use roundtrip::{MemoryTasks, Server, Tasks, Tool, When};
+///
+/// let server = Server::new("reports", "1.0.0")
+///     .tool(Tool::new("report", async || "all is well").task(When::After(Duration::from_secs(5))))
+///     .tasks(Tasks::new(MemoryTasks::new()).keep_for(Duration::from_secs(3600)));
+/// # server.build().unwrap();
+/// ```
+#[must_use = "tasks do nothing until they are given to a server"]
+pub struct Tasks {
+    pub(crate) store: TaskStoreHandle,
+    pub(crate) ttl: Duration,
+    pub(crate) per_caller: usize,
+    pub(crate) at_once: usize,
+    pub(crate) lease: Duration,
+}
+
+impl Tasks {
+    /// Creates the settings of tasks in a store.
+    pub fn new(store: impl TaskStore + 'static) -> Self {
+        Self {
+            store: TaskStoreHandle(Arc::new(store)),
+            ttl: Duration::from_secs(24 * 60 * 60),
+            per_caller: 1_000,
+            at_once: 64,
+            lease: Duration::from_secs(30),
+        }
+    }
+
+    /// Sets how long a task is kept from its creation on, whether it has ended or not. The default is a day.
+    pub fn keep_for(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
+        self
+    }
+
+    /// Sets how many live tasks one caller may have. The default is 1,000.
+    pub fn per_caller(mut self, tasks: usize) -> Self {
+        self.per_caller = tasks;
+        self
+    }
+
+    /// Sets how many tasks this process works on at once. The default is 64; with 0 it works on none, and leaves them to the
+    /// workers of other processes.
+    pub fn at_once(mut self, tasks: usize) -> Self {
+        self.at_once = tasks;
+        self
+    }
+
+    /// Sets how long a process has a task for itself before it has to say that it is still at it. A task whose process has died is
+    /// taken up by another after this time. The default is 30 s.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease.max(Duration::from_millis(100));
+        self
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks")
+            .field("ttl", &self.ttl)
+            .field("per_caller", &self.per_caller)
+            .field("at_once", &self.at_once)
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,50 @@
+//! Errors of requests about tasks, and the reading of a task's view.
+
+use roundtrip_core::error::BUSY;
+use roundtrip_core::wire::{ClientCapabilities, ErrorObject, JsonObject, TASKS_EXTENSION, Task, clip};
+
+use crate::task::{Millis, Record, TaskStoreError};
+
+/// Returns whether a request declares the tasks extension.
+pub(crate) fn declared(capabilities: &ClientCapabilities) -> bool {
+    capabilities.extensions.contains_key(TASKS_EXTENSION)
+}
+
+/// Returns the error of a request that needs the tasks extension and does not declare it (-32021).
+pub(crate) fn undeclared(subject: &str, capabilities: &ClientCapabilities) -> ErrorObject {
+    let extensions = [(TASKS_EXTENSION.to_owned(), JsonObject::new())].into();
+    let required = ClientCapabilities { extensions, ..ClientCapabilities::default() };
+    ErrorObject::missing_capability(subject, capabilities, &required)
+}
+
+/// Returns the error of a task that has outlived its time to live.
+pub(super) fn over() -> ErrorObject {
+    ErrorObject::internal("the task's time to live is over")
+}
+
+/// Returns the error of a caller that has as many tasks as it may.
+pub(super) fn too_many(most: usize) -> ErrorObject {
+    ErrorObject::new(BUSY, format!("too many tasks at once: a caller may have {most}; wait for some to end"))
+}
+
+/// Returns the error of a store that failed. The reason is for the log.
+pub(super) fn busy(error: &TaskStoreError) -> ErrorObject {
+    tracing::error!(error = error as &dyn std::error::Error, "the store of tasks failed");
+    ErrorObject::new(BUSY, "the server is busy: try again later")
+}
+
+/// Returns the error of a task that cannot be written or read. The reason is for the log.
+pub(super) fn unwritable(error: &serde_json::Error) -> ErrorObject {
+    tracing::error!(%error, "a task cannot be written");
+    ErrorObject::internal("internal error")
+}
+
+/// Returns the error of a task that is not there, or is another's: both look the same (T5).
+pub(super) fn unknown(id: &str) -> ErrorObject {
+    ErrorObject::invalid_params(format!("params.taskId: no such task: {}", clip(id)))
+}
+
+/// Reads the view of a task, and adds the time after which it is worth another look.
+pub(super) fn read_view(view: &[u8]) -> Result<Task, ErrorObject> {
+    Record::read_view(view, Millis::now()).map_err(|error| unwritable(&error))
+}

@@ -1,0 +1,264 @@
+//! [`Lease`]: a task that this process works on. All its changes go through here.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use roundtrip_core::seal::BoxFuture;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use crate::lock::lock;
+use crate::server::limits::Admission;
+use crate::server::round::{Keeper, ParkedRound, Snapshot};
+use crate::task::{Ended, Millis, Record, StoredTask, TaskId, TaskStoreError, TaskStoreHandle};
+
+/// Pause before a store that failed is tried again.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Reason why a worker stops before its handler has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Another worker has the task, or it is gone: nothing may be written any more.
+    Lost,
+    /// A client has cancelled it.
+    Cancelled,
+    /// It has been given back, for another worker to carry on.
+    Released,
+}
+
+/// A task that this process works on.
+pub(crate) struct Lease {
+    store: TaskStoreHandle,
+    held: tokio::sync::Mutex<Held>,
+    id: TaskId,
+    fence: u64,
+    length: Duration,
+    admission: Arc<Admission>,
+    stop: watch::Sender<Option<Stop>>,
+    /// Newest version that has been heard of.
+    heard_of: watch::Sender<u64>,
+    parked: Mutex<Option<ParkedRound>>,
+}
+
+/// The task as it was last read or written.
+struct Held {
+    stored: StoredTask,
+    record: Record,
+}
+
+/// Time at which a task is next for a worker, once it has been changed.
+enum Due {
+    /// This worker keeps it.
+    Held,
+    /// None has it, and it can be taken after this pause if there is something to do.
+    Released(Duration),
+}
+
+impl Lease {
+    pub(crate) fn new(
+        store: TaskStoreHandle,
+        stored: StoredTask,
+        record: Record,
+        length: Duration,
+        admission: Arc<Admission>,
+    ) -> Arc<Self> {
+        let (id, fence) = (stored.id.clone(), stored.fence);
+        let stop = watch::Sender::new(record.is_cancelled().then_some(Stop::Cancelled));
+        let heard_of = watch::Sender::new(stored.version);
+        let held = tokio::sync::Mutex::new(Held { stored, record });
+        let parked = Mutex::default();
+        Arc::new(Self { store, held, id, fence, length, admission, stop, heard_of, parked })
+    }
+
+    pub(crate) fn id(&self) -> &TaskId {
+        &self.id
+    }
+
+    pub(crate) fn length(&self) -> Duration {
+        self.length
+    }
+
+    /// Waits until the worker is to stop.
+    pub(crate) async fn stopped(&self) -> Stop {
+        let mut stop = self.stop.subscribe();
+        loop {
+            if let Some(stop) = *stop.borrow_and_update() {
+                return stop;
+            }
+            // The sender is `self`, so there is no end to wait for but this.
+            let _ = stop.changed().await;
+        }
+    }
+
+    /// Tells the worker to stop. The first reason counts.
+    pub(crate) fn stop(&self, why: Stop) {
+        self.stop.send_if_modified(|stop| stop.is_none() && stop.replace(why).is_none());
+    }
+
+    /// Hears of a version of the task, which another may have written.
+    pub(crate) fn changed(&self, version: u64) {
+        self.heard_of.send_if_modified(|heard_of| std::mem::replace(heard_of, version) != version);
+    }
+
+    /// Waits until another has changed the task, and takes the change over.
+    pub(crate) async fn follow(&self) {
+        let mut heard_of = self.heard_of.subscribe();
+        loop {
+            // The sender is `self`, so there is no end to wait for but this.
+            let _ = heard_of.changed().await;
+            let newest = *heard_of.borrow_and_update();
+            let mut held = self.held.lock().await;
+            if newest > held.stored.version {
+                self.reread(&mut held).await;
+                if held.record.is_cancelled() {
+                    self.stop(Stop::Cancelled);
+                }
+            }
+        }
+    }
+
+    /// Reads the record.
+    pub(crate) async fn with<T>(&self, read: impl FnOnce(&Record) -> T) -> T {
+        read(&self.held.lock().await.record)
+    }
+
+    /// Begins a run of the handler with the answers there are. Nothing is written: a run that comes to nothing leaves them.
+    pub(crate) async fn begin(&self) {
+        self.held.lock().await.record.begin();
+    }
+
+    /// Says that this worker is still at it, and looks for changes that others have made.
+    pub(crate) async fn renew(&self) {
+        self.change(Due::Held, |_, _| {}).await;
+    }
+
+    /// Stores the description of the task's state.
+    pub(crate) async fn describe(&self, message: &str) {
+        self.change(Due::Held, |record, now| record.set_message(message, now)).await;
+    }
+
+    /// Ends the task.
+    pub(crate) async fn end(&self, how: impl Fn() -> Ended) {
+        self.change(Due::Released(Duration::ZERO), |record, now| record.end(how(), now)).await;
+    }
+
+    /// Gives the task back with the round that its handler has ended. `pause` is the time before it is taken up again where it
+    /// waits for something outside.
+    pub(crate) async fn release(&self, parked: Option<ParkedRound>, pause: Duration) {
+        let Some(ParkedRound { journal, asked, .. }) = parked else {
+            return self.change(Due::Released(pause), |_, _| {}).await;
+        };
+        let park = |record: &mut Record, now| record.park(journal.clone(), asked.clone(), now);
+        self.change(Due::Released(pause), park).await;
+    }
+
+    /// Takes the round that the handler has ended.
+    pub(crate) fn take_parked(&self) -> Option<ParkedRound> {
+        lock(&self.parked).take()
+    }
+
+    /// Changes the task, if this worker still has it. What others have changed meanwhile is taken over first.
+    async fn change(&self, due: Due, change: impl Fn(&mut Record, Millis)) {
+        let given_up = Instant::now() + self.length;
+        let mut held = self.held.lock().await;
+        while self.may_write() {
+            let now = Millis::now();
+            let mut record = held.record.clone();
+            change(&mut record, now);
+            let due = match due {
+                Due::Held => Some(now.plus(self.length)),
+                Due::Released(pause) => record.is_runnable().then(|| now.plus(pause)),
+            };
+            let mut stored = held.stored.clone();
+            if let Err(error) = record.put(&mut stored, due) {
+                tracing::error!(%error, task = %self.id, "a task cannot be written");
+                return self.stop(Stop::Lost);
+            }
+            match self.store.0.write(stored.clone()).await {
+                Ok(true) => {
+                    stored.version += 1;
+                    if record.is_cancelled() {
+                        self.stop(Stop::Cancelled);
+                    }
+                    *held = Held { stored, record };
+                    return;
+                }
+                Ok(false) => self.reread(&mut held).await,
+                Err(error) => self.failed(&error, given_up).await,
+            }
+        }
+    }
+
+    fn may_write(&self) -> bool {
+        *self.stop.borrow() != Some(Stop::Lost)
+    }
+
+    /// Reads the task again, which another has changed, and takes over what clients may change.
+    async fn reread(&self, held: &mut Held) {
+        let read = self.store.0.read(&held.stored.owner, &self.id).await;
+        match read {
+            Ok(Some(stored)) if stored.fence == self.fence => match Record::read(&stored.work) {
+                Ok(record) if record.has_ended() => self.stop(Stop::Lost),
+                Ok(record) => {
+                    held.record.take_over(record);
+                    held.stored = stored;
+                }
+                Err(error) => {
+                    tracing::error!(%error, task = %self.id, "a task cannot be read");
+                    self.stop(Stop::Lost);
+                }
+            },
+            Ok(_) => {
+                tracing::warn!(task = %self.id, "another worker has taken this task up, or it is gone");
+                self.stop(Stop::Lost);
+            }
+            Err(error) => self.failed(&error, Instant::now() + self.length).await,
+        }
+    }
+
+    /// Waits before a store that failed is tried again. After the length of a lease another worker may have the task.
+    async fn failed(&self, error: &TaskStoreError, given_up: Instant) {
+        tracing::error!(error = error as &dyn std::error::Error, task = %self.id, "a task cannot be stored");
+        if Instant::now() >= given_up {
+            return self.stop(Stop::Lost);
+        }
+        sleep(RETRY).await;
+    }
+}
+
+impl Keeper for Lease {
+    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            // The journal is read inside the change, so that an earlier one never replaces a later one.
+            if self.admission.is_draining() {
+                self.change(Due::Released(Duration::ZERO), |record, now| record.keep(round.snapshot(), now))
+                    .await;
+                self.stop(Stop::Released);
+            } else {
+                self.change(Due::Held, |record, now| record.keep(round.snapshot(), now)).await;
+            }
+            if !self.goes_on() {
+                // The worker drops the handler.
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+
+    fn park(&self, parked: ParkedRound) {
+        *lock(&self.parked) = Some(parked);
+    }
+}
+
+impl Lease {
+    /// Returns whether the handler may go on: a cancelled one ends its steps first.
+    fn goes_on(&self) -> bool {
+        matches!(*self.stop.borrow(), None | Some(Stop::Cancelled))
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("id", &self.id).field("fence", &self.fence).finish_non_exhaustive()
+    }
+}

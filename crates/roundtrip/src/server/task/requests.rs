@@ -1,0 +1,104 @@
+//! `tasks/get`, `tasks/update` and `tasks/cancel` of the tasks extension.
+
+use std::sync::Arc;
+
+use roundtrip_core::error::BUSY;
+use roundtrip_core::round::read_responses;
+use roundtrip_core::wire::{ErrorObject, ServerResult, TaskAcknowledgedResult};
+use serde_json::value::RawValue;
+
+use super::errors::{busy, read_view, unknown, unwritable};
+use super::service::TaskService;
+use crate::server::outcome::Outcome;
+use crate::task::{Millis, Record, StoredTask, TaskId, TaskOwner};
+
+/// Most tasks that one subscription may watch.
+const MOST_WATCHED: usize = 100;
+/// Most times that a client's change is tried against those of others.
+const TRIES: usize = 100;
+
+impl TaskService {
+    /// Returns those of these ids that are tasks of the owner, and begins to announce their changes.
+    pub(crate) async fn watched(&self, owner: TaskOwner, ids: &[String]) -> Result<Vec<String>, ErrorObject> {
+        if ids.len() > MOST_WATCHED {
+            let problem =
+                format!("params.notifications.taskIds: at most {MOST_WATCHED} tasks in one subscription");
+            return Err(ErrorObject::invalid_params(problem));
+        }
+        let mut known = Vec::new();
+        for id in ids {
+            let Some(parsed) = TaskId::parse(id) else { continue };
+            let view = self.store.0.view(&owner, &parsed).await.map_err(|error| busy(&error))?;
+            if view.is_some() && !known.contains(id) {
+                known.push(id.clone());
+                self.watch(parsed, owner);
+            }
+        }
+        Ok(known)
+    }
+
+    /// Returns a task with what its status brings along.
+    pub(crate) async fn get(self: Arc<Self>, owner: TaskOwner, id: String) -> Outcome {
+        let parsed = TaskId::parse(&id).ok_or_else(|| unknown(&id))?;
+        let view = self.store.0.view(&owner, &parsed).await.map_err(|error| busy(&error))?;
+        let view = view.ok_or_else(|| unknown(&id))?;
+        let task = read_view(&view)?;
+        Ok(ServerResult::GetTask(task.into()))
+    }
+
+    /// Takes answers to a task's questions.
+    pub(crate) async fn update(
+        self: Arc<Self>,
+        owner: TaskOwner,
+        id: String,
+        responses: Box<RawValue>,
+    ) -> Outcome {
+        let responses = read_responses(&responses)?;
+        self.change(&owner, &id, |record, _, now| record.answer(&responses, now)).await
+    }
+
+    /// Cancels a task: at once where none works on it, else as soon as its worker hears of it.
+    pub(crate) async fn cancel(self: Arc<Self>, owner: TaskOwner, id: String) -> Outcome {
+        let cancel = |record: &mut Record, is_held: bool, now| {
+            let open = !record.has_ended() && !record.is_cancelled();
+            record.cancel(is_held, now);
+            open
+        };
+        self.change(&owner, &id, cancel).await
+    }
+
+    /// Makes a client's change, if it is one, however often others change the task meanwhile.
+    async fn change(
+        self: Arc<Self>,
+        owner: &TaskOwner,
+        id: &str,
+        change: impl Fn(&mut Record, bool, Millis) -> bool,
+    ) -> Outcome {
+        let parsed = TaskId::parse(id).ok_or_else(|| unknown(id))?;
+        for _ in 0..TRIES {
+            let stored = self.store.0.read(owner, &parsed).await.map_err(|error| busy(&error))?;
+            let mut stored = stored.ok_or_else(|| unknown(id))?;
+            let mut record = Record::read(&stored.work).map_err(|error| unwritable(&error))?;
+            let (now, is_held) = (Millis::now(), is_held(&stored, &record));
+            if !change(&mut record, is_held, now) {
+                return Ok(acknowledged());
+            }
+            // A worker that has it keeps it, and finds the change.
+            let due = if is_held { stored.due } else { record.is_runnable().then_some(now) };
+            record.put(&mut stored, due).map_err(|error| unwritable(&error))?;
+            if self.store.0.write(stored).await.map_err(|error| busy(&error))? {
+                return Ok(acknowledged());
+            }
+        }
+        Err(ErrorObject::new(BUSY, "the task changes too often: try again later"))
+    }
+}
+
+/// Returns whether a worker has a task: one that waits for answers is due for none.
+fn is_held(stored: &StoredTask, record: &Record) -> bool {
+    stored.fence > 0 && stored.due.is_some_and(|due| due > Millis::now()) && !record.has_ended()
+}
+
+fn acknowledged() -> ServerResult {
+    ServerResult::TaskAcknowledged(TaskAcknowledgedResult::default())
+}

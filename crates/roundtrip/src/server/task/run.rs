@@ -1,0 +1,127 @@
+//! Runs the handler of a task under its lease, to its end or its next question.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use roundtrip_core::wire::{Raw, ServerResult};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::errors::{over, unwritable};
+use super::lease::{Lease, Stop};
+use crate::server::notify::status::StatusSlot;
+use crate::server::outcome::Outcome;
+use crate::server::round::RoundState;
+use crate::server::run::runner::Runner;
+use crate::task::{Ended, Millis};
+
+/// Shortest time between two descriptions of a task's state that are stored.
+const PACE: Duration = Duration::from_millis(500);
+/// Longest time that a step has to end after its task was cancelled.
+const LAST_STEP: Duration = Duration::from_secs(30);
+/// Pause before a handler that waits for something outside looks again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A task that is being run by this process.
+pub(crate) struct Run {
+    pub(crate) lease: Arc<Lease>,
+    pub(crate) runner: Runner,
+    pub(crate) status: Arc<StatusSlot>,
+}
+
+impl Run {
+    /// Runs the handler until it ends, asks, or has to stop.
+    pub(crate) async fn drive(self) {
+        let Self { lease, mut runner, status } = self;
+        let round = runner.round_state().map(Arc::clone);
+        if let Some(round) = &round {
+            round.keep_in(Arc::clone(&lease) as _);
+        }
+        let left = lease.with(|record| record.expires().map(|end| end.since(Millis::now()))).await;
+        let stopped = {
+            let mut handler = pin!(poll_fn(|cx| runner.poll(cx)));
+            tokio::select! {
+                biased;
+                stop = lease.stopped() => Err(stop),
+                () = elapsed(left) => return lease.end(|| Ended::Failed(over())).await,
+                outcome = &mut handler => Ok(outcome),
+                () = attend(&lease, &status) => Err(Stop::Lost),
+                () = lease.follow() => Err(Stop::Lost),
+            }
+        };
+        match stopped {
+            Ok(outcome) => conclude(&lease, &status, outcome).await,
+            Err(Stop::Cancelled) => {
+                finish_steps(&mut runner, round.as_deref()).await;
+                drop(runner);
+                lease.end(|| Ended::Cancelled).await;
+            }
+            // Nothing may be written any more, or has to be.
+            Err(Stop::Lost | Stop::Released) => {}
+        }
+    }
+}
+
+async fn elapsed(left: Option<Duration>) {
+    match left {
+        Some(left) => sleep(left).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Renews the lease and stores descriptions of the task's state, for as long as it is polled.
+async fn attend(lease: &Lease, status: &StatusSlot) {
+    let mut renewal = Instant::now() + lease.length() / 3;
+    let mut described = Instant::now();
+    loop {
+        tokio::select! {
+            () = sleep_until(renewal) => lease.renew().await,
+            () = async { status.is_set().await; sleep_until(described).await } => {
+                if let Some(message) = status.take() {
+                    lease.describe(&message).await;
+                }
+                described = Instant::now() + PACE;
+            }
+        }
+        renewal = Instant::now() + lease.length() / 3;
+    }
+}
+
+/// Lets the steps that are running end and be stored, within a bound.
+async fn finish_steps(runner: &mut Runner, round: Option<&RoundState>) {
+    let Some(round) = round else { return };
+    let finishing = poll_fn(|cx| {
+        if !round.is_in_a_step() {
+            return Poll::Ready(());
+        }
+        match runner.poll(cx) {
+            Poll::Ready(_) => Poll::Ready(()),
+            Poll::Pending if round.is_in_a_step() => Poll::Pending,
+            Poll::Pending => Poll::Ready(()),
+        }
+    });
+    if timeout(LAST_STEP, finishing).await.is_err() {
+        tracing::warn!("a step of a cancelled task did not end, and was dropped");
+    }
+}
+
+/// Stores the outcome of a run.
+async fn conclude(lease: &Lease, status: &StatusSlot, outcome: Outcome) {
+    if let Some(message) = status.take() {
+        lease.describe(&message).await;
+    }
+    match outcome {
+        Ok(ServerResult::InputRequired(_)) => {
+            let parked = lease.take_parked();
+            let waits = parked.as_ref().is_some_and(|parked| parked.asked.is_empty() && !parked.advanced);
+            lease.release(parked, if waits { LOOK_AGAIN } else { Duration::ZERO }).await;
+        }
+        Ok(result) => match Raw::of(&result) {
+            Ok(result) => lease.end(|| Ended::Completed(result.clone())).await,
+            Err(error) => lease.end(|| Ended::Failed(unwritable(&error))).await,
+        },
+        Err(error) => lease.end(|| Ended::Failed(error.clone())).await,
+    }
+}

@@ -1,0 +1,309 @@
+//! [`TaskService`]: the tasks of a started server, and the loop of its workers.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
+
+use roundtrip_core::seal::{Digest, FlowId};
+use roundtrip_core::wire::ErrorObject;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep};
+
+use super::config::Tasks;
+use super::errors::{busy, read_view, too_many, unwritable};
+use super::lease::Lease;
+use super::run::Run;
+use crate::lock::lock;
+use crate::server::clock::random;
+use crate::server::limits::Admission;
+use crate::server::notify::status::StatusSlot;
+use crate::server::notify::subscription::{Change, Hub};
+use crate::server::run::runner::Runner;
+use crate::task::{
+    Ended, Millis, Record, StoredTask, TaskCall, TaskId, TaskOwner, TaskStoreError, TaskStoreHandle,
+};
+
+/// Most tasks that are taken at once.
+const BATCH: usize = 16;
+/// Time after which the store is looked at, even if it has announced nothing.
+const IDLE: Duration = Duration::from_secs(1);
+/// Time between two looks for tasks that have expired.
+const SWEEP: Duration = Duration::from_secs(5);
+/// Most tasks that are removed at once.
+const SWEPT: usize = 100;
+
+/// Prepares the handler of a task that another worker has begun.
+pub(crate) trait Resume: Send + Sync {
+    /// Returns the handler, ready to run, or the error that the task ends with.
+    fn resume(&self, record: &Record) -> Result<(Runner, Arc<StatusSlot>), ErrorObject>;
+}
+
+/// The tasks of a started server.
+pub(crate) struct TaskService {
+    pub(super) store: TaskStoreHandle,
+    ttl: Duration,
+    per_caller: usize,
+    lease: Duration,
+    /// Places of tasks that this process works on.
+    slots: Arc<Semaphore>,
+    /// Tasks that this process works on.
+    running: Mutex<HashMap<TaskId, Arc<Lease>>>,
+    /// The server, which is dropped before this ends.
+    resume: OnceLock<Weak<dyn Resume>>,
+    works: OnceLock<()>,
+    wake: Notify,
+    admission: Arc<Admission>,
+    /// Subscriptions that may watch tasks, each with the owner of the tasks.
+    hub: Arc<Hub>,
+    /// Owners of tasks that are watched.
+    watched: Mutex<HashMap<TaskId, TaskOwner>>,
+}
+
+impl TaskService {
+    pub(crate) fn new(tasks: Tasks, admission: &Arc<Admission>, hub: &Arc<Hub>) -> Arc<Self> {
+        Arc::new(Self {
+            store: tasks.store,
+            ttl: tasks.ttl,
+            per_caller: tasks.per_caller,
+            lease: tasks.lease,
+            slots: Arc::new(Semaphore::new(tasks.at_once.min(Semaphore::MAX_PERMITS))),
+            running: Mutex::default(),
+            resume: OnceLock::new(),
+            works: OnceLock::new(),
+            wake: Notify::new(),
+            admission: Arc::clone(admission),
+            hub: Arc::clone(hub),
+            watched: Mutex::default(),
+        })
+    }
+
+    /// Starts the workers, where there is a runtime; otherwise with the first task.
+    pub(crate) fn start(self: &Arc<Self>, server: Weak<dyn Resume>) {
+        // Set once: a server starts once.
+        let _ = self.resume.set(server);
+        self.ensure_works();
+    }
+
+    /// Starts the workers, unless they have been.
+    pub(crate) fn ensure_works(self: &Arc<Self>) {
+        if self.works.get().is_some() {
+            return;
+        }
+        if let Ok(runtime) = Handle::try_current()
+            && self.works.set(()).is_ok()
+        {
+            runtime.spawn(work(Arc::downgrade(self)));
+        }
+    }
+
+    /// Returns a place to work on a task, if one is free.
+    pub(super) fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).try_acquire_owned().ok()
+    }
+
+    /// Creates a task durably. Where `held`, this process has it from the start.
+    pub(super) async fn create(
+        &self,
+        (call, flow, journal): (TaskCall, Option<FlowId>, Option<Vec<u8>>),
+        (owner, account): (TaskOwner, Digest),
+        held: bool,
+    ) -> Result<(Record, StoredTask), ErrorObject> {
+        let (id, now) = (TaskId::new(random()?), Millis::now());
+        let flow = match flow {
+            Some(flow) => flow,
+            None => FlowId::new(random()?),
+        };
+        let mut record = Record::new(call, flow, now, Some(self.ttl));
+        if let Some(journal) = journal {
+            record.keep(journal, now);
+        }
+        let lease = if held { (1, now.plus(self.lease)) } else { (0, now) };
+        let stored = record.stored(&id, (owner, account), lease).map_err(|error| unwritable(&error))?;
+        match self.store.0.create(stored.clone(), self.per_caller).await {
+            Ok(()) => Ok((record, stored)),
+            Err(TaskStoreError::Full) => Err(too_many(self.per_caller)),
+            Err(error) => Err(busy(&error)),
+        }
+    }
+
+    /// Goes on with a task in this process.
+    pub(super) fn run(
+        self: &Arc<Self>,
+        (stored, record): (StoredTask, Record),
+        (runner, status): (Runner, Arc<StatusSlot>),
+        slot: Option<OwnedSemaphorePermit>,
+    ) {
+        let lease = self.lease_of(stored, record);
+        tokio::spawn(Arc::clone(self).attended(Run { lease, runner, status }, slot));
+    }
+
+    fn lease_of(&self, stored: StoredTask, record: Record) -> Arc<Lease> {
+        let lease = Lease::new(self.store.clone(), stored, record, self.lease, Arc::clone(&self.admission));
+        lock(&self.running).insert(lease.id().clone(), Arc::clone(&lease));
+        lease
+    }
+
+    async fn attended(self: Arc<Self>, run: Run, slot: Option<OwnedSemaphorePermit>) {
+        let id = run.lease.id().clone();
+        run.drive().await;
+        lock(&self.running).remove(&id);
+        drop(slot);
+        self.wake.notify_one();
+    }
+
+    /// Takes up a task that is due.
+    async fn resume(self: &Arc<Self>, stored: StoredTask, slot: OwnedSemaphorePermit) {
+        let Some(server) = self.resume.get().and_then(Weak::upgrade) else { return };
+        let record = match Record::read(&stored.work) {
+            Ok(record) => record,
+            Err(error) => {
+                return tracing::error!(%error, task = %stored.id, "a task cannot be read");
+            }
+        };
+        let lease = self.lease_of(stored, record);
+        let prepared = lease.with(|record| server.resume(record)).await;
+        drop(server);
+        lease.begin().await;
+        match prepared {
+            Ok((runner, status)) => {
+                Arc::clone(self).attended(Run { lease, runner, status }, Some(slot)).await;
+            }
+            Err(error) => {
+                lease.end(|| Ended::Failed(error.clone())).await;
+                lock(&self.running).remove(lease.id());
+            }
+        }
+    }
+
+    /// Takes tasks that are due, as many as there are places. Returns whether there may be more.
+    async fn take(self: &Arc<Self>) -> bool {
+        let free = self.slots.available_permits().min(BATCH);
+        if free == 0 || self.admission.is_draining() {
+            return false;
+        }
+        let now = Millis::now();
+        let taken = match self.store.0.take(now, now.plus(self.lease), free).await {
+            Ok(taken) => taken,
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "no task can be taken");
+                return false;
+            }
+        };
+        let all = taken.len() == free;
+        for stored in taken {
+            let Some(slot) = self.slot() else { continue };
+            let service = Arc::clone(self);
+            tokio::spawn(async move { service.resume(stored, slot).await });
+        }
+        all
+    }
+
+    /// Ends tasks whose time to live is over, and removes those that had ended.
+    async fn sweep(&self) {
+        let now = Millis::now();
+        let expired = match self.store.0.expired(now, SWEPT).await {
+            Ok(expired) => expired,
+            Err(error) => {
+                return tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "expired tasks cannot be removed"
+                );
+            }
+        };
+        for mut stored in expired {
+            let grace = Record::read(&stored.work).ok().and_then(|mut record| {
+                let grace = record.expire(now)?;
+                record.put(&mut stored, None).ok()?;
+                Some(grace)
+            });
+            let swept = match grace {
+                Some(grace) => {
+                    stored.expires = Some(grace);
+                    self.store.0.write(stored).await.map(drop)
+                }
+                None => self.store.0.remove(&stored.id, stored.version).await,
+            };
+            if let Err(error) = swept {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "an expired task cannot be removed"
+                );
+            }
+        }
+    }
+}
+
+/// Works on tasks for as long as the server is there.
+async fn work(service: Weak<TaskService>) {
+    let Some(mut changes) = service.upgrade().map(|service| service.store.0.changes()) else { return };
+    let mut swept = Instant::now();
+    loop {
+        let Some(service) = service.upgrade() else { return };
+        if service.resume.get().is_none_or(|server| server.strong_count() == 0) {
+            return;
+        }
+        while service.take().await {}
+        if swept.elapsed() >= SWEEP {
+            service.sweep().await;
+            swept = Instant::now();
+        }
+        tokio::select! {
+            changed = changes.next() => match changed {
+                Some((id, version)) => service.changed(&id, version).await,
+                None => service.all_changed().await,
+            },
+            () = service.wake.notified() => {}
+            () = sleep(IDLE) => {}
+        }
+    }
+}
+
+impl TaskService {
+    /// Tells the worker of a task, if it is of this process, that the task has changed: a client may have cancelled it elsewhere.
+    /// Tells its watchers too.
+    async fn changed(&self, id: &TaskId, version: u64) {
+        if let Some(lease) = lock(&self.running).get(id) {
+            lease.changed(version);
+        }
+        self.announce(id).await;
+    }
+
+    async fn all_changed(&self) {
+        lock(&self.running).values().for_each(|lease| lease.changed(u64::MAX));
+        let watched: Vec<TaskId> = lock(&self.watched).keys().cloned().collect();
+        for id in watched {
+            self.announce(&id).await;
+        }
+    }
+
+    /// Announces a task that is watched, as it is now.
+    pub(super) async fn announce(&self, id: &TaskId) {
+        let Some(owner) = lock(&self.watched).get(id).copied() else { return };
+        if !self.hub.watches_task(id.as_str()) {
+            lock(&self.watched).remove(id);
+            return;
+        }
+        match self.store.0.view(&owner, id).await {
+            Ok(Some(view)) => {
+                if let Ok(task) = read_view(&view) {
+                    self.hub.announce(Change::Task(&Arc::new(task)));
+                }
+            }
+            Ok(None) => drop(lock(&self.watched).remove(id)),
+            Err(error) => drop(busy(&error)),
+        }
+    }
+
+    /// Remembers the owner of a task that is watched.
+    pub(super) fn watch(&self, id: TaskId, owner: TaskOwner) {
+        lock(&self.watched).insert(id, owner);
+    }
+}
+
+impl fmt::Debug for TaskService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskService").field("running", &lock(&self.running).len()).finish_non_exhaustive()
+    }
+}

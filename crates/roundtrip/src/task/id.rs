@@ -1,0 +1,53 @@
+//! Identity of a task, and of its owner.
+
+use std::fmt;
+
+use roundtrip_core::seal::Digest;
+
+/// Identifier of a task: 128 random bits, in hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId(Box<str>);
+
+impl TaskId {
+    /// Creates an identifier from random bytes.
+    pub fn new(random: [u8; 16]) -> Self {
+        Self(format!("{:032x}", u128::from_be_bytes(random)).into())
+    }
+
+    /// Reads the identifier in a request. `None` is one that no task has.
+    pub fn parse(text: &str) -> Option<Self> {
+        let fits = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (text.len() == 32 && text.bytes().all(fits)).then(|| Self(text.into()))
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Owner of a task: the digest of the principal that created it. Callers without a principal are one owner, for whom the
+/// identifier of a task is what gives access to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TaskOwner(Digest);
+
+impl TaskOwner {
+    /// Returns the owner of the tasks of a principal.
+    pub fn new(principal: Option<&str>) -> Self {
+        Self(match principal {
+            Some(principal) => Digest::of("task-owner", &[b"principal", principal.as_bytes()]),
+            None => Digest::of("task-owner", &[b"anonymous"]),
+        })
+    }
+
+    /// Returns the bytes, for a column of a store.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}

@@ -1,0 +1,20 @@
+//! Tasks: calls that outlive their request, and the stores that keep them.
+//!
+//! A task is the journal of a flow kept in a [`TaskStore`] in place of `requestState`. Its handler parks, replays and asks as in
+//! rounds; between two runs the store has everything, so that any worker can carry on, and a worker that dies is replaced.
+//!
+//! This module has the lifecycle ([`Record`]) and the contract of a store. It runs no handlers: `server` does.
+
+mod id;
+mod memory;
+mod record;
+mod store;
+mod time;
+
+pub use id::{TaskId, TaskOwner};
+pub use memory::MemoryTasks;
+pub use store::{StoredTask, TaskChanges, TaskStore, TaskStoreError};
+pub use time::Millis;
+
+pub(crate) use record::{Ended, Record, TaskCall};
+pub(crate) use store::TaskStoreHandle;

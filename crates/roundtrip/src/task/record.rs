@@ -1,0 +1,373 @@
+//! [`Record`]: the lifecycle of a task. Pure state: it reads no clock and touches no store.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_core::seal::{Digest, FlowId};
+use roundtrip_core::wire::{ErrorObject, InputRequest, InputRequests, Raw, Task, TaskStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Millis, StoredTask, TaskId, TaskOwner};
+
+/// Time for which a task that outlived its time to live can still be read as failed.
+const GRACE: Duration = Duration::from_secs(60);
+/// Longest status message, in bytes.
+const LONGEST_MESSAGE: usize = 1024;
+/// Bounds of the time between two `tasks/get`: the longer nothing has changed, the longer.
+const POLL: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+
+/// The call of a task: what a worker needs to make it again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TaskCall {
+    /// `params` of the request, without `requestState` and `inputResponses`.
+    pub(crate) params: Raw,
+    pub(crate) principal: Option<String>,
+}
+
+/// A question that is open in a task.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct OpenQuestion {
+    /// Its key for the client: no two requests of a task share one.
+    wire: String,
+    /// Its key for the handler.
+    key: String,
+    request: InputRequest,
+}
+
+/// A question that the handler asks, under its own key.
+pub(crate) type NewQuestion = (Cow<'static, str>, InputRequest);
+
+/// How a task has ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    Completed(Raw),
+    Failed(ErrorObject),
+    Cancelled,
+}
+
+/// A task: its state between two runs of its handler.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Record {
+    status: TaskStatus,
+    message: Option<String>,
+    created: Millis,
+    updated: Millis,
+    ttl: Option<u64>,
+    /// `None` once it has ended.
+    call: Option<TaskCall>,
+    flow: [u8; 16],
+    /// Number of runs that have ended without a result.
+    rounds: u32,
+    questions: Vec<OpenQuestion>,
+    /// Keys that have been sent to the client, and are not those of open questions.
+    spent: Vec<String>,
+    /// Answers to open questions that the handler has not read yet.
+    answers: Vec<(String, Raw)>,
+    /// True if a worker is to stop.
+    cancelled: bool,
+    result: Option<Raw>,
+    error: Option<ErrorObject>,
+    #[serde(skip)]
+    journal: Vec<u8>,
+}
+
+impl Record {
+    /// Creates a task that works.
+    pub(crate) fn new(call: TaskCall, flow: FlowId, now: Millis, ttl: Option<Duration>) -> Self {
+        Self {
+            status: TaskStatus::Working,
+            message: None,
+            created: now,
+            updated: now,
+            ttl: ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+            call: Some(call),
+            flow: *flow.as_bytes(),
+            rounds: 0,
+            questions: Vec::new(),
+            spent: Vec::new(),
+            answers: Vec::new(),
+            cancelled: false,
+            result: None,
+            error: None,
+            journal: Vec::new(),
+        }
+    }
+
+    pub(crate) fn call(&self) -> Option<&TaskCall> {
+        self.call.as_ref()
+    }
+
+    pub(crate) fn flow(&self) -> FlowId {
+        FlowId::new(self.flow)
+    }
+
+    pub(crate) fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    pub(crate) fn journal(&self) -> &[u8] {
+        &self.journal
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.status.is_terminal()
+    }
+
+    /// Returns whether a worker is to stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
+    /// Returns whether the handler would find something new: an answer, or nothing to wait for.
+    pub(crate) fn is_runnable(&self) -> bool {
+        !self.has_ended() && (self.questions.is_empty() || !self.answers.is_empty())
+    }
+
+    /// Returns the end of its time to live.
+    pub(crate) fn expires(&self) -> Option<Millis> {
+        self.ttl.map(|ttl| self.created.plus(Duration::from_millis(ttl)))
+    }
+
+    /// Takes a client's answers. Those to questions that are not open are ignored, and so is a second one (T4). Returns whether
+    /// any counts.
+    pub(crate) fn answer(&mut self, responses: &[(Cow<'_, str>, &RawValue)], now: Millis) -> bool {
+        let mut any = false;
+        for (wire, answer) in responses {
+            let open = self.questions.iter().any(|question| question.wire == **wire);
+            if open && !self.answers.iter().any(|(answered, _)| answered == wire) {
+                self.answers.push((wire.to_string(), Raw::from(*answer)));
+                any = true;
+            }
+        }
+        if any {
+            self.updated = now;
+            if self.status == TaskStatus::InputRequired {
+                self.status = self.waiting_status();
+            }
+        }
+        any
+    }
+
+    /// Takes over what clients have changed in the stored record since it was read: answers, and the wish to cancel.
+    pub(crate) fn take_over(&mut self, stored: Self) {
+        self.cancelled |= stored.cancelled;
+        for (wire, answer) in stored.answers {
+            let known = self.spent.contains(&wire) || self.answers.iter().any(|(other, _)| *other == wire);
+            if !known {
+                self.answers.push((wire, answer));
+            }
+        }
+    }
+
+    /// Returns the status of a task that has not ended: it asks as long as a question has no answer.
+    fn waiting_status(&self) -> TaskStatus {
+        let answered = |question: &OpenQuestion| self.answers.iter().any(|(wire, _)| *wire == question.wire);
+        if self.questions.iter().all(answered) { TaskStatus::Working } else { TaskStatus::InputRequired }
+    }
+
+    /// Returns the answers for the handler as `inputResponses`, under the keys it asked with.
+    pub(crate) fn responses(&self) -> Vec<(&str, &Raw)> {
+        let key = |wire: &str| self.questions.iter().find(|question| question.wire == wire);
+        self.answers.iter().filter_map(|(wire, answer)| Some((&*key(wire)?.key, answer))).collect()
+    }
+
+    /// Begins a run with the answers there are: they are used up, whether or not they fit.
+    pub(crate) fn begin(&mut self) {
+        let answered: Vec<String> = self.answers.drain(..).map(|(wire, _)| wire).collect();
+        self.questions.retain(|question| !answered.contains(&question.wire));
+        self.spent.extend(answered);
+    }
+
+    /// Keeps the journal of a run that goes on. A handler that does is not waiting for its questions.
+    pub(crate) fn keep(&mut self, journal: Vec<u8>, now: Millis) {
+        self.journal = journal;
+        self.updated = now;
+        self.status = TaskStatus::Working;
+    }
+
+    /// Ends a run with the questions of its handler. One that is asked as before keeps its key; any other gets a key that was
+    /// never used in this task.
+    pub(crate) fn park(&mut self, journal: Vec<u8>, asked: Vec<NewQuestion>, now: Millis) {
+        self.journal = journal;
+        self.rounds = self.rounds.saturating_add(1);
+        self.updated = now;
+        let mut before = std::mem::take(&mut self.questions);
+        for (key, request) in asked {
+            let same = before.iter().position(|old| old.key == *key && old.request == request);
+            let question = match same {
+                Some(at) => before.swap_remove(at),
+                None => OpenQuestion { wire: self.new_key(&key, &before), key: key.into_owned(), request },
+            };
+            self.questions.push(question);
+        }
+        self.spent.extend(before.into_iter().map(|question| question.wire));
+        self.status = self.waiting_status();
+    }
+
+    /// Returns a key for the client that no request of this task has had: `party`, then `party~2`.
+    fn new_key(&self, key: &str, before: &[OpenQuestion]) -> String {
+        let used = |wire: &str| {
+            self.spent.iter().any(|spent| spent == wire)
+                || self.questions.iter().chain(before).any(|question| question.wire == wire)
+        };
+        if !used(key) {
+            return key.to_owned();
+        }
+        (2u32..).map(|n| format!("{key}~{n}")).find(|wire| !used(wire)).unwrap_or_default()
+    }
+
+    /// Sets the description of its state.
+    pub(crate) fn set_message(&mut self, message: &str, now: Millis) {
+        self.message = Some(clipped(message).to_owned());
+        self.updated = now;
+    }
+
+    /// Asks the worker to stop; a task that none works on ends at once.
+    pub(crate) fn cancel(&mut self, is_held: bool, now: Millis) {
+        if self.has_ended() {
+            return;
+        }
+        if is_held {
+            self.cancelled = true;
+        } else {
+            self.end(Ended::Cancelled, now);
+        }
+    }
+
+    /// Ends the task. What only its workers needed is dropped.
+    pub(crate) fn end(&mut self, how: Ended, now: Millis) {
+        if self.has_ended() {
+            return;
+        }
+        self.updated = now;
+        self.call = None;
+        self.journal = Vec::new();
+        self.questions.clear();
+        self.answers.clear();
+        self.spent.clear();
+        match how {
+            Ended::Completed(result) => (self.status, self.result) = (TaskStatus::Completed, Some(result)),
+            Ended::Failed(error) => {
+                self.message = Some(clipped(&error.message).to_owned());
+                (self.status, self.error) = (TaskStatus::Failed, Some(error));
+            }
+            Ended::Cancelled => self.status = TaskStatus::Cancelled,
+        }
+    }
+
+    /// Ends a task whose time to live is over. Returns until when it can still be read, or `None` if it is to be removed.
+    pub(crate) fn expire(&mut self, now: Millis) -> Option<Millis> {
+        if self.has_ended() {
+            return None;
+        }
+        let over = "the task's time to live is over";
+        self.end(Ended::Failed(ErrorObject::internal(over)), now);
+        Some(now.plus(GRACE))
+    }
+
+    /// Returns the task as clients see it.
+    fn view(&self, id: &TaskId) -> Task {
+        let answered = |wire: &str| self.answers.iter().any(|(answered, _)| answered == wire);
+        let open = self.questions.iter().filter(|question| !answered(&question.wire));
+        let questions: InputRequests = match self.status {
+            TaskStatus::InputRequired => {
+                open.map(|question| (question.wire.clone(), question.request.clone())).collect()
+            }
+            _ => InputRequests::new(),
+        };
+        Task {
+            task_id: id.as_str().to_owned(),
+            status: self.status,
+            status_message: self.message.clone(),
+            created_at: self.created.to_string(),
+            last_updated_at: self.updated.to_string(),
+            ttl_ms: self.ttl,
+            poll_interval_ms: None,
+            input_requests: questions,
+            result: self.result.clone(),
+            error: self.error.clone(),
+        }
+    }
+
+    /// Reads the record of a stored task.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not those of a record.
+    pub(crate) fn read(work: &[u8]) -> Result<Self, serde_json::Error> {
+        let (head, journal) = split(work);
+        let mut record: Self = serde_json::from_slice(head)?;
+        record.journal = journal.to_vec();
+        Ok(record)
+    }
+
+    /// Returns the bytes of the record, and of its view, for the store.
+    fn write(&self, id: &TaskId) -> Result<(Bytes, Bytes), serde_json::Error> {
+        let head = serde_json::to_vec(self)?;
+        let length = u32::try_from(head.len()).unwrap_or(u32::MAX);
+        let mut work = Vec::with_capacity(4 + head.len() + self.journal.len());
+        work.extend_from_slice(&length.to_be_bytes());
+        work.extend_from_slice(&head);
+        work.extend_from_slice(&self.journal);
+        let mut view = self.updated.0.to_be_bytes().to_vec();
+        serde_json::to_writer(&mut view, &self.view(id))?;
+        Ok((view.into(), work.into()))
+    }
+
+    /// Reads the view of a stored task, with the time after which it is worth another look.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not those of a view.
+    pub(crate) fn read_view(view: &[u8], now: Millis) -> Result<Task, serde_json::Error> {
+        let (updated, task) = view.split_first_chunk().unwrap_or((&[0; 8], view));
+        let mut task: Task = serde_json::from_slice(task)?;
+        if !task.status.is_terminal() {
+            let unchanged_for = now.since(Millis(u64::from_be_bytes(*updated)));
+            let interval = (unchanged_for / 4).clamp(POLL.0, POLL.1);
+            task.poll_interval_ms = Some(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX));
+        }
+        Ok(task)
+    }
+
+    /// Returns a new task for the store: with a fence of 1 a worker has it until `due`, with 0 any may take it from then on.
+    pub(crate) fn stored(
+        &self,
+        id: &TaskId,
+        (owner, account): (TaskOwner, Digest),
+        (fence, due): (u64, Millis),
+    ) -> Result<StoredTask, serde_json::Error> {
+        let (view, work) = self.write(id)?;
+        Ok(StoredTask {
+            id: id.clone(),
+            owner,
+            account,
+            version: 0,
+            fence,
+            is_live: true,
+            due: Some(due),
+            expires: self.expires(),
+            view,
+            work,
+        })
+    }
+
+    /// Puts the record into its stored form. `due` is `None` where there is nothing for a worker to do.
+    pub(crate) fn put(&self, stored: &mut StoredTask, due: Option<Millis>) -> Result<(), serde_json::Error> {
+        (stored.view, stored.work) = self.write(&stored.id)?;
+        stored.is_live = !self.has_ended();
+        stored.due = due.filter(|_| !self.has_ended());
+        Ok(())
+    }
+}
+
+/// Splits stored bytes into the record's own and its journal's.
+fn split(work: &[u8]) -> (&[u8], &[u8]) {
+    let Some((length, rest)) = work.split_first_chunk() else { return (&[], &[]) };
+    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+    rest.split_at_checked(length).unwrap_or((rest, &[]))
+}
+
+fn clipped(message: &str) -> &str {
+    &message[..message.floor_char_boundary(LONGEST_MESSAGE)]
+}

@@ -1,0 +1,137 @@
+//! Tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663).
+
+mod asking;
+mod lifecycle;
+mod workers;
+
+use std::time::Duration;
+
+use roundtrip::server::{Endpoint, Peer};
+use roundtrip::{MemoryTasks, Principal, Server, Tasks, Tool};
+use serde_json::{Value, json};
+
+use crate::support::{message, messages_of, meta};
+
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// A client of one endpoint that speaks the extension.
+#[derive(Clone)]
+pub(crate) struct TaskClient {
+    pub(crate) endpoint: Endpoint,
+    peer: Peer,
+    capabilities: Value,
+}
+
+/// A server with these tools, whose tasks are in memory.
+pub(crate) fn server(tools: impl IntoIterator<Item = Tool>) -> Server {
+    let server = Server::new("tasks", "1.0.0").tasks(Tasks::new(MemoryTasks::new()));
+    tools.into_iter().fold(server, Server::tool)
+}
+
+impl TaskClient {
+    pub(crate) fn of(server: Server) -> Self {
+        Self::at(&server.build().expect("a server"))
+    }
+
+    pub(crate) fn at(endpoint: &Endpoint) -> Self {
+        let capabilities = json!({ "elicitation": {}, "roots": {}, "extensions": { EXTENSION: {} } });
+        Self { endpoint: endpoint.clone(), peer: Peer::default(), capabilities }
+    }
+
+    pub(crate) fn by(mut self, principal: &str) -> Self {
+        self.peer.principal = Some(Principal::new(principal));
+        self
+    }
+
+    pub(crate) fn without_extension(mut self) -> Self {
+        self.capabilities = json!({ "elicitation": {}, "roots": {} });
+        self
+    }
+
+    /// The whole message that answers a request.
+    pub(crate) async fn send(&self, method: &str, mut params: Value) -> Value {
+        let mut meta = meta();
+        meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
+        params["_meta"] = meta;
+        let (endpoint, peer, request) =
+            (self.endpoint.clone(), self.peer.clone(), message(1, method, params));
+        let answered = tokio::spawn(async move { messages_of(&endpoint, &peer, &request).await });
+        let answered = tokio::time::timeout(Duration::from_secs(10), answered).await.expect("in time");
+        answered.expect("no panic").pop().expect("a response")
+    }
+
+    pub(crate) async fn result(&self, method: &str, params: Value) -> Value {
+        let answer = self.send(method, params).await;
+        assert!(answer.get("error").is_none(), "{answer}");
+        answer["result"].clone()
+    }
+
+    pub(crate) async fn error(&self, method: &str, params: Value) -> (i64, String) {
+        let answer = self.send(method, params).await;
+        let error = &answer["error"];
+        let code = error["code"].as_i64().unwrap_or_else(|| panic!("an error: {answer}"));
+        (code, error["message"].as_str().expect("a message").to_owned())
+    }
+
+    /// Calls a tool that becomes a task; the task's id.
+    pub(crate) async fn start(&self, tool: &str, arguments: Value) -> String {
+        let created = self.result("tools/call", json!({ "name": tool, "arguments": arguments })).await;
+        assert_eq!(created["resultType"], "task", "{created}");
+        created["taskId"].as_str().expect("an id").to_owned()
+    }
+
+    pub(crate) async fn get(&self, id: &str) -> Value {
+        self.result("tasks/get", json!({ "taskId": id })).await
+    }
+
+    pub(crate) async fn update(&self, id: &str, answers: Value) -> Value {
+        self.result("tasks/update", json!({ "taskId": id, "inputResponses": answers })).await
+    }
+
+    pub(crate) async fn cancel(&self, id: &str) -> Value {
+        self.result("tasks/cancel", json!({ "taskId": id })).await
+    }
+
+    /// The task, once `is` says so.
+    pub(crate) async fn until(&self, id: &str, is: impl Fn(&Value) -> bool) -> Value {
+        let looking = async {
+            loop {
+                let task = self.get(id).await;
+                if is(&task) {
+                    return task;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        match tokio::time::timeout(Duration::from_secs(10), looking).await {
+            Ok(task) => task,
+            Err(_) => panic!("not in time: {}", self.get(id).await),
+        }
+    }
+
+    pub(crate) async fn ended(&self, id: &str) -> Value {
+        let ended = ["completed", "failed", "cancelled"];
+        self.until(id, |task| ended.contains(&task["status"].as_str().expect("a status"))).await
+    }
+
+    pub(crate) async fn asks(&self, id: &str) -> Value {
+        self.until(id, |task| task["status"] == "input_required").await
+    }
+}
+
+/// The text of a completed task's result.
+#[track_caller]
+pub(crate) fn text(task: &Value) -> &str {
+    assert_eq!(task["status"], "completed", "{task}");
+    task.pointer("/result/content/0/text").and_then(Value::as_str).unwrap_or_else(|| panic!("text: {task}"))
+}
+
+/// The keys of what a task asks.
+pub(crate) fn keys(task: &Value) -> Vec<&str> {
+    task["inputRequests"].as_object().expect("questions").keys().map(String::as_str).collect()
+}
+
+/// An answer to a form with one text.
+pub(crate) fn says(name: &str) -> Value {
+    json!({ "action": "accept", "content": { "name": name } })
+}

@@ -1,0 +1,184 @@
+//! Workers: leases, replacement, and instances that share a store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use roundtrip::task::TaskStore;
+use roundtrip::{Ask, Form, MemoryTasks, Server, State, Tasks, Tool, ToolError, When};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use super::{TaskClient, says, text};
+
+#[derive(Form)]
+struct Name {
+    name: String,
+}
+
+/// A store that several servers share.
+fn shared() -> Arc<MemoryTasks> {
+    Arc::new(MemoryTasks::new())
+}
+
+fn instance(store: &Arc<MemoryTasks>, at_once: usize, tool: Tool) -> Server {
+    let tasks = Tasks::new(Arc::clone(store)).at_once(at_once).lease(Duration::from_millis(300));
+    Server::new("tasks", "1.0.0").tool(tool).tasks(tasks)
+}
+
+fn hello() -> Tool {
+    async fn hello(ask: Ask) -> Result<String, ToolError> {
+        let Name { name } = ask.form("name", "Who?").await?;
+        Ok(format!("Hello, {name}!"))
+    }
+    Tool::new("hello", hello).task(When::Required)
+}
+
+/// T15: a process that works on no tasks creates them, and a process that serves nobody works on them.
+#[tokio::test]
+async fn a_worker_may_be_another_process() {
+    let store = shared();
+    let front = TaskClient::of(instance(&store, 0, hello()));
+    let id = front.start("hello", json!({})).await;
+    assert_eq!(front.get(&id).await["status"], "working", "nobody works on it");
+    let _worker = instance(&store, 1, hello()).build().expect("a worker");
+    front.asks(&id).await;
+    front.update(&id, json!({ "name": says("Ada") })).await;
+    assert_eq!(text(&front.ended(&id).await), "Hello, Ada!");
+}
+
+/// T7, T15: a worker that dies is replaced once its lease is over: a step it has stored does not run again, one that it had begun
+/// runs again under the same idempotency key.
+#[tokio::test]
+async fn a_worker_that_dies_is_replaced() {
+    #[derive(Clone, Default)]
+    struct Effects {
+        first: Arc<AtomicUsize>,
+        keys: Arc<std::sync::Mutex<Vec<String>>>,
+        begun: Arc<Notify>,
+    }
+    async fn job(ask: Ask, State(effects): State<Effects>) -> Result<String, ToolError> {
+        ask.remember("first", async || effects.first.fetch_add(1, Ordering::SeqCst)).await?;
+        let ran = ask
+            .once("second", async |step| {
+                let runs = {
+                    let mut keys = effects.keys.lock().expect("keys");
+                    keys.push(step.idempotency_key().to_owned());
+                    keys.len()
+                };
+                effects.begun.notify_one();
+                if runs == 1 {
+                    std::future::pending::<()>().await;
+                }
+                Ok::<_, ToolError>(runs)
+            })
+            .await?;
+        Ok(format!("run {ran}"))
+    }
+    let tool = || Tool::new("job", job).task(When::Required);
+    let (store, effects) = (shared(), Effects::default());
+    let front = TaskClient::of(instance(&store, 0, tool()).state(effects.clone()));
+    // A runtime of its own is the process that dies: with it end its worker and the renewal of its lease.
+    let dies = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let guard = dies.enter();
+    let first = instance(&store, 1, tool()).state(effects.clone()).build().expect("a worker");
+    drop(guard);
+    let id = front.start("job", json!({})).await;
+    effects.begun.notified().await;
+    dies.shutdown_background();
+    let second = instance(&store, 1, tool()).state(effects.clone()).build().expect("another worker");
+    assert_eq!(text(&front.ended(&id).await), "run 2");
+    assert_eq!(effects.first.load(Ordering::SeqCst), 1, "its result was stored");
+    let keys = effects.keys.lock().expect("keys").clone();
+    assert!(keys.len() == 2 && keys[0] == keys[1], "{keys:?}");
+    drop((first, second));
+}
+
+/// T8: a cancellation reaches a handler that runs on another instance.
+#[tokio::test]
+async fn a_cancellation_reaches_another_instance() {
+    let begun = Arc::new(Notify::new());
+    let noted = Arc::clone(&begun);
+    let held = move || {
+        let noted = Arc::clone(&noted);
+        let held = move || {
+            let noted = Arc::clone(&noted);
+            async move {
+                noted.notify_one();
+                std::future::pending::<String>().await
+            }
+        };
+        Tool::new("held", held).task(When::Required)
+    };
+    let store = shared();
+    let front = TaskClient::of(instance(&store, 0, held()));
+    let _worker = instance(&store, 1, held()).build().expect("a worker");
+    let id = front.start("held", json!({})).await;
+    begun.notified().await;
+    front.cancel(&id).await;
+    assert_eq!(front.ended(&id).await["status"], "cancelled");
+}
+
+/// A step that is running when its task is cancelled ends first, and is stored.
+#[tokio::test]
+async fn a_step_ends_before_its_task_is_cancelled() {
+    let (begun, go_on, done) =
+        (Arc::new(Notify::new()), Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+    let noted = (Arc::clone(&begun), Arc::clone(&go_on), Arc::clone(&done));
+    let pays = move |ask: Ask| {
+        let (begun, go_on, done) = noted.clone();
+        async move {
+            ask.remember("pay", async || {
+                begun.notify_one();
+                go_on.notified().await;
+                done.fetch_add(1, Ordering::SeqCst)
+            })
+            .await?;
+            std::future::pending::<()>().await;
+            Ok::<_, ToolError>("paid")
+        }
+    };
+    let client = TaskClient::of(super::server([Tool::new("pays", pays).task(When::Required)]));
+    let id = client.start("pays", json!({})).await;
+    begun.notified().await;
+    client.cancel(&id).await;
+    assert_eq!(client.get(&id).await["status"], "working", "the step is running");
+    go_on.notify_one();
+    assert_eq!(client.ended(&id).await["status"], "cancelled");
+    assert_eq!(done.load(Ordering::SeqCst), 1);
+}
+
+/// T15: a worker that lost its lease writes nothing any more, and its handler is dropped.
+#[tokio::test]
+async fn a_late_owner_cannot_write() {
+    let store = shared();
+    let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    struct Dropped(Arc<Notify>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+    let noted = (Arc::clone(&begun), Arc::clone(&dropped));
+    let held = move || {
+        let (begun, dropped) = noted.clone();
+        async move {
+            let _dropped = Dropped(dropped);
+            begun.notify_one();
+            std::future::pending::<String>().await
+        }
+    };
+    let client = TaskClient::of(instance(&store, 1, Tool::new("held", held).task(When::Required)));
+    let id = client.start("held", json!({})).await;
+    begun.notified().await;
+    // Another worker takes it, as if the lease had run out.
+    let far = roundtrip::task::Millis(u64::MAX / 2);
+    let taken = store.take(far, far, 1).await.expect("a store");
+    assert_eq!(taken.len(), 1);
+    dropped.notified().await;
+    assert_eq!(client.get(&id).await["status"], "working", "it is the other's now");
+}
