@@ -15,9 +15,16 @@ use crate::lock::lock;
 /// Most changes that may wait for a watcher.
 const UNSEEN: usize = 1024;
 
+/// Most bytes of all tasks, unless told otherwise.
+const MOST_BYTES: usize = 256 * 1024 * 1024;
+/// Bytes that a task takes besides its own.
+const OVERHEAD: usize = 512;
+
 /// Tasks in memory: they end with the process. For development, tests, and work that may be lost.
 pub struct MemoryTasks {
     tables: Mutex<Tables>,
+    /// Most bytes with which another task is taken in.
+    most_bytes: usize,
     changed: broadcast::Sender<(TaskId, u64)>,
 }
 
@@ -28,6 +35,12 @@ struct Tables {
     expires: BTreeSet<(Millis, TaskId)>,
     /// Number of live tasks of each account.
     live: HashMap<Digest, usize>,
+    /// Bytes of all tasks.
+    bytes: usize,
+}
+
+fn bytes_of(task: &StoredTask) -> usize {
+    OVERHEAD + task.view.len() + task.work.len()
 }
 
 impl Tables {
@@ -38,6 +51,7 @@ impl Tables {
         if let Some(expires) = task.expires {
             self.expires.insert((expires, task.id.clone()));
         }
+        self.bytes += bytes_of(&task);
         if task.is_live {
             *self.live.entry(task.account).or_default() += 1;
         }
@@ -46,6 +60,7 @@ impl Tables {
 
     fn take_out(&mut self, id: &TaskId) -> Option<StoredTask> {
         let task = self.tasks.remove(id)?;
+        self.bytes -= bytes_of(&task);
         if let Some(due) = task.due {
             self.due.remove(&(due, id.clone()));
         }
@@ -67,9 +82,14 @@ impl Tables {
 }
 
 impl MemoryTasks {
-    /// Creates an empty store.
+    /// Creates an empty store that takes in tasks up to 256 MiB.
     pub fn new() -> Self {
-        Self { tables: Mutex::default(), changed: broadcast::Sender::new(UNSEEN) }
+        Self::bounded(MOST_BYTES)
+    }
+
+    /// Creates an empty store that takes in tasks up to so many bytes.
+    pub fn bounded(most_bytes: usize) -> Self {
+        Self { tables: Mutex::default(), most_bytes, changed: broadcast::Sender::new(UNSEEN) }
     }
 
     fn announce(&self, id: TaskId, version: u64) {
@@ -95,8 +115,13 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, Result<T, TaskStoreError>>
 impl TaskStore for MemoryTasks {
     fn create(&self, task: StoredTask, most: usize) -> BoxFuture<'_, Result<(), TaskStoreError>> {
         let mut tables = self.tables();
-        if tables.live.get(&task.account).is_some_and(|live| *live >= most) {
-            return Box::pin(std::future::ready(Err(TaskStoreError::Full)));
+        let refused = if tables.live.get(&task.account).is_some_and(|live| *live >= most) {
+            Some(TaskStoreError::TooMany)
+        } else {
+            (tables.bytes + bytes_of(&task) > self.most_bytes).then_some(TaskStoreError::Full)
+        };
+        if let Some(refused) = refused {
+            return Box::pin(std::future::ready(Err(refused)));
         }
         let (id, version) = (task.id.clone(), task.version);
         tables.enter(task);
@@ -169,7 +194,7 @@ impl TaskStore for MemoryTasks {
             tables.take_out(id);
         }
         drop(tables);
-        self.announce(id.clone(), u64::MAX);
+        self.announce(id.clone(), version + 1);
         ready(())
     }
 

@@ -3,7 +3,7 @@
 //! A task is the journal of a flow kept in a [`TaskStore`] in place of `requestState`. Its handler parks, replays and asks as in
 //! rounds; between two runs the store has everything, so that any worker can carry on, and a worker that dies is replaced.
 //!
-//! This module has the lifecycle ([`Record`]) and the contract of a store. It runs no handlers: `server` does.
+//! This module has the lifecycle and the contract of a store. It runs no handlers: `server` does.
 
 mod id;
 mod memory;

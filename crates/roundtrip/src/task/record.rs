@@ -13,6 +13,8 @@ use super::{Millis, StoredTask, TaskId, TaskOwner};
 
 /// Time for which a task that outlived its time to live can still be read as failed.
 const GRACE: Duration = Duration::from_secs(60);
+/// Largest journal, in bytes.
+const LARGEST_JOURNAL: usize = 4 * 1024 * 1024;
 /// Longest status message, in bytes.
 const LONGEST_MESSAGE: usize = 1024;
 /// Bounds of the time between two `tasks/get`: the longer nothing has changed, the longer.
@@ -109,6 +111,16 @@ impl Record {
 
     pub(crate) fn journal(&self) -> &[u8] {
         &self.journal
+    }
+
+    /// Returns the error of a task that remembers too much.
+    pub(crate) fn overflow(&self) -> Option<ErrorObject> {
+        let size = self.journal.len();
+        (size > LARGEST_JOURNAL).then(|| {
+            ErrorObject::internal(format!(
+                "the task has to remember {size} bytes, and may remember {LARGEST_JOURNAL}: keep large values elsewhere"
+            ))
+        })
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -257,14 +269,11 @@ impl Record {
         }
     }
 
-    /// Ends a task whose time to live is over. Returns until when it can still be read, or `None` if it is to be removed.
-    pub(crate) fn expire(&mut self, now: Millis) -> Option<Millis> {
-        if self.has_ended() {
-            return None;
-        }
-        let over = "the task's time to live is over";
-        self.end(Ended::Failed(ErrorObject::internal(over)), now);
-        Some(now.plus(GRACE))
+    /// Returns the time from which it may be removed: the end of its time to live, or a little later if it has ended only then.
+    fn removable(&self) -> Option<Millis> {
+        let expires = self.expires()?;
+        let late = self.has_ended() && self.updated >= expires;
+        Some(if late { self.updated.plus(GRACE) } else { expires })
     }
 
     /// Returns the task as clients see it.
@@ -357,6 +366,7 @@ impl Record {
         (stored.view, stored.work) = self.write(&stored.id)?;
         stored.is_live = !self.has_ended();
         stored.due = due.filter(|_| !self.has_ended());
+        stored.expires = self.removable();
         Ok(())
     }
 }

@@ -56,7 +56,7 @@ pub trait TaskStore: Send + Sync {
     /// Adds a task.
     ///
     /// # Errors
-    /// [`TaskStoreError::Full`] if its account has `most` live tasks already.
+    /// [`TaskStoreError::TooMany`] if its account has `most` live tasks already.
     fn create(&self, task: StoredTask, most: usize) -> BoxFuture<'_, Result<(), TaskStoreError>>;
 
     /// Returns the view of a task of this owner.
@@ -172,6 +172,9 @@ pub trait TaskChanges: Send {
 pub enum TaskStoreError {
     /// The caller has as many live tasks as it may.
     #[error("too many tasks at once")]
+    TooMany,
+    /// There is no room for another task.
+    #[error("the store of tasks is full")]
     Full,
     /// The store cannot be reached, or failed. The error is logged.
     #[error("the store of tasks failed")]

@@ -25,6 +25,8 @@ pub(crate) enum Stop {
     Cancelled,
     /// It has been given back, for another worker to carry on.
     Released,
+    /// Its time to live is over.
+    Expired,
 }
 
 /// A task that this process works on.
@@ -98,15 +100,22 @@ impl Lease {
 
     /// Hears of a version of the task, which another may have written.
     pub(crate) fn changed(&self, version: u64) {
-        self.heard_of.send_if_modified(|heard_of| std::mem::replace(heard_of, version) != version);
+        self.heard_of.send_if_modified(|heard_of| {
+            let newer = version > *heard_of;
+            *heard_of = version.max(*heard_of);
+            newer
+        });
+    }
+
+    /// Hears that the task may have changed.
+    pub(crate) fn look(&self) {
+        self.heard_of.send_modify(|heard_of| *heard_of = heard_of.saturating_add(1));
     }
 
     /// Waits until another has changed the task, and takes the change over.
     pub(crate) async fn follow(&self) {
         let mut heard_of = self.heard_of.subscribe();
         loop {
-            // The sender is `self`, so there is no end to wait for but this.
-            let _ = heard_of.changed().await;
             let newest = *heard_of.borrow_and_update();
             let mut held = self.held.lock().await;
             if newest > held.stored.version {
@@ -115,6 +124,9 @@ impl Lease {
                     self.stop(Stop::Cancelled);
                 }
             }
+            drop(held);
+            // The sender is `self`, so there is no end to wait for but this.
+            let _ = heard_of.changed().await;
         }
     }
 
@@ -166,6 +178,9 @@ impl Lease {
             let now = Millis::now();
             let mut record = held.record.clone();
             change(&mut record, now);
+            if let Some(error) = record.overflow() {
+                record.end(Ended::Failed(error), now);
+            }
             let due = match due {
                 Due::Held => Some(now.plus(self.length)),
                 Due::Released(pause) => record.is_runnable().then(|| now.plus(pause)),
@@ -178,7 +193,9 @@ impl Lease {
             match self.store.0.write(stored.clone()).await {
                 Ok(true) => {
                     stored.version += 1;
-                    if record.is_cancelled() {
+                    if record.has_ended() {
+                        self.stop(Stop::Lost);
+                    } else if record.is_cancelled() {
                         self.stop(Stop::Cancelled);
                     }
                     *held = Held { stored, record };

@@ -40,23 +40,28 @@ impl Run {
             round.keep_in(Arc::clone(&lease) as _);
         }
         let left = lease.with(|record| record.expires().map(|end| end.since(Millis::now()))).await;
-        let stopped = {
+        // A handler that is told to stop is not polled again before that is seen to.
+        let ended = {
             let mut handler = pin!(poll_fn(|cx| runner.poll(cx)));
             tokio::select! {
                 biased;
                 stop = lease.stopped() => Err(stop),
-                () = elapsed(left) => return lease.end(|| Ended::Failed(over())).await,
+                () = elapsed(left) => Err(Stop::Expired),
                 outcome = &mut handler => Ok(outcome),
                 () = attend(&lease, &status) => Err(Stop::Lost),
                 () = lease.follow() => Err(Stop::Lost),
             }
         };
-        match stopped {
+        match ended {
             Ok(outcome) => conclude(&lease, &status, outcome).await,
             Err(Stop::Cancelled) => {
                 finish_steps(&mut runner, round.as_deref()).await;
                 drop(runner);
                 lease.end(|| Ended::Cancelled).await;
+            }
+            Err(Stop::Expired) => {
+                drop(runner);
+                lease.end(|| Ended::Failed(over())).await;
             }
             // Nothing may be written any more, or has to be.
             Err(Stop::Lost | Stop::Released) => {}

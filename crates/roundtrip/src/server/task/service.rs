@@ -10,9 +10,10 @@ use roundtrip_core::wire::ErrorObject;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
+use tracing::Instrument as _;
 
 use super::config::Tasks;
-use super::errors::{busy, read_view, too_many, unwritable};
+use super::errors::{busy, over, read_view, too_many, unwritable};
 use super::lease::Lease;
 use super::run::Run;
 use crate::lock::lock;
@@ -123,7 +124,7 @@ impl TaskService {
         let stored = record.stored(&id, (owner, account), lease).map_err(|error| unwritable(&error))?;
         match self.store.0.create(stored.clone(), self.per_caller).await {
             Ok(()) => Ok((record, stored)),
-            Err(TaskStoreError::Full) => Err(too_many(self.per_caller)),
+            Err(TaskStoreError::TooMany) => Err(too_many(self.per_caller)),
             Err(error) => Err(busy(&error)),
         }
     }
@@ -147,7 +148,10 @@ impl TaskService {
 
     async fn attended(self: Arc<Self>, run: Run, slot: Option<OwnedSemaphorePermit>) {
         let id = run.lease.id().clone();
-        run.drive().await;
+        // A process that stops waits for its workers, which give their tasks back.
+        let _claimed = self.admission.claimed();
+        let span = tracing::info_span!("task", %id);
+        run.drive().instrument(span).await;
         lock(&self.running).remove(&id);
         drop(slot);
         self.wake.notify_one();
@@ -213,17 +217,16 @@ impl TaskService {
             }
         };
         for mut stored in expired {
-            let grace = Record::read(&stored.work).ok().and_then(|mut record| {
-                let grace = record.expire(now)?;
-                record.put(&mut stored, None).ok()?;
-                Some(grace)
+            // One that has not ended has failed, and can be read for a while; one that cannot be read is removed.
+            let fails = Record::read(&stored.work).is_ok_and(|mut record| {
+                let fails = !record.has_ended();
+                record.end(Ended::Failed(over()), now);
+                fails && record.put(&mut stored, None).is_ok()
             });
-            let swept = match grace {
-                Some(grace) => {
-                    stored.expires = Some(grace);
-                    self.store.0.write(stored).await.map(drop)
-                }
-                None => self.store.0.remove(&stored.id, stored.version).await,
+            let swept = if fails {
+                self.store.0.write(stored).await.map(drop)
+            } else {
+                self.store.0.remove(&stored.id, stored.version).await
             };
             if let Err(error) = swept {
                 tracing::error!(
@@ -271,7 +274,7 @@ impl TaskService {
     }
 
     async fn all_changed(&self) {
-        lock(&self.running).values().for_each(|lease| lease.changed(u64::MAX));
+        lock(&self.running).values().for_each(|lease| lease.look());
         let watched: Vec<TaskId> = lock(&self.watched).keys().cloned().collect();
         for id in watched {
             self.announce(&id).await;

@@ -296,3 +296,30 @@ async fn changes_of_a_task_are_announced() {
     assert_eq!(text(&told["params"]), "done");
     assert_eq!(told["params"]["taskId"], id);
 }
+
+/// Z3: tasks in memory take a bounded number of bytes.
+#[tokio::test]
+async fn tasks_in_memory_are_bounded() {
+    let held = Tool::new("held", async || std::future::pending::<String>().await).task(When::Required);
+    let tasks = Tasks::new(MemoryTasks::bounded(4 * 1024));
+    let client = TaskClient::of(Server::new("tasks", "1.0.0").tool(held).tasks(tasks));
+    client.start("held", json!({})).await;
+    let mut refused = None;
+    for _ in 0..10 {
+        let answer = client.send("tools/call", json!({ "name": "held" })).await;
+        refused = refused.or(answer["error"]["code"].as_i64());
+    }
+    assert_eq!(refused, Some(503));
+}
+
+/// Z3: a task that has to remember too much fails, and says so.
+#[tokio::test]
+async fn a_task_remembers_a_bounded_amount() {
+    async fn greedy(ask: roundtrip::Ask) -> Result<String, ToolError> {
+        ask.remember("all", async || "x".repeat(5 << 20)).await?;
+        std::future::pending().await
+    }
+    let client = TaskClient::of(server([Tool::new("greedy", greedy).task(When::Required)]));
+    let task = client.ended(&client.start("greedy", json!({})).await).await;
+    assert!(task["error"]["message"].as_str().is_some_and(|text| text.contains("may remember")), "{task}");
+}

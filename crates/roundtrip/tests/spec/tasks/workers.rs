@@ -182,3 +182,76 @@ async fn a_late_owner_cannot_write() {
     dropped.notified().await;
     assert_eq!(client.get(&id).await["status"], "working", "it is the other's now");
 }
+
+/// T18: a worker that is asked to stop gives its task back at its next step, at once and not when its lease is over.
+#[tokio::test]
+async fn a_worker_that_drains_gives_its_task_back() {
+    #[derive(Clone, Default)]
+    struct Signals {
+        first: Arc<Notify>,
+        go_on: Arc<Notify>,
+        steps: Arc<AtomicUsize>,
+    }
+    async fn job(ask: Ask, State(signals): State<Signals>) -> Result<String, ToolError> {
+        ask.remember("first", async || signals.steps.fetch_add(1, Ordering::SeqCst)).await?;
+        signals.first.notify_one();
+        signals.go_on.notified().await;
+        let steps = ask.remember("second", async || signals.steps.fetch_add(1, Ordering::SeqCst)).await?;
+        Ok(format!("after {steps} step"))
+    }
+    let (store, signals) = (shared(), Signals::default());
+    let server = || {
+        let tasks = Tasks::new(Arc::clone(&store)).lease(Duration::from_secs(600));
+        let tool = Tool::new("job", job).task(When::Required);
+        Server::new("tasks", "1.0.0").tool(tool).state(signals.clone()).tasks(tasks)
+    };
+    let drains = TaskClient::of(server());
+    let id = drains.start("job", json!({})).await;
+    signals.first.notified().await;
+    drains.endpoint.drain();
+    let other = TaskClient::of(server());
+    signals.go_on.notify_one();
+    // The other begins anew, and finds the first step done.
+    signals.first.notified().await;
+    signals.go_on.notify_one();
+    assert_eq!(text(&other.ended(&id).await), "after 1 step");
+}
+
+/// T16: a task whose journal does not fit the handler of a later deployment fails with a message that names the key, and can be
+/// read.
+#[tokio::test]
+async fn a_handler_that_changed_fails_its_task_by_name() {
+    async fn now_a_step(ask: Ask) -> Result<String, ToolError> {
+        let sure = ask.confirm("sure", "Sure?").await?;
+        let name = ask.remember("name", async || "Ada".to_owned()).await?;
+        Ok(format!("{name} {sure}"))
+    }
+    async fn was_a_question(ask: Ask) -> Result<String, ToolError> {
+        let Name { name } = ask.form("name", "Who?").await?;
+        let sure = ask.confirm("sure", "Sure?").await?;
+        Ok(format!("{name} {sure}"))
+    }
+    let store = shared();
+    let before = TaskClient::of(instance(&store, 1, Tool::new("job", was_a_question).task(When::Required)));
+    let id = before.start("job", json!({})).await;
+    before.asks(&id).await;
+    before.update(&id, json!({ "name": says("Bob") })).await;
+    before.until(&id, |task| task["inputRequests"].get("sure").is_some()).await;
+    drop(before);
+    let after = TaskClient::of(instance(&store, 1, Tool::new("job", now_a_step).task(When::Required)));
+    after.update(&id, json!({ "sure": { "action": "accept", "content": { "confirm": true } } })).await;
+    let task = after.ended(&id).await;
+    assert_eq!(task["status"], "failed", "{task}");
+    assert!(task["error"]["message"].as_str().is_some_and(|text| text.contains("`name`")), "{task}");
+}
+
+/// T16: a task of a tool that is gone fails, and says so.
+#[tokio::test]
+async fn a_tool_that_is_gone_fails_its_tasks() {
+    let store = shared();
+    let front = TaskClient::of(instance(&store, 0, hello()));
+    let id = front.start("hello", json!({})).await;
+    let _other = instance(&store, 1, Tool::new("other", async || "other")).build().expect("a worker");
+    let task = front.ended(&id).await;
+    assert_eq!(task["error"]["message"], "unknown tool: hello", "{task}");
+}
