@@ -116,11 +116,13 @@ pub type GetTaskResult = TaskResult<ResultComplete>;
 
 // A flattened struct is buffered where it is read, and text that is kept as it came cannot be: the result is read in two
 // passes.
-impl<'de, T: DeserializeOwned> Deserialize<'de> for TaskResult<T> {
+impl<'de, T: DeserializeOwned + Default> Deserialize<'de> for TaskResult<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Beside<T> {
+        struct Beside<T: Default> {
+            // Some servers leave it out (W8).
+            #[serde(default)]
             result_type: T,
             #[serde(rename = "_meta", default, deserialize_with = "null::or_default")]
             meta: ResultMeta,
