@@ -9,7 +9,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-pub use blame::{ApiMisuse, GaveUp, PeerIncompatible, PeerMisbehaved, Unreachable};
+pub use blame::{ApiMisuse, GaveUp, PeerIncompatible, PeerMisbehaved, TaskError, Unreachable};
 pub use refusal::{HttpRefusal, ServerRejection};
 pub use request_name::RequestName;
 pub use text::debug_as_text;
@@ -94,6 +94,10 @@ pub enum Error {
     #[error("gave up: {0}")]
     GaveUp(GaveUp),
 
+    /// The call became a task, which ended with neither a result nor an error, or is lost.
+    #[error("{0}")]
+    Task(TaskError),
+
     /// A handler of yours failed, or refused, with this error.
     #[error(transparent)]
     Handler(Box<dyn StdError + Send + Sync>),
@@ -107,7 +111,7 @@ pub enum Error {
     #[error("the client has been closed")]
     Closed,
 
-    /// No answer in time. The call has been cancelled.
+    /// No answer in time. The request under way has been cancelled; a task that the call became goes on at the server.
     #[error("no answer to {request} within {after:?}")]
     Timeout {
         /// Request that was not answered.
@@ -198,6 +202,12 @@ macro_rules! from_inside {
 }
 
 from_inside!(ApiMisuse, PeerIncompatible, PeerMisbehaved, GaveUp);
+
+impl From<TaskError> for Error {
+    fn from(error: TaskError) -> Self {
+        Self::Task(error)
+    }
+}
 
 /// Sorts a JSON-RPC error by its code and data.
 impl From<ErrorObject> for Error {

@@ -120,8 +120,8 @@ pub mod testing;
 
 #[cfg(feature = "client")]
 pub use client::{
-    Change, Changes, Client, Error, FormAnswer, FormRequest, Pending, Resend, SampleRequest, Turn, UrlAnswer,
-    UrlRequest,
+    Change, Changes, Client, Error, FormAnswer, FormRequest, Pending, Resend, SampleRequest, Started, Task,
+    TaskHandle, Turn, UrlAnswer, UrlRequest,
 };
 #[cfg(feature = "client")]
 pub use in_process::InProcess;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::RequestName;
+use crate::wire::ErrorObject;
 
 /// Mistake of the calling code. Texts that begin with "not sent" are refusals of this client: the server has not seen the
 /// request.
@@ -232,6 +233,40 @@ pub enum GaveUp {
         /// Number of calls that are allowed.
         allowed: usize,
     },
+}
+
+/// End of a task without a result or an error of its own.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TaskError {
+    /// The task was cancelled, by this client or otherwise.
+    #[error("the task of {request} was cancelled{}", because(.message.as_deref()))]
+    Cancelled {
+        /// Call that became the task.
+        request: RequestName,
+        /// The task's last `statusMessage`.
+        message: Option<Box<str>>,
+    },
+    /// The server does not know the task: it has forgotten it, or the task belongs to another caller (-32602).
+    #[error("the server does not know the task of {request}, or not any more: {error}")]
+    Unknown {
+        /// Call that became the task.
+        request: RequestName,
+        /// Error of the server.
+        error: Box<ErrorObject>,
+    },
+    /// The task has not ended within its time to live.
+    #[error("the task of {request} has not ended within its time to live, which is {ttl:?}")]
+    Expired {
+        /// Call that became the task.
+        request: RequestName,
+        /// Time to live from the task's creation.
+        ttl: Duration,
+    },
+}
+
+fn because(message: Option<&str>) -> String {
+    message.map(|message| format!(": {message}")).unwrap_or_default()
 }
 
 /// Joins keys for people.

@@ -47,6 +47,7 @@ fn every_kind() -> Vec<Error> {
         HttpRefusal::new(http::StatusCode::UNAUTHORIZED, http::HeaderMap::new()).into(),
         Error::Unreachable { why, sent: Sent::No, cause },
         GaveUp::TooManyOpenCalls { allowed: 256 }.into(),
+        TaskError::Cancelled { request: book(), message: None }.into(),
         failed.into_result().expect_err("failed").into(),
         Error::Closed,
         Error::timeout(book(), Duration::from_secs(1)),

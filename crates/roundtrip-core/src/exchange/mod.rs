@@ -5,6 +5,9 @@
 //! an exchange again before every question in it is answered, and an answer is checked against its question first.
 //! So a request that breaks the rules cannot be sent.
 //!
+//! A call that is answered with a task goes on in the same machine: its exchanges are `tasks/get` and, for answers,
+//! `tasks/update`, and a [`Task`] is its state while there is nothing to answer.
+//!
 //! Nothing here waits, sends or asks: the caller does, and passes in how long it took.
 
 mod answer;
@@ -15,6 +18,7 @@ mod params;
 mod pending;
 mod question;
 mod state;
+mod task;
 #[cfg(test)]
 mod tests;
 
@@ -25,3 +29,4 @@ pub use params::Params;
 pub use pending::Pending;
 pub use question::{Kind, PendingQuestion};
 pub use state::RequestState;
+pub use task::Task;

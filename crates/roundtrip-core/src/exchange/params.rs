@@ -33,6 +33,11 @@ impl Params {
         self.0.extend(value.map(|value| (name, value)));
     }
 
+    /// Removes all parameters but the one that names a target.
+    pub(super) fn keep_target(&mut self) {
+        self.0.retain(|(member, _)| member == "name" || member == "uri");
+    }
+
     /// Iterates over all parameters.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Raw)> {
         self.0.iter().map(|(name, value)| (&**name, value))

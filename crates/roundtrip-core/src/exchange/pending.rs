@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Answer, Misfit};
 use super::flow::Flow;
-use super::machine::Exchange;
+use super::machine::{Exchange, TaskRequest};
 use super::question::PendingQuestion;
 use super::state::RequestState;
+use super::task::TaskState;
 use crate::error::{ApiMisuse, Error, RequestName};
 use crate::wire::{
     CallTool, ElicitRequestParams, Implementation, InputRequest, InputRequests, InputRequiredResult,
-    InputResponses, Method, Raw,
+    InputResponses, Method, Raw, Task as WireTask,
 };
 
 /// A flow between two requests: its questions, the answers so far, and all that the next request needs.
@@ -33,6 +34,8 @@ pub struct Pending<M = CallTool> {
     questions: InputRequests,
     answers: InputResponses,
     state: Option<RequestState>,
+    /// The task that asks.
+    task: Option<Box<TaskState>>,
     method: PhantomData<fn() -> M>,
 }
 
@@ -44,8 +47,19 @@ impl<M: Method> Pending<M> {
             questions: asks.input_requests,
             answers: InputResponses::new(),
             state: asks.request_state.map(RequestState::new),
+            task: None,
             method: PhantomData,
         }
+    }
+
+    pub(super) fn of_task(
+        flow: Flow,
+        server: Option<Arc<Implementation>>,
+        questions: InputRequests,
+        task: Box<TaskState>,
+    ) -> Self {
+        let (answers, task) = (InputResponses::new(), Some(task));
+        Self { flow, server, questions, answers, state: None, task, method: PhantomData }
     }
 
     /// Returns the method that was called.
@@ -67,6 +81,11 @@ impl<M: Method> Pending<M> {
     /// the answers alone.
     pub fn has_state(&self) -> bool {
         self.state.is_some()
+    }
+
+    /// Returns the task that asks, without questions, result and error; `None` where the call itself does.
+    pub fn task(&self) -> Option<&WireTask> {
+        self.task.as_ref().map(|task| &task.seen)
     }
 
     /// Returns the server's `serverInfo` (self-reported).
@@ -163,27 +182,35 @@ impl<M: Method> Pending<M> {
         Ok(self)
     }
 
-    /// Returns the next request of the flow. Answers and `requestState` go into it and nowhere else.
+    /// Returns the next request of the flow. Answers and `requestState` go into it and nowhere else. To a task, answers can be
+    /// given a few at a time.
     ///
     /// # Errors
     /// [`Error::ApiMisuse`] that names the questions that have no answer.
     pub fn resume(self) -> Result<Exchange<M>, Error> {
         let keys: Vec<String> = self.open().map(|question| question.key().to_owned()).collect();
-        if !keys.is_empty() {
+        if !keys.is_empty() && (self.task.is_none() || self.answers.is_empty()) {
             return Err(ApiMisuse::Unanswered { keys }.into());
         }
-        let Self { mut flow, answers, state, .. } = self;
+        let Self { mut flow, server, answers, state, task, .. } = self;
         let raw = |result: Result<Raw, serde_json::Error>| {
             result
                 .map_err(|error| ApiMisuse::Unserializable(format!("the answers do not serialise: {error}")))
         };
-        let answers = if answers.is_empty() { None } else { Some(raw(Raw::of(&answers))?) };
+        let responses = if answers.is_empty() { None } else { Some(raw(Raw::of(&answers))?) };
+        flow.rounds = flow.rounds.saturating_add(1);
+        if let Some(task) = task {
+            let mut params = task.params();
+            params.set("inputResponses", responses);
+            let request =
+                TaskRequest { state: task, server, params, answered: answers.into_keys().collect() };
+            return Ok(Exchange { flow, task: Some(request), method: PhantomData });
+        }
         let state = state.map(|state| raw(Raw::of(&state))).transpose()?;
-        flow.params.set("inputResponses", answers);
+        flow.params.set("inputResponses", responses);
         // Absent stays absent (mrtr, client 2).
         flow.params.set("requestState", state);
-        flow.rounds = flow.rounds.saturating_add(1);
-        Ok(Exchange { flow, method: PhantomData })
+        Ok(Exchange { flow, task: None, method: PhantomData })
     }
 }
 
@@ -195,6 +222,7 @@ impl<M> Clone for Pending<M> {
             questions: self.questions.clone(),
             answers: self.answers.clone(),
             state: self.state.clone(),
+            task: self.task.clone(),
             method: PhantomData,
         }
     }
@@ -217,13 +245,15 @@ impl<M: Method> fmt::Debug for Pending<M> {
 /// The stored form of [`Pending`].
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Stored<F, I, Q, A, S> {
+struct Stored<F, I, Q, A, S, T> {
     method: String,
     flow: F,
     server: I,
     questions: Q,
     answers: A,
     state: S,
+    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+    task: Option<T>,
 }
 
 impl<M: Method> Serialize for Pending<M> {
@@ -235,6 +265,7 @@ impl<M: Method> Serialize for Pending<M> {
             questions: &self.questions,
             answers: &self.answers,
             state: &self.state,
+            task: self.task.as_ref(),
         };
         stored.serialize(serializer)
     }
@@ -242,8 +273,14 @@ impl<M: Method> Serialize for Pending<M> {
 
 impl<'de, M: Method> Deserialize<'de> for Pending<M> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        type Owned =
-            Stored<Flow, Option<Implementation>, InputRequests, InputResponses, Option<RequestState>>;
+        type Owned = Stored<
+            Flow,
+            Option<Implementation>,
+            InputRequests,
+            InputResponses,
+            Option<RequestState>,
+            Box<TaskState>,
+        >;
         let stored = Owned::deserialize(deserializer)?;
         if stored.method != M::NAME {
             return Err(de::Error::custom(format!(
@@ -267,6 +304,7 @@ impl<'de, M: Method> Deserialize<'de> for Pending<M> {
             questions: stored.questions,
             answers: stored.answers,
             state: stored.state,
+            task: stored.task,
             method: PhantomData,
         })
     }

@@ -11,12 +11,13 @@ use opentelemetry::Context;
 use roundtrip_core::error::{ApiMisuse, Error};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, Era, Implementation, Method as _, ProtocolVersion, Raw, RequestId,
-    RequestMeta, encode_request, one_line,
+    RequestMeta, TASKS_EXTENSION, encode_request, one_line,
 };
 
 use super::cache::{Cache, Capacity};
 #[cfg(feature = "legacy")]
 use super::caller::Caller;
+use super::closing::{Closed, Closing};
 use super::handlers::Handlers;
 use super::limits::ClientLimits;
 use super::options::Options;
@@ -60,6 +61,8 @@ struct Inner {
     ids: Arc<AtomicI64>,
     settings: Settings,
     memory: Arc<Memory>,
+    /// For waits in which there is no request that the transport could fail.
+    closing: Arc<Closing>,
 }
 
 #[derive(Clone)]
@@ -71,6 +74,8 @@ pub(super) struct Settings {
     limits: ClientLimits,
     #[cfg(feature = "opentelemetry")]
     telemetry: Option<Telemetry>,
+    /// True if calls of tools may become tasks.
+    tasks: bool,
     /// The one revision to speak.
     #[cfg(feature = "legacy")]
     pinned: Option<ProtocolVersion>,
@@ -98,12 +103,14 @@ impl Client {
             limits: ClientLimits::default(),
             #[cfg(feature = "opentelemetry")]
             telemetry: None,
+            tasks: true,
             #[cfg(feature = "legacy")]
             pinned: None,
             problem: None,
         };
         let transport = Arc::new(transport);
-        Self(Arc::new(Inner { transport, ids: Arc::default(), settings, memory: Arc::default() }))
+        let (ids, memory, closing) = (Arc::default(), Arc::default(), Arc::default());
+        Self(Arc::new(Inner { transport, ids, settings, memory, closing }))
     }
 
     /// Sets the name and version that servers are told. The default is this library.
@@ -142,6 +149,12 @@ impl Client {
         self.set(|settings| settings.telemetry = Some(telemetry))
     }
 
+    /// Does not declare the tasks extension (`io.modelcontextprotocol/tasks`), which calls of tools declare otherwise. Tools
+    /// then run inside their calls, and those that only run as tasks are refused.
+    pub fn without_tasks(self) -> Self {
+        self.set(|settings| settings.tasks = false)
+    }
+
     /// Ends the connection in good order: a child process is asked to end, and made to; a session with a server that has
     /// sessions is ended. Calls under way fail at once with [`Error::Closed`], whatever they wait for, and calls that wait
     /// for answers are cancelled.
@@ -149,6 +162,7 @@ impl Client {
     /// A closed client stays closed, and so do its clones, whatever the transport: every call is [`Error::Closed`]. Make
     /// another client to go on. Dropping the last clone closes the client in the background.
     pub async fn close(&self) {
+        self.0.closing.signal();
         self.0.transport.close().await;
     }
 
@@ -254,7 +268,7 @@ impl Client {
         options: &Options,
         version: ProtocolVersion,
     ) -> Result<Outgoing, Error> {
-        let Inner { ids, settings, memory, transport } = &*self.0;
+        let Inner { ids, settings, memory, transport, .. } = &*self.0;
         let id = RequestId::Number(ids.fetch_add(1, Ordering::Relaxed) + 1);
         #[cfg(feature = "opentelemetry")]
         options.span.iter().for_each(|span| span.set_id(&id));
@@ -263,7 +277,7 @@ impl Client {
             progress_token: options.on_progress.is_some().then(|| id.clone()),
             protocol_version: version.as_str().into(),
             client_info: settings.info.as_ref().map(AsRef::as_ref),
-            client_capabilities: settings.handlers.declared(options.by_hand),
+            client_capabilities: settings.declared(request.method, options.by_hand),
             log_level: options.log_level(),
             extra: options.extra().map(|(key, value)| (key.into(), value.as_ref())).collect(),
         };
@@ -306,6 +320,11 @@ impl Client {
         &*self.0.transport
     }
 
+    /// Returns a receiver of the signal that the client is closed.
+    pub(crate) fn closed(&self) -> Closed {
+        self.0.closing.watch()
+    }
+
     pub(crate) fn timeout_of(&self, options: &Options) -> Duration {
         options.timeout.unwrap_or(self.0.settings.timeout)
     }
@@ -317,6 +336,12 @@ impl Client {
     pub(crate) fn cache_capacity(&self) -> Capacity {
         let Settings { cache, limits, .. } = &self.0.settings;
         Capacity { results: *cache, bytes: limits.cache_bytes }
+    }
+
+    /// Returns whether calls of tools may become tasks.
+    pub(crate) fn offers_tasks(&self) -> bool {
+        let Settings { tasks, handlers, .. } = &self.0.settings;
+        *tasks || handlers.capabilities.extensions.contains_key(TASKS_EXTENSION)
     }
 
     pub(crate) fn client_limits(&self) -> &ClientLimits {
@@ -345,6 +370,17 @@ impl Client {
             let version = self.protocol_version().unwrap_or(ProtocolVersion::LATEST);
             span.end(answer, version, &self.transport().network());
         }
+    }
+}
+
+impl Settings {
+    /// Returns the capabilities that a request declares. Tasks are declared where they matter.
+    fn declared(&self, method: &str, by_hand: bool) -> ClientCapabilities {
+        let mut declared = self.handlers.declared(by_hand);
+        if self.tasks && (method == CallTool::NAME || method.starts_with("tasks/")) {
+            declared.extensions.entry(TASKS_EXTENSION.to_owned()).or_default();
+        }
+        declared
     }
 }
 

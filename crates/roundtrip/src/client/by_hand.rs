@@ -3,23 +3,19 @@
 use std::fmt;
 
 use roundtrip_core::error::{Error, RequestName};
-use roundtrip_core::exchange::{Action, Exchange, Pending};
+use roundtrip_core::exchange::{Action, Exchange, Pending, Task};
 use roundtrip_core::wire::{CallTool, MayAsk, Method};
 use tokio::time::sleep;
 
 use super::builder::Client;
+use super::flow::{Rounds, leg};
 use super::options::{Options, options, rounds_options};
 use super::request::Request;
-use super::rounds::{Rounds, leg};
-use super::send::within;
+use super::send::bounded;
 use super::transport::BoxFuture;
 
 /// Outcome of one request.
 #[must_use = "a call that was asked something is not over"]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "results are about as large, and a box is in the way of a match"
-)]
 #[non_exhaustive]
 pub enum Turn<M: Method = CallTool> {
     /// The call is over, and this is its result.
@@ -27,6 +23,8 @@ pub enum Turn<M: Method = CallTool> {
     /// The server asks something, or only wants to be called again: answer what is in here, and
     /// [`resume`](Client::resume).
     Asked(Pending<M>),
+    /// The call goes on as a task: look after it with [`Client::task`].
+    Task(Task<M>),
 }
 
 /// Derived, this would want a method to be shown that has nothing to show.
@@ -35,6 +33,7 @@ impl<M: Method> fmt::Debug for Turn<M> {
         match self {
             Self::Done(result) => f.debug_tuple("Done").field(result).finish(),
             Self::Asked(pending) => f.debug_tuple("Asked").field(pending).finish(),
+            Self::Task(task) => f.debug_tuple("Task").field(task).finish(),
         }
     }
 }
@@ -108,6 +107,7 @@ async fn turn<M: Method>(
             begun.goes_on();
             Ok(Turn::Asked(pending))
         }
+        Action::Wait(task) => Ok(Turn::Task(task)),
     }
 }
 
@@ -117,13 +117,8 @@ impl<M: MayAsk> IntoFuture for OneRound<M> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            match self.rounds.deadline {
-                Some(deadline) => {
-                    let name = self.start.name();
-                    within(deadline, || name, self.take()).await
-                }
-                None => self.take().await,
-            }
+            let deadline = self.rounds.deadline.map(|deadline| (deadline, self.start.name()));
+            bounded(deadline, self.take()).await
         })
     }
 }
@@ -134,7 +129,7 @@ impl Client {
     /// pause comes first, longer each time.
     ///
     /// A question that has no answer yet is [`ApiMisuse::Unanswered`](super::ApiMisuse::Unanswered), and nothing is
-    /// sent.
+    /// sent. A task can be answered in part; the next [turn](super::TaskHandle::turn) asks the rest again.
     pub fn resume<M: MayAsk>(&self, pending: Pending<M>) -> OneRound<M> {
         OneRound {
             client: self.clone(),

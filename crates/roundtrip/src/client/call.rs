@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use roundtrip_core::error::Error;
-use roundtrip_core::wire::{Complete, Discover, GetPrompt, MayAsk, Method, Raw, ReadResource};
+use roundtrip_core::wire::{CallTool, Complete, Discover, GetPrompt, MayAsk, Method, Raw, ReadResource};
 
 use super::builder::Client;
 use super::by_hand::OneRound;
-use super::options::{Options, options, rounds_options};
+use super::flow::Rounds;
+use super::options::{Options, options, rounds_options, status_option};
 use super::request::Request;
-use super::rounds::{self, Rounds};
+use super::rounds::{self, Started};
 use super::transport::BoxFuture;
 
 /// Call of a method, to be awaited for its result.
@@ -70,7 +71,8 @@ impl<M: MayAsk> Call<M> {
     }
 
     /// Sets the time that rounds without questions may take in all, in which the server only wants to be called again.
-    /// The default is five minutes.
+    /// The default is five minutes. A task that asks nothing but what was answered has as long; one that works has its time to
+    /// live.
     pub fn max_polling(mut self, time: Duration) -> Self {
         self.rounds.limits.polling = time;
         self
@@ -116,10 +118,39 @@ impl<M: MayAsk> Call<M> {
     /// # }
     /// ```
     ///
+    /// A tool may go on as a task: [`Turn::Task`](super::Turn::Task).
+    ///
     /// A caller who takes questions by hand can put forms and web pages to the user, so these are declared whatever the
     /// handlers. Language models and roots are declared where handlers or [`Client::capabilities`] say so.
     pub fn one_round(self) -> OneRound<M> {
         OneRound::new(self.client, self.request, self.options, self.rounds)
+    }
+}
+
+/// Calls of tools, which may become tasks.
+impl Call<CallTool> {
+    status_option!();
+
+    /// Makes the call up to its end, or until it becomes a task of the server, which any process can then look after
+    /// ([`Client::task`]). Questions that come before that go to the handlers.
+    ///
+    /// ```no_run
+    /// # async fn example(client: roundtrip::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use roundtrip::client::Started;
+    ///
+    /// match client.call_tool("report", ()).into_task().await? {
+    ///     Started::Done(result) => println!("{}", result.text()),
+    ///     Started::Task(task) => println!("to be stored: {}", serde_json::to_string(&task)?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub async fn into_task(self) -> Result<Started, Error> {
+        let Self { client, request, mut options, rounds } = self;
+        rounds::start(&client, request, &mut options, rounds).await
     }
 }
 

@@ -43,6 +43,11 @@ impl Client {
     /// or `()` for none.
     ///
     /// A tool that fails is a result too, with `is_error` set: the model is meant to see it.
+    ///
+    /// A server may answer with a task. The call then goes on until the task ends: it is looked at as often as the server says, and
+    /// its questions go to the handlers. [`timeout`](Call::timeout) is for each request of this, so it does not bound the
+    /// task: [`deadline`](Call::deadline) does, and the task's own time to live. Dropping the call, or its deadline, leaves the
+    /// task as it is; [`into_task`](Call::into_task) gives it to you, to be cancelled too.
     pub fn call_tool(&self, name: impl AsRef<str>, arguments: impl Serialize) -> Call<CallTool> {
         Call::new(self, |request| {
             request.set("name", text(name.as_ref())?);

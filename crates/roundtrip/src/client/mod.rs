@@ -11,6 +11,7 @@ mod call;
 mod caller;
 mod change;
 mod closing;
+mod flow;
 mod handlers;
 mod in_flight;
 mod limits;
@@ -29,8 +30,10 @@ mod request;
 mod resend;
 mod rounds;
 mod send;
+mod task;
 mod tools;
 mod transport;
+mod waiting;
 
 pub use builder::Client;
 pub use by_hand::{OneRound, Turn};
@@ -43,11 +46,13 @@ pub use questions::{
     FormAnswer, FormRequest, IntoAnswer, IntoRoot, Origin, RootsRequest, SampleRequest, UrlAnswer, UrlRequest,
 };
 pub use resend::Resend;
+pub use rounds::Started;
 pub use roundtrip_core::error::{
     ApiMisuse, Error, GaveUp, HttpRefusal, PeerIncompatible, PeerMisbehaved, RequestName, Sent,
-    ServerRejection, Unreachable,
+    ServerRejection, TaskError, Unreachable,
 };
-pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, PendingQuestion, RequestState};
+pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, PendingQuestion, RequestState, Task};
+pub use task::TaskHandle;
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 
 pub(crate) use in_flight::nameless_error;

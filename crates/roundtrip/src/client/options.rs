@@ -229,7 +229,7 @@ macro_rules! options {
 macro_rules! rounds_options {
     () => {
         /// Limits the whole call in time: every request, every pause, and the time people think. When it is over, the
-        /// request under way is cancelled. There is no such bound unless it is set; [`timeout`](Self::timeout) bounds
+        /// request under way is cancelled; a task goes on at its server. There is no such bound unless it is set; [`timeout`](Self::timeout) bounds
         /// each request alone.
         pub fn deadline(mut self, deadline: std::time::Duration) -> Self {
             self.rounds.deadline = Some(deadline);
@@ -257,4 +257,19 @@ macro_rules! rounds_options {
     };
 }
 
-pub(crate) use {options, rounds_options};
+/// Setting of calls that may become tasks, and of tasks.
+macro_rules! status_option {
+    () => {
+        /// Calls a hook with the task that a call has become, and again whenever its status or its `statusMessage` is
+        /// another: for a display, and to note the task's identifier. It is called without questions, result and error.
+        pub fn on_status<F>(mut self, hook: F) -> Self
+        where
+            F: FnMut(&roundtrip_core::wire::Task) + Send + 'static,
+        {
+            self.rounds.on_status = Some(Box::new(hook));
+            self
+        }
+    };
+}
+
+pub(crate) use {options, rounds_options, status_option};

@@ -1,8 +1,8 @@
 //! Checks of the URLs that servers ask users to visit.
 
-use roundtrip_core::error::{Error, PeerMisbehaved};
-use roundtrip_core::exchange::{Pending, PendingQuestion};
-use roundtrip_core::wire::{Method, clip};
+use roundtrip_core::error::{Error, PeerMisbehaved, RequestName};
+use roundtrip_core::exchange::Pending;
+use roundtrip_core::wire::{ElicitRequestParams, InputRequest, Method, clip};
 use url::Url;
 
 use super::limits::ClientLimits;
@@ -13,14 +13,24 @@ const SHOWN: usize = 80;
 /// Refuses a round that would send users to something else than a web page, before any handler sees it (elicitation,
 /// "Safe URL Handling").
 pub(crate) fn check_pages<M: Method>(pending: &Pending<M>, limits: &ClientLimits) -> Result<(), Error> {
-    let check = |question: PendingQuestion<'_>| match question.url() {
-        Some(url) => check_url(url, limits).map_err(|why| {
-            let key = clip(question.key());
-            PeerMisbehaved::UnsafeUrl(format!("{} asks `{key}` (url): {why}", pending.request_name())).into()
-        }),
-        None => Ok(()),
-    };
-    pending.questions().try_for_each(check)
+    let questions = pending.questions().map(|question| (question.key(), question.request()));
+    check_questions(questions, || pending.request_name(), limits)
+}
+
+/// Refuses questions of a request that would send users to something else than a web page.
+pub(crate) fn check_questions<'a>(
+    questions: impl Iterator<Item = (&'a str, &'a InputRequest)>,
+    request: impl Fn() -> RequestName,
+    limits: &ClientLimits,
+) -> Result<(), Error> {
+    for (key, question) in questions {
+        if let InputRequest::Elicit(ElicitRequestParams::Url(page)) = question {
+            check_url(&page.url, limits).map_err(|why| {
+                PeerMisbehaved::UnsafeUrl(format!("{} asks `{}` (url): {why}", request(), clip(key)))
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Checks that a URL is an absolute one of HTTP, written as a browser would read it; the error says why it is not. Other

@@ -14,16 +14,24 @@ use serde_json::value::RawValue;
 pub(crate) struct Request<'a> {
     pub(crate) method: &'static str,
     params: Cow<'a, Params>,
+    /// Target that errors name in place of the request's own.
+    subject: Option<String>,
 }
 
 impl<'a> Request<'a> {
     pub(crate) fn new(method: &'static str) -> Self {
-        Self { method, params: Cow::default() }
+        Self { method, params: Cow::default(), subject: None }
     }
 
     /// Builds a request that borrows its parameters.
     pub(crate) fn borrowing(method: &'static str, params: &'a Params) -> Self {
-        Self { method, params: Cow::Borrowed(params) }
+        Self { method, params: Cow::Borrowed(params), subject: None }
+    }
+
+    /// Sets the target that errors name in place of the request's own.
+    pub(crate) fn about(mut self, subject: Option<String>) -> Self {
+        self.subject = subject;
+        self
     }
 
     /// Builds a request with parameters given as any value that serialises to an object; null counts as an empty one.
@@ -61,7 +69,7 @@ impl<'a> Request<'a> {
 
     /// Returns the name of the request, for errors.
     pub(crate) fn name(&self) -> RequestName {
-        RequestName::new(self.method, self.target())
+        RequestName::new(self.method, self.subject.clone().or_else(|| self.target()))
     }
 
     /// Returns the parameters.

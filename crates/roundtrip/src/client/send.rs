@@ -108,6 +108,17 @@ pub(crate) async fn within<T>(
     }
 }
 
+/// Limits a flow in time, where it has a deadline.
+pub(crate) async fn bounded<T>(
+    deadline: Option<(Duration, RequestName)>,
+    flow: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    match deadline {
+        Some((deadline, name)) => within(deadline, || name, flow).await,
+        None => flow.await,
+    }
+}
+
 /// Number of characters that are shown of the versions a server names.
 const NAMED: usize = 100;
 /// Number of times a request is sent again after the connection broke.
@@ -141,7 +152,9 @@ impl Attempts {
             _ => return false,
         };
         let has_state = request.get("requestState").is_some();
-        let resend = self.resent < RESENDS && broke && policy.allows(sent, has_state);
+        // Requests about a task can be sent any number of times (tasks, "Task Update Requests").
+        let repeats = request.method.starts_with("tasks/") && policy != Resend::Never;
+        let resend = self.resent < RESENDS && broke && (repeats || policy.allows(sent, has_state));
         self.resent += u32::from(resend);
         resend
     }

@@ -4,6 +4,7 @@ mod answers;
 mod properties;
 mod rounds;
 mod stored;
+mod tasks;
 
 use std::time::Duration;
 

@@ -74,7 +74,7 @@ fn play(exchange: Exchange<CallTool>, round: &Round, count: &mut Count) -> Resul
             assert!(round.questions.is_empty() && pause <= Duration::from_secs(2));
             pending
         }
-        Action::Done(result) => panic!("not done: {result:?}"),
+        other @ (Action::Done(_) | Action::Wait(_)) => panic!("not done: {other:?}"),
     };
     assert_eq!(pending.round(), count.rounds);
     let stored = serde_json::to_string(&pending).expect("serialises");

@@ -97,7 +97,9 @@ async fn taking_questions_by_hand_needs_no_handlers() {
     let pending = asked(client.call_tool("book", ()).one_round().await.expect("a turn"));
     let _ = client.resume(pending.cancel("a").expect("fits")).await.expect("a turn");
     for number in 0..2 {
-        assert_eq!(log.declared(number), json!({ "elicitation": { "form": {}, "url": {} } }));
+        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+        let declared = json!({ "elicitation": { "form": {}, "url": {} }, "extensions": extensions });
+        assert_eq!(log.declared(number), declared);
     }
 }
 

@@ -112,10 +112,11 @@ async fn results_of_retries_are_not_kept() {
 /// sent again. W8: so is an unknown type.
 #[tokio::test]
 async fn replies_that_break_the_rules_are_named() {
-    let cases: [(Value, &str); 4] = [
+    let cases: [(Value, &str); 5] = [
         (json!({ "resultType": "input_required" }), "neither questions nor a state"),
         (json!({ "resultType": "input_required", "inputRequests": {}, "requestState": null }), "neither"),
-        (json!({ "resultType": "task", "content": [] }), "`task`"),
+        (json!({ "resultType": "riddle", "content": [] }), "`riddle`"),
+        (json!({ "resultType": "task", "content": [] }), "`taskId`"),
         (asks([("q", json!({ "method": "magic/do" }))], None), "result.inputRequests.q"),
     ];
     for (result, what) in cases {
