@@ -38,4 +38,6 @@ mod schemas;
 #[cfg(unix)]
 mod stdio;
 #[cfg(test)]
+mod tasks;
+#[cfg(test)]
 mod versions;
