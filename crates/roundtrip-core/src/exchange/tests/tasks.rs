@@ -260,6 +260,23 @@ fn a_task_is_found_again_by_its_identifier() {
     assert!(Raw::from(Value::from("x")).to::<Task>().is_err());
 }
 
+/// W8: `tasks/get` without a `resultType` is complete, and so is one with the type that some examples of the extension have.
+#[test]
+fn the_type_of_a_look_may_be_left_out() {
+    for result_type in [Value::Null, json!("task"), json!("complete")] {
+        let mut result = working();
+        match &result_type {
+            Value::Null => drop(result.as_object_mut().and_then(|members| members.remove("resultType"))),
+            named => result["resultType"] = named.clone(),
+        }
+        assert_eq!(waits(created(working()).poll(), result).id(), "t-1", "{result_type}");
+    }
+    let error = reply(created(working()).poll(), task("working", json!({ "resultType": "riddle" })));
+    assert!(
+        matches!(error, Err(Error::PeerMisbehaved(PeerMisbehaved::MalformedResult(why))) if why.contains("`riddle`"))
+    );
+}
+
 /// C15: a task in answer to a method that cannot be one is an unknown result.
 #[test]
 fn only_tools_become_tasks() {
