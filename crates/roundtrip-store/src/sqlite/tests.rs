@@ -1,0 +1,3 @@
+//! Failures of the file.
+
+use super::*;
