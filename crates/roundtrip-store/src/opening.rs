@@ -24,7 +24,10 @@ pub(crate) struct Settings {
     pub(crate) ring: Option<seal::Keyring>,
     pub(crate) lease: Duration,
     pub(crate) capacity: Usage,
+    /// Most connections to a server that takes one statement at a time on each.
     pub(crate) connections: usize,
+    /// First part of all keys, where there are no tables.
+    pub(crate) prefix: String,
 }
 
 /// Number of records in a ledger, running rounds included, and bytes of their replies as they are stored.
@@ -45,6 +48,7 @@ impl<S> Opening<S> {
             lease: Duration::from_secs(30),
             capacity: Usage { records: 1_000_000, bytes: 1 << 30 },
             connections: 8,
+            prefix: "roundtrip".to_owned(),
         };
         Self { place, settings, store: PhantomData }
     }

@@ -12,8 +12,6 @@ use crate::StoreError;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-const SCHEMA_KEY: &str = "{roundtrip}:schema";
-
 /// A connection that all requests share: answers come in the order of questions.
 pub(super) struct Link {
     client: Client,
@@ -49,9 +47,9 @@ impl Link {
     }
 
     /// Sets the version of the layout if there is none or an earlier one, and returns the one that is there.
-    pub(super) async fn schema(&self, known: i64) -> Result<i64, StoreError> {
+    pub(super) async fn schema(&self, key: &str, known: i64) -> Result<i64, StoreError> {
         let script = Script::new(include_str!("scripts/schema.lua"));
-        self.run(script.key(SCHEMA_KEY).arg(known)).await
+        self.run(script.key(key).arg(known)).await
     }
 
     /// Warns if the database may forget records to make room.

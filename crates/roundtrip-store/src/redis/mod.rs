@@ -15,7 +15,7 @@ const SCHEMA: i64 = 1;
 /// A ledger in Redis 6 or later, or a server that speaks its protocol, for a fleet. Clones share it.
 ///
 /// Every change is one script, so that it happens whole or not at all, and keys expire by themselves. All keys begin with
-/// `{roundtrip}`, so that a cluster keeps them together. Redis must not evict: a record that is gone lets its round run again.
+/// `{roundtrip}:`, so that a cluster keeps them together. Redis must not evict: a record that is gone lets its round run again.
 ///
 /// A failover to a replica that has not received the last writes loses them: see the chapter on stores in the manual.
 ///
@@ -44,18 +44,27 @@ impl Redis {
     }
 }
 
+impl Opening<Redis> {
+    /// Sets the first part of all keys, in place of `roundtrip`: services that share a database each have their own.
+    pub fn prefix(mut self, prefix: &str) -> Self {
+        self.settings.prefix = prefix.to_owned();
+        self
+    }
+}
+
 ledger_of!(Redis);
 
 impl Open for Redis {
     async fn open(url: String, settings: Settings) -> Result<Self, StoreError> {
         settings.check("redis")?;
         let link = Link::new(&url)?;
-        let found = retry(|| link.schema(SCHEMA)).await?;
+        let schema_key = format!("{{{}}}:schema", settings.prefix);
+        let found = retry(|| link.schema(&schema_key, SCHEMA)).await?;
         if found > SCHEMA {
             return Err(StoreError::NewerSchema { found, known: SCHEMA });
         }
         link.warn_of_eviction().await;
-        let records = RedisRecords { link, settings: settings.clone() };
+        let records = RedisRecords::new(link, settings.clone());
         Ok(Self { ledger: SharedLedger::start(records, &settings)? })
     }
 }

@@ -7,6 +7,12 @@ use roundtrip::seal::{BoxFuture, Timestamp};
 use roundtrip::server::Limits;
 use roundtrip::server::ledger::{self, Claim, Ledger, LedgerError, RoundKey};
 
+use roundtrip::server::Endpoint;
+use roundtrip::{Ask, Server, State, Tool, ToolError};
+use serde_json::json;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
 use super::*;
 
 /// A step that waits until it is let go, and another after it.
