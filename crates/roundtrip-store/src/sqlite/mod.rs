@@ -84,6 +84,9 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(error)?;
     let table = "CREATE TABLE IF NOT EXISTS roundtrip_schema (version INTEGER NOT NULL)";
     sqlx::raw_sql(table).execute(&mut *transaction).await.map_err(error)?;
+    // Changes nothing, but a file that cannot be written is found now, not by the first round.
+    let probe = "DELETE FROM roundtrip_schema WHERE version < 0";
+    sqlx::raw_sql(probe).execute(&mut *transaction).await.map_err(error)?;
     let found = sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM roundtrip_schema");
     let found: i64 = found.fetch_one(&mut *transaction).await.map_err(error)?;
     for (version, step) in MIGRATIONS.after(found)? {

@@ -39,7 +39,7 @@ end
 local function forget(id)
     local owner, bytes = share_of(id)
     if owner then
-        count(owner, -1, -tonumber(bytes))
+        count(owner, -1, 0 - tonumber(bytes))
         redis.call('HDEL', shares, id)
         redis.call('ZREM', ends, id)
     end

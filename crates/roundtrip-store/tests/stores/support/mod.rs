@@ -2,6 +2,8 @@
 
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod proxy;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "sqlite")]
@@ -17,6 +19,8 @@ use roundtrip_store::{Opening, StoreError, Usage};
 
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::PostgresSite;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+pub(crate) use proxy::Proxy;
 #[cfg(feature = "redis")]
 pub(crate) use redis::RedisSite;
 #[cfg(feature = "sqlite")]
@@ -39,6 +43,9 @@ pub(crate) trait Site {
 
     /// Writes a byte over the first one of every reply.
     fn damage(&self, first: u8) -> impl Future<Output = ()>;
+
+    /// Ends every lease now.
+    fn expire(&self) -> impl Future<Output = ()>;
 
     /// Says that a later release has been here.
     fn outdate(&self) -> impl Future<Output = ()>;
@@ -82,8 +89,6 @@ macro_rules! on_each_store {
         }
     };
 }
-
-pub(crate) use on_each_store;
 
 /// Returns the address in a variable; without one, tells the person at the terminal what is left out. Tests that pass show
 /// nothing that is printed, so this is written past them.

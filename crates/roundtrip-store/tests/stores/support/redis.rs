@@ -62,6 +62,13 @@ impl Site for RedisSite {
         }
     }
 
+    async fn expire(&self) {
+        let mut connection = self.connect().await;
+        for key in self.records().await {
+            let _: () = connection.pexpire_at(key, 1).await.expect("a change");
+        }
+    }
+
     async fn outdate(&self) {
         let key = format!("{{{}}}:schema", self.prefix);
         let _: () = self.connect().await.set(key, 99).await.expect("a change");

@@ -58,6 +58,11 @@ impl Site for SqliteSite {
         sqlx::query(change).bind(vec![first]).execute(&mut self.connect().await).await.expect("a change");
     }
 
+    async fn expire(&self) {
+        let change = sqlx::query("UPDATE roundtrip_ledger SET ends = 1");
+        change.execute(&mut self.connect().await).await.expect("a change");
+    }
+
     async fn outdate(&self) {
         let change = sqlx::query("INSERT INTO roundtrip_schema (version) VALUES (99)");
         change.execute(&mut self.connect().await).await.expect("a change");
