@@ -53,3 +53,10 @@ pub use postgres::Postgres;
 pub use redis::Redis;
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
+
+/// Doc tests of the chapter of the manual.
+#[cfg(all(doctest, feature = "sqlite", feature = "postgres", feature = "redis"))]
+mod copied {
+    #[doc = include_str!("../../../docs/manual/stores.md")]
+    struct Stores;
+}

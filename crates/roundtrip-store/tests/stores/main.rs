@@ -7,6 +7,8 @@
 mod support;
 
 mod contract;
+#[cfg(feature = "postgres")]
+mod example;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod outages;
 #[cfg(unix)]

@@ -20,6 +20,7 @@ fn shown(error: &StoreError) -> String {
 #[tokio::test]
 async fn no_error_of_postgres_shows_the_password() {
     use roundtrip_store::Postgres;
+    let mut failing = tokio::task::JoinSet::new();
     for url in [
         "postgres://ada:hunter2@127.0.0.1:1/db",
         "postgres://ada:hunter2@[::1/db",
@@ -28,9 +29,11 @@ async fn no_error_of_postgres_shows_the_password() {
     ] {
         let opening = Postgres::connect(url);
         assert!(!format!("{opening:?}").contains("hunter2"));
-        let failed = tokio::time::timeout(std::time::Duration::from_secs(30), opening.into_future());
-        let error = failed.await.expect("an end").expect_err("no database");
-        assert!(!shown(&error).contains("hunter2"), "{url}: {}", shown(&error));
+        failing.spawn(opening.into_future());
+    }
+    for outcome in failing.join_all().await {
+        let error = outcome.expect_err("no database");
+        assert!(!shown(&error).contains("hunter2"), "{}", shown(&error));
     }
 }
 
