@@ -25,8 +25,10 @@ pub(crate) struct Settings {
     pub(crate) lease: Duration,
     pub(crate) capacity: Usage,
     /// Most connections to a server that takes one statement at a time on each.
+    #[cfg(feature = "postgres")]
     pub(crate) connections: usize,
     /// First part of all keys, where there are no tables.
+    #[cfg(feature = "redis")]
     pub(crate) prefix: String,
 }
 
@@ -47,7 +49,9 @@ impl<S> Opening<S> {
             ring: None,
             lease: Duration::from_secs(30),
             capacity: Usage { records: 1_000_000, bytes: 1 << 30 },
+            #[cfg(feature = "postgres")]
             connections: 8,
+            #[cfg(feature = "redis")]
             prefix: "roundtrip".to_owned(),
         };
         Self { place, settings, store: PhantomData }

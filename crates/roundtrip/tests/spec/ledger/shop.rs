@@ -155,7 +155,9 @@ pub(crate) fn begin_as(
     method: &str,
     params: Value,
 ) -> InFlight {
-    let text = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let mut text = json!({ "jsonrpc": "2.0", "id": 1, "method": method });
+    text["params"] = params;
+    let text = text.to_string();
     let Ok(Message::Request(request)) = Message::decode(text.as_bytes()) else { panic!("a request") };
     let decoded = endpoint.decode(&request).expect("parameters that fit");
     let peer = Peer { principal: principal.map(Principal::new), ..Peer::default() };
