@@ -3,7 +3,8 @@ WITH over AS (
     SELECT id FROM roundtrip_ledger WHERE ends <= (extract(epoch FROM now()) * 1000)::bigint
     ORDER BY ends LIMIT $1 FOR UPDATE SKIP LOCKED
 ), gone AS (
-    DELETE FROM roundtrip_ledger r USING over WHERE r.id = over.id
+    -- An array, because a join with so many rows may read the whole table.
+    DELETE FROM roundtrip_ledger r WHERE r.id = ANY (ARRAY(SELECT id FROM over))
     RETURNING r.owner, get_byte(r.id, 0) % 32 AS shard, r.bytes
 ), counted AS (
     INSERT INTO roundtrip_ledger_counts AS c (owner, shard, records, bytes)
