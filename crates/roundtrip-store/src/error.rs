@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use roundtrip_core::seal::{KeyId, RecordError};
+use roundtrip::seal::{KeyId, RecordError};
 
 /// Error of a driver. It is shared by the requests that one failure has hit.
 type Cause = Arc<dyn Error + Send + Sync>;

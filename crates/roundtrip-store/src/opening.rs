@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use roundtrip::Keyring;
-use roundtrip_core::seal;
+use roundtrip::seal;
 
 use crate::StoreError;
 

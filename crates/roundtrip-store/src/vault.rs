@@ -1,6 +1,6 @@
 //! [`Vault`]: seals records before they are stored, and opens them again (K6).
 
-use roundtrip_core::seal::{Keyring, OpenedRecord, RecordLabel};
+use roundtrip::seal::{Keyring, OpenedRecord, RecordLabel};
 
 use crate::StoreError;
 
@@ -38,7 +38,7 @@ impl Vault {
 
 #[cfg(test)]
 mod tests {
-    use roundtrip_core::seal::Key;
+    use roundtrip::seal::Key;
 
     use super::*;
 

@@ -28,6 +28,11 @@ async fn a_restart_in_mid_call_is_survived<S: Site>(site: &S, restart: impl Asyn
 async fn postgres_is_restarted_in_mid_call() {
     let Some(site) = support::PostgresSite::new().await else { return };
     let Some(file) = support::address("ROUNDTRIP_TEST_POSTGRES_PID_FILE") else { return };
+    let started = async || {
+        let started = sqlx::query_scalar::<_, String>("SELECT pg_postmaster_start_time()::text");
+        started.fetch_one(&mut site.connect().await).await.expect("a time")
+    };
+    let before = started().await;
     a_restart_in_mid_call_is_survived(&site, async || {
         let text = std::fs::read_to_string(file).expect("the process id of the server");
         let id = text.lines().next().expect("a line");
@@ -35,16 +40,23 @@ async fn postgres_is_restarted_in_mid_call() {
         assert!(asked.success());
     })
     .await;
+    assert_ne!(started().await, before, "it was restarted");
 }
 
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn redis_is_restarted_in_mid_call() {
     let Some(site) = support::RedisSite::new() else { return };
+    let run = async || {
+        let info: String = redis::cmd("INFO").query_async(&mut site.connect().await).await.expect("a text");
+        info.lines().find(|line| line.starts_with("run_id:")).expect("an id").to_owned()
+    };
+    let before = run().await;
     a_restart_in_mid_call_is_survived(&site, async || {
         let mut connection = site.connect().await;
         // The connection ends before an answer.
         let _: Result<(), _> = redis::cmd("SHUTDOWN").query_async(&mut connection).await;
     })
     .await;
+    assert_ne!(run().await, before, "it was restarted");
 }

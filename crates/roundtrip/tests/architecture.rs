@@ -290,8 +290,8 @@ fn the_room_of_the_old_eras_imports_no_edge() {
 }
 
 #[test]
-fn the_command_and_the_fixtures_use_the_public_api_alone() {
-    for folder in ["crates/roundtrip-cli/src", "interop/src", "benches/src"] {
+fn the_command_the_stores_and_the_fixtures_use_the_public_api_alone() {
+    for folder in ["crates/roundtrip-cli/src", "crates/roundtrip-store/src", "interop/src", "benches/src"] {
         assert_none(&crossings(folder, &["roundtrip_core"]));
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use roundtrip::seal::{BoxFuture, Timestamp};
 use roundtrip::server::ledger::{ClaimGuard, LedgerError};
-use roundtrip_core::seal::{BoxFuture, Timestamp};
 use tokio::runtime::Handle;
 
 use super::{Holder, Id, Inner, Records, ToEnd, end_of, label, retry};

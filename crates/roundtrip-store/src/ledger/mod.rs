@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use roundtrip::seal::{BoxFuture, RecordLabel, Timestamp};
 use roundtrip::server::ledger::{Claim, LedgerError, RoundKey};
-use roundtrip_core::seal::{BoxFuture, RecordLabel, Timestamp};
 
 use self::guard::Guard;
 use self::held::Held;
@@ -229,8 +229,8 @@ macro_rules! ledger_of {
             fn claim<'a>(
                 &'a self,
                 key: &'a roundtrip::server::ledger::RoundKey,
-                _: roundtrip_core::seal::Timestamp,
-            ) -> roundtrip_core::seal::BoxFuture<
+                _: roundtrip::seal::Timestamp,
+            ) -> roundtrip::seal::BoxFuture<
                 'a,
                 Result<roundtrip::server::ledger::Claim, roundtrip::server::ledger::LedgerError>,
             > {

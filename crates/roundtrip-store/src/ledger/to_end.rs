@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use roundtrip_core::seal::BoxFuture;
+use roundtrip::seal::BoxFuture;
 use tokio::runtime::Handle;
 
 /// A future that is run to its end, by a task of its own once it is dropped: a statement that is on its way to a database

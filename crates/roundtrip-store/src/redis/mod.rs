@@ -14,8 +14,9 @@ const SCHEMA: i64 = 1;
 
 /// A ledger in Redis 6 or later, or a server that speaks its protocol, for a fleet. Clones share it.
 ///
-/// Every change is one script, so that it happens whole or not at all, and keys expire by themselves. All keys begin with
-/// `{roundtrip}:`, so that a cluster keeps them together. Redis must not evict: a record that is gone lets its round run again.
+/// Every change is one script, so that it happens whole or not at all, and keys expire by themselves. Redis must not evict: a
+/// record that is gone lets its round run again. All keys begin with `{roundtrip}:`, so that a cluster behind a proxy keeps them
+/// on one node; redirections of a cluster are not followed.
 ///
 /// A failover to a replica that has not received the last writes loses them: see the chapter on stores in the manual.
 ///

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use roundtrip::seal::BoxFuture;
 use roundtrip::server::ledger::RoundKey;
-use roundtrip_core::seal::BoxFuture;
 use sqlx::{Row, SqliteConnection};
 
 use super::writer::{Change, Writer};

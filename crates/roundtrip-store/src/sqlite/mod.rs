@@ -57,8 +57,18 @@ ledger_of!(Sqlite);
 impl Open for Sqlite {
     async fn open(path: String, settings: Settings) -> Result<Self, StoreError> {
         settings.check("sqlite")?;
+        create(&path);
         start(options(&path), &settings).await
     }
+}
+
+/// Creates a file that its owner alone can read: SQLite's own would be for everyone. Errors are left to SQLite, which names them.
+fn create(path: &str) {
+    let mut file = std::fs::OpenOptions::new();
+    file.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
+    drop(file.open(path));
 }
 
 fn options(path: &str) -> SqliteConnectOptions {

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use roundtrip::seal::{BoxFuture, Digest, Timestamp};
 use roundtrip::server::Ledger as _;
 use roundtrip::server::ledger::{Claim, LedgerError, RoundKey};
-use roundtrip_core::seal::{BoxFuture, Digest, Timestamp};
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::writer::Change;

@@ -1,7 +1,7 @@
 //! [`Writer`]: the one connection of a process that writes. Changes that wait together are committed together: with durable
 //! commits, the disk is what takes the time.
 
-use roundtrip_core::seal::BoxFuture;
+use roundtrip::seal::BoxFuture;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};

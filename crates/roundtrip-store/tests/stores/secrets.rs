@@ -116,6 +116,23 @@ async fn a_store_without_a_ring_warns_once() {
     assert_eq!(warnings(&log), 1, "{}", log.text());
 }
 
+/// K8: the file of a store, and those that SQLite puts beside it, are their owner's alone.
+#[cfg(all(unix, feature = "sqlite"))]
+#[tokio::test]
+async fn no_other_user_can_read_the_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let site = crate::support::SqliteSite::new();
+    let store = crate::support::instance(&site).await;
+    crate::support::record(&store, &crate::support::key(1), "reply").await;
+    let files: Vec<_> =
+        std::fs::read_dir(&site.folder).expect("a folder").map(|file| file.expect("a file")).collect();
+    assert!(files.len() > 1, "{files:?}");
+    for file in files {
+        let mode = file.metadata().expect("its mode").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{file:?}: {mode:o}");
+    }
+}
+
 /// K2: a folder that is not there is named for what it is, without retries.
 #[cfg(feature = "sqlite")]
 #[tokio::test]
