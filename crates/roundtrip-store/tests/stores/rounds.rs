@@ -1,8 +1,6 @@
 //! A round runs at most once, on every store: the tests of the crate `roundtrip`, on these.
 
 #[macro_use]
-#[path = "../../../roundtrip/tests/spec/ledger/every_store.rs"]
-mod every_store;
 #[path = "../../../roundtrip/tests/spec/ledger/repeats.rs"]
 mod repeats;
 #[path = "../../../roundtrip/tests/spec/ledger/shop.rs"]

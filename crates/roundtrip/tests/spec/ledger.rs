@@ -5,9 +5,8 @@ use std::task::{Context, Waker};
 use roundtrip::MemoryLedger;
 use roundtrip::server::InFlight;
 
-#[macro_use]
-mod every_store;
 mod hang_ups;
+#[macro_use]
 mod repeats;
 mod shop;
 mod stores;
