@@ -10,7 +10,6 @@ use roundtrip::server::{Ledger, Peer};
 use roundtrip::testing::stores;
 use roundtrip::wire::{ErrorObject, ServerResult};
 use roundtrip::{MemoryLedger, Tool};
-
 use serde_json::{Value, json};
 
 use super::{Shop, answer, begin_as, call, call_as, endpoint, keyed, plain, poll, server, soup};
