@@ -1,5 +1,6 @@
 //! [`Opening`]: a store that is being opened, and its settings.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
@@ -13,7 +14,7 @@ use crate::StoreError;
 /// A store that is being opened. Await it; before that, its settings can be changed.
 #[must_use = "it is opened when awaited"]
 pub struct Opening<S> {
-    pub(crate) place: String,
+    pub(crate) place: OsString,
     pub(crate) settings: Settings,
     store: PhantomData<fn() -> S>,
 }
@@ -44,7 +45,7 @@ pub struct Usage {
 
 impl<S> Opening<S> {
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
-    pub(crate) fn new(place: String) -> Self {
+    pub(crate) fn new(place: impl Into<OsString>) -> Self {
         let settings = Settings {
             ring: None,
             lease: Duration::from_secs(30),
@@ -54,7 +55,7 @@ impl<S> Opening<S> {
             #[cfg(feature = "redis")]
             prefix: "roundtrip".to_owned(),
         };
-        Self { place, settings, store: PhantomData }
+        Self { place: place.into(), settings, store: PhantomData }
     }
 
     /// Seals replies in the database. All instances need the keys: read them from a file or a variable.
@@ -108,7 +109,7 @@ impl<S> fmt::Debug for Opening<S> {
 
 /// A store that can be opened.
 pub(crate) trait Open: Sized {
-    fn open(place: String, settings: Settings) -> impl Future<Output = Result<Self, StoreError>> + Send;
+    fn open(place: OsString, settings: Settings) -> impl Future<Output = Result<Self, StoreError>> + Send;
 }
 
 impl<S: Open + 'static> IntoFuture for Opening<S> {

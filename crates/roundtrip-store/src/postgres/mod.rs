@@ -3,6 +3,7 @@
 mod connections;
 mod ledger;
 
+use std::ffi::OsString;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ impl Postgres {
     /// Awaiting it fails if the address cannot be read, the database cannot be reached within 10 seconds, refuses the
     /// user, or has the tables of a later release.
     pub fn connect(url: &str) -> Opening<Self> {
-        Opening::new(url.to_owned())
+        Opening::new(url)
     }
 }
 
@@ -61,10 +62,11 @@ impl Opening<Postgres> {
 ledger_of!(Postgres);
 
 impl Open for Postgres {
-    async fn open(url: String, settings: Settings) -> Result<Self, StoreError> {
+    async fn open(url: OsString, settings: Settings) -> Result<Self, StoreError> {
         settings.check("postgres")?;
+        let url = url.to_str().ok_or(StoreError::Address("postgres"))?;
         // The error may quote the address.
-        let options = PgConnectOptions::from_str(&url).map_err(|_| StoreError::Address("postgres"))?;
+        let options = PgConnectOptions::from_str(url).map_err(|_| StoreError::Address("postgres"))?;
         let options = options.application_name("roundtrip").disable_statement_logging();
         let connections = Connections::new(options, settings.connections);
         retry(|| connections.with_new(migrate)).await?;

@@ -3,6 +3,8 @@
 mod ledger;
 mod link;
 
+use std::ffi::OsString;
+
 use self::ledger::RedisRecords;
 use self::link::Link;
 use crate::ledger::{SharedLedger, ledger_of, retry};
@@ -41,7 +43,7 @@ impl Redis {
     /// Awaiting it fails if the address cannot be read, the database cannot be reached within 10 seconds, refuses the
     /// user, or has the keys of a later release.
     pub fn connect(url: &str) -> Opening<Self> {
-        Opening::new(url.to_owned())
+        Opening::new(url)
     }
 }
 
@@ -56,9 +58,10 @@ impl Opening<Redis> {
 ledger_of!(Redis);
 
 impl Open for Redis {
-    async fn open(url: String, settings: Settings) -> Result<Self, StoreError> {
+    async fn open(url: OsString, settings: Settings) -> Result<Self, StoreError> {
         settings.check("redis")?;
-        let link = Link::new(&url)?;
+        let url = url.to_str().ok_or(StoreError::Address("redis"))?;
+        let link = Link::new(url)?;
         let schema_key = format!("{{{}}}:schema", settings.prefix);
         let found = retry(|| link.schema(&schema_key, SCHEMA)).await?;
         if found > SCHEMA {

@@ -3,6 +3,7 @@
 mod ledger;
 mod writer;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,22 +49,22 @@ impl Sqlite {
     /// Awaiting it fails if the file cannot be opened or written, is locked, is not a database, or has the tables of a later
     /// release.
     pub fn open(path: impl AsRef<Path>) -> Opening<Self> {
-        Opening::new(path.as_ref().to_string_lossy().into_owned())
+        Opening::new(path.as_ref())
     }
 }
 
 ledger_of!(Sqlite);
 
 impl Open for Sqlite {
-    async fn open(path: String, settings: Settings) -> Result<Self, StoreError> {
+    async fn open(path: OsString, settings: Settings) -> Result<Self, StoreError> {
         settings.check("sqlite")?;
-        create(&path);
-        start(options(&path), &settings).await
+        create(Path::new(&path));
+        start(options(Path::new(&path)), &settings).await
     }
 }
 
 /// Creates a file that its owner alone can read: SQLite's own would be for everyone. Errors are left to SQLite, which names them.
-fn create(path: &str) {
+fn create(path: &Path) {
     let mut file = std::fs::OpenOptions::new();
     file.write(true).create_new(true);
     #[cfg(unix)]
@@ -71,7 +72,7 @@ fn create(path: &str) {
     drop(file.open(path));
 }
 
-fn options(path: &str) -> SqliteConnectOptions {
+fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)

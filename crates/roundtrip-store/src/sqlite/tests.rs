@@ -23,7 +23,7 @@ impl Folder {
     }
 
     fn options(&self) -> SqliteConnectOptions {
-        options(&self.0.join("store.db").display().to_string())
+        options(&self.0.join("store.db"))
     }
 }
 
