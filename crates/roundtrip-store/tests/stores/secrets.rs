@@ -82,7 +82,7 @@ async fn no_error_of_postgres_shows_the_password() {
     assert!(log.text().contains("WARN") && !log.text().contains("hunter2"), "{}", log.text());
 }
 
-/// K8: as above.
+/// K8: a password is in no error, in no log and in no `Debug`.
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn no_error_of_redis_shows_the_password() {
