@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use crate::conformance::{self, Leg};
 use crate::tally::Tally;
 use crate::workspace::Workspace;
-use crate::{features, interop, process, spec};
+use crate::{features, interop, process, services, spec};
 
 /// A step's name, whether `--quick` runs it too, and what it does.
 type Step = (&'static str, bool, fn(&Workspace) -> Result<bool>);
@@ -14,6 +14,7 @@ const STEPS: &[Step] = &[
     ("tests", true, tests),
     ("doc tests", true, doc_tests),
     ("features", false, features::check),
+    ("stores", false, services::check_stores),
     ("SPEC.md is fresh", true, spec::check),
     ("conformance server", false, |workspace| Ok(Tally::conclude(conformance::leg(workspace, Leg::Server)))),
     ("conformance client", false, |workspace| Ok(Tally::conclude(conformance::leg(workspace, Leg::Client)))),

@@ -22,7 +22,8 @@ const SETS: &[&str] = &[
 
 /// Tests that depend on features. Doc tests, examples and the rest are built with all of them, in the other steps; so is
 /// `abandoned`, a load test that takes a minute and uses nothing optional.
-const TESTS: &[&str] = &["--lib", "--test", "spec", "--test", "client", "--test", "telemetry"];
+const TESTS: &[&str] =
+    &["--package", "roundtrip", "--lib", "--test", "spec", "--test", "client", "--test", "telemetry"];
 
 /// Doc tests of a feature that is off in the other steps.
 const DOC_TESTS: &[&str] =
@@ -34,23 +35,24 @@ pub(crate) fn check(workspace: &Workspace) -> Result<bool> {
     for &set in SETS {
         println!("features: {}", if set.is_empty() { "none" } else { set });
         // Tests are run even if there are warnings: one run tells everything.
-        let quiet = builds_quietly(workspace, set)?;
-        tally.count(process::show(&mut workspace.cargo(&cargo_test(set, &["--no-fail-fast"])))? && quiet);
+        let quiet = builds_quietly(workspace, TESTS, set)?;
+        let tests = cargo_test(TESTS, set, &["--no-fail-fast"]);
+        tally.count(process::show(&mut workspace.cargo(&tests))? && quiet);
     }
     println!("doc tests: opentelemetry");
     tally.count(process::show(&mut workspace.cargo(DOC_TESTS))?);
     Ok(tally.is_green())
 }
 
-fn cargo_test<'a>(set: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let features = ["test", "--quiet", "--package", "roundtrip", "--no-default-features", "--features", set];
-    [&features[..], TESTS, more].concat()
+fn cargo_test<'a>(tests: &[&'a str], set: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let features = ["test", "--quiet", "--no-default-features", "--features", set];
+    [&features[..], tests, more].concat()
 }
 
 /// Builds the tests of a set, and shows the compiler's messages; false when there are any. They are read from the build that
 /// is needed anyway: a lint run would compile everything a second time.
-fn builds_quietly(workspace: &Workspace, set: &str) -> Result<bool> {
-    let mut build = workspace.cargo(&cargo_test(set, &["--no-run", "--message-format=json"]));
+pub(crate) fn builds_quietly(workspace: &Workspace, tests: &[&str], set: &str) -> Result<bool> {
+    let mut build = workspace.cargo(&cargo_test(tests, set, &["--no-run", "--message-format=json"]));
     let output = build.stderr(std::process::Stdio::inherit()).output().context("running cargo test")?;
     let messages = messages(&String::from_utf8_lossy(&output.stdout));
     messages.iter().for_each(|message| println!("{message}"));
@@ -79,8 +81,11 @@ not JSON: what a program prints
 
     #[test]
     fn a_set_replaces_the_default_features() {
-        let command = cargo_test("client", &["--no-run"]).join(" ");
-        assert!(command.contains("--no-default-features --features client --lib"), "{command}");
+        let command = cargo_test(TESTS, "client", &["--no-run"]).join(" ");
+        assert!(
+            command.contains("--no-default-features --features client --package roundtrip --lib"),
+            "{command}"
+        );
         assert!(command.ends_with("--no-run"), "{command}");
     }
 }

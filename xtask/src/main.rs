@@ -9,6 +9,7 @@ mod fixture;
 mod install;
 mod interop;
 mod process;
+mod services;
 mod spec;
 mod tally;
 mod weight;
@@ -24,6 +25,7 @@ usage: cargo xtask <command>
 
   conformance [server|client] [--spec V] [scenario..]   the official conformance suite, strictly
   interop [python|typescript][-1x] [http|stdio]         published SDKs of other languages, both ways
+  services -- command..                                 a command with PostgreSQL and Redis, which end with it
   spec [--check]                                        write SPEC.md from the tests' doc comments
   test [--quick]                                        everything; --quick leaves out sets of features and the network
   weight [rounds]                                       crates, build time and size of a hello server, beside rmcp";
@@ -51,6 +53,7 @@ fn dispatch(command: &str, rest: &[&str]) -> Result<bool> {
     match command {
         "conformance" => conformance::command(&workspace, rest),
         "interop" => interop::command(&workspace, rest),
+        "services" => services::command(&workspace, rest),
         "spec" => spec::command(&workspace, rest),
         "test" => everything::command(&workspace, rest),
         "weight" => weight::command(&workspace, rest),

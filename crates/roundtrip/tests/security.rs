@@ -9,13 +9,14 @@ fn named(text: &str) -> Vec<(&str, &str)> {
     quoted.filter_map(|quoted| quoted.split_once("::")).filter(|(file, _)| file.ends_with(".rs")).collect()
 }
 
-/// Returns whether a source has a test of this name: the function, below an attribute that makes it one.
+/// Returns whether a source has a test of this name: the function, below an attribute that makes it one, or in a list of
+/// functions that a macro makes tests of, a line each.
 fn has_test(source: &str, name: &str) -> bool {
     let lines: Vec<&str> = source.lines().collect();
     let head = format!("fn {name}(");
     let Some(at) = lines.iter().position(|line| line.contains(&head)) else { return false };
     let attributes = lines[..at].iter().rev().take_while(|line| line.trim_start().starts_with("#["));
-    attributes.into_iter().any(|line| line.contains("test"))
+    attributes.into_iter().any(|line| line.contains("test")) || lines.iter().any(|line| line.trim() == name)
 }
 
 fn root() -> &'static Path {
@@ -52,5 +53,7 @@ fn every_threat_has_a_test() {
 fn a_name_without_a_test_is_noticed() {
     let source = "#[tokio::test]\nasync fn shown() {}\n\nfn helper() {}\n";
     assert!(has_test(source, "shown") && !has_test(source, "helper") && !has_test(source, "gone"));
+    let source = "on_each_store! {\n    listed\n}\nasync fn listed(site: &Site) {}\nasync fn helper() {}\n";
+    assert!(has_test(source, "listed") && !has_test(source, "helper"));
     assert_eq!(named("see `a/b.rs::shown` and `Http::principal`"), [("a/b.rs", "shown")]);
 }

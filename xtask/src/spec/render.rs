@@ -19,6 +19,7 @@ const AREAS: &[(char, &str)] = &[
     ('I', "stdio"),
     ('L', "Eras"),
     ('T', "Tasks"),
+    ('K', "Stores"),
     ('N', "Notifications and lists"),
     ('Z', "Robustness"),
 ];

@@ -11,6 +11,7 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use super::digest::show_in_hex;
+use super::keyring::Slot;
 use super::suite::{Ciphers, expand};
 
 /// Domain separator for what is derived from a secret.
@@ -64,9 +65,13 @@ impl Key {
     }
 
     /// Derives the key's id and ciphers, after which the secret is not needed any more.
-    pub(super) fn derive(&self) -> (KeyId, Ciphers) {
+    pub(super) fn derive(&self) -> Slot {
         let secret = Hkdf::<Sha256>::new(Some(SALT), &self.0);
-        (KeyId::derive(&secret), Ciphers::derive(&secret))
+        Slot {
+            id: KeyId::derive(&secret),
+            ciphers: Ciphers::derive(&secret),
+            records: Ciphers::derive_for_records(&secret),
+        }
     }
 }
 

@@ -30,7 +30,10 @@ struct Slots {
 
 pub(super) struct Slot {
     pub(super) id: KeyId,
+    /// Ciphers of tokens.
     pub(super) ciphers: Ciphers,
+    /// Ciphers of records in a store.
+    pub(super) records: Ciphers,
 }
 
 impl Keyring {
@@ -41,11 +44,11 @@ impl Keyring {
     pub fn new(keys: impl IntoIterator<Item = Key>) -> Result<Self, KeyringError> {
         let mut slots: Vec<Slot> = Vec::new();
         for key in keys {
-            let (id, ciphers) = key.derive();
-            if let Some(first) = slots.iter().position(|slot| slot.id == id) {
+            let new = key.derive();
+            if let Some(first) = slots.iter().position(|slot| slot.id == new.id) {
                 return Err(KeyringError::Duplicate { first: first + 1, second: slots.len() + 1 });
             }
-            slots.push(Slot { id, ciphers });
+            slots.push(new);
         }
         let mut slots = slots.into_iter();
         let first = slots.next().ok_or(KeyringError::Empty)?;
@@ -79,6 +82,11 @@ impl Keyring {
     pub fn single_process(mut self) -> Self {
         self.single_process = true;
         self
+    }
+
+    /// Returns whether the keys end with this process, so that no store may depend on them.
+    pub fn is_single_process(&self) -> bool {
+        self.single_process
     }
 
     /// Returns the difference of clocks that is allowed for.

@@ -61,11 +61,20 @@ pub(super) struct Ciphers {
 }
 
 impl Ciphers {
-    /// Derives a key of its own for each suite.
+    /// Derives a key of its own for each suite, for tokens.
     pub(super) fn derive(secret: &Hkdf<Sha256>) -> Self {
+        Self::labelled(secret, b"xaes256gcm", b"xchacha20poly1305")
+    }
+
+    /// Derives a key of its own for each suite, for records of a store.
+    pub(super) fn derive_for_records(secret: &Hkdf<Sha256>) -> Self {
+        Self::labelled(secret, b"record xaes256gcm", b"record xchacha20poly1305")
+    }
+
+    fn labelled(secret: &Hkdf<Sha256>, xaes: &[u8], xchacha: &[u8]) -> Self {
         Self {
-            xaes: Box::new(Xaes256Gcm::new((&*expand::<32>(secret, b"xaes256gcm")).into())),
-            xchacha: Box::new(XChaCha20Poly1305::new((&*expand::<32>(secret, b"xchacha20poly1305")).into())),
+            xaes: Box::new(Xaes256Gcm::new((&*expand::<32>(secret, xaes)).into())),
+            xchacha: Box::new(XChaCha20Poly1305::new((&*expand::<32>(secret, xchacha)).into())),
         }
     }
 

@@ -112,6 +112,13 @@ impl From<Keyring> for Sealer {
     }
 }
 
+/// The ring by itself, as a store seals its records with it.
+impl From<Keyring> for seal::Keyring {
+    fn from(Keyring(ring): Keyring) -> Self {
+        ring
+    }
+}
+
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -37,6 +37,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`stores`] has the contracts of ledgers, for one of your own.
 
 mod difference;
 mod effects;
@@ -44,6 +46,7 @@ mod error;
 mod flow;
 mod replay;
 mod script;
+pub mod stores;
 
 pub use effects::Effects;
 pub use error::ReplayError;

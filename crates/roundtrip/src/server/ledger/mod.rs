@@ -44,7 +44,8 @@ pub use memory::MemoryLedger;
 pub(crate) use recorder::{LedgerConfig, Recorder};
 
 /// Store of replies. [`MemoryLedger`] is one for a single process; instances that serve each other's flows need one
-/// that they share.
+/// that they share. The crate `roundtrip-store` has them for SQLite, PostgreSQL and Redis;
+/// [`testing::stores`](crate::testing::stores) checks one of your own.
 ///
 /// With a database, a claim is a row: its primary key is [`RoundKey::id`], and it has columns for [`RoundKey::call`], for
 /// the reply (empty while the round runs) and for `until`. To claim is to insert it unless it is there:

@@ -1,11 +1,15 @@
 //! Clients that hang up while a round is claimed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip::seal::{BoxFuture, Timestamp};
-use roundtrip::server::Limits;
 use roundtrip::server::ledger::{self, Claim, Ledger, LedgerError, RoundKey};
+use roundtrip::server::{Endpoint, Limits};
+use roundtrip::{Ask, Server, State, Tool, ToolError};
+use serde_json::json;
+use tokio::sync::Notify;
 
 use super::*;
 

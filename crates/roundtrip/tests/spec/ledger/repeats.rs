@@ -1,20 +1,54 @@
-//! What comes twice runs once.
+//! What comes twice runs once, on every store.
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use roundtrip::seal::Timestamp;
+use roundtrip::server::{Endpoint, InFlight};
 use roundtrip::wire::ErrorObject;
-use roundtrip::{Ask, Form, Keyring, MemoryLedger, Prompt, Question, Reply, Round, State, Tool, ToolError};
+use roundtrip::{Ask, Form, Keyring, Prompt, Question, Reply, Round, State, Tool, ToolError};
 use serde_json::{Value, json};
 
-use super::stores::Noting;
-use super::{Shop, answer, begin_as, call, call_as, end, endpoint, keyed, plain, poll, server, soup, text};
+use super::shop::*;
+
+/// Makes a module with every test of this file, each on a store that the expression opens. The expression may return early
+/// to leave a test out.
+macro_rules! on_every_store {
+    ($module:ident, $store:expr) => {
+        mod $module {
+            use super::*;
+
+            on_every_store! { @tests $store;
+                a_lost_first_reply_is_sent_again
+                lost_intermediate_and_final_replies_are_sent_again
+                instances_that_share_a_ledger_share_replies
+                concurrent_duplicates_run_once_and_share_the_reply
+                failures_release_and_tool_errors_are_recorded
+                every_method_that_may_ask_is_recorded
+                a_key_stands_for_one_call
+                a_reply_is_for_its_own_principal
+                rounds_without_state_are_told_apart_by_their_answers
+                a_refused_round_is_not_used_up
+                a_round_that_settles_nothing_leaves_its_token_good
+                a_round_that_began_a_step_or_kept_state_is_recorded
+                a_dropped_run_releases_its_round
+                a_round_with_a_step_outlives_its_client
+                one_principal_does_not_fill_the_ledger
+                a_ledger_full_of_bytes_refuses_new_rounds
+            }
+        }
+    };
+    (@tests $store:expr; $($test:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $test() {
+                repeats::$test($store).await;
+            }
+        )*
+    };
+}
 
 /// M6: a first round whose reply was lost is repeated with its caller's key, and gets the same questions and state.
-#[tokio::test]
-async fn a_lost_first_reply_is_sent_again() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+pub(crate) async fn a_lost_first_reply_is_sent_again(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let first = call(&endpoint, keyed("k", soup())).await;
     assert_eq!(first["result"]["resultType"], "input_required", "{first}");
@@ -25,14 +59,13 @@ async fn a_lost_first_reply_is_sent_again() {
     call(&endpoint, plain(soup())).await;
     call(&endpoint, plain(soup())).await;
     assert_eq!(shop.done(), 4);
-    assert_eq!(ledger.len(), 2);
+    assert_holds(&ledger, 2).await;
 }
 
 /// M6: an intermediate round and the final one are answered from the record, as often as their tokens come, though other
 /// answers come with them; and what each round does outside `once` is done once.
-#[tokio::test]
-async fn lost_intermediate_and_final_replies_are_sent_again() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+pub(crate) async fn lost_intermediate_and_final_replies_are_sent_again(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let first = call(&endpoint, plain(soup())).await;
     let second = call(&endpoint, answer(&first, "sure", true)).await;
@@ -46,29 +79,14 @@ async fn lost_intermediate_and_final_replies_are_sent_again() {
     }
     assert_eq!(call(&endpoint, answer(&first, "sure", true)).await, second, "after the end, too");
     assert_eq!(shop.done(), 3, "once a round");
-    assert_eq!(ledger.len(), 2);
-}
-
-/// M6: without a ledger a repeated round runs again, which is what the manual says.
-#[tokio::test]
-async fn without_a_ledger_a_repeat_runs_again() {
-    let shop = Shop::default();
-    let endpoint = server(&shop).build().expect("a server");
-    let first = call(&endpoint, keyed("k", soup())).await;
-    assert_ne!(call(&endpoint, keyed("k", soup())).await, first);
-    call(&endpoint, answer(&first, "sure", true)).await;
-    call(&endpoint, answer(&first, "sure", true)).await;
-    assert_eq!(shop.done(), 4);
-    assert_eq!(call(&endpoint, keyed(7, soup())).await["error"], Value::Null, "nobody looks at the key");
+    assert_holds(&ledger, 2).await;
 }
 
 /// M6: a repeat that lands on another instance gets the reply that the first one recorded.
-#[tokio::test]
-async fn instances_that_share_a_ledger_share_replies() {
-    let (shop, ledger, keys) =
-        (Shop::default(), Arc::new(MemoryLedger::new()), Keyring::random().expect("a key"));
-    let instance = || server(&shop).seal(keys.clone()).ledger(Arc::clone(&ledger)).build().expect("a server");
-    let (one, two) = (instance(), instance());
+pub(crate) async fn instances_that_share_a_ledger_share_replies(store: impl Store) {
+    let (shop, keys) = (Shop::default(), Keyring::random().expect("a key"));
+    let instance = |ledger| server(&shop).seal(keys.clone()).ledger(ledger).build().expect("a server");
+    let (one, two) = (instance(store.instance().await), instance(store.instance().await));
     let first = call(&one, keyed("k", soup())).await;
     assert_eq!(call(&two, keyed("k", soup())).await, first);
     let second = call(&two, answer(&first, "sure", true)).await;
@@ -79,55 +97,32 @@ async fn instances_that_share_a_ledger_share_replies() {
 }
 
 /// M6: duplicates that come while the first one runs wait for it, run nothing, and get its reply.
-#[tokio::test]
-async fn concurrent_duplicates_run_once_and_share_the_reply() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+pub(crate) async fn concurrent_duplicates_run_once_and_share_the_reply(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let calls = (0..20).map(|_| {
         let endpoint = endpoint.clone();
         tokio::spawn(async move { call(&endpoint, keyed("k", json!({ "name": "slow" }))).await })
     });
     let calls: Vec<_> = calls.collect();
-    while shop.done() == 0 {
-        tokio::task::yield_now().await;
-    }
+    shop.has_done(1).await;
     tokio::time::sleep(Duration::from_millis(20)).await;
     shop.go.notify_one();
     for call in calls {
         assert_eq!(text(&call.await.expect("an answer")), "run 1");
     }
-    assert_eq!((shop.done(), ledger.len()), (1, 1));
-}
-
-/// M6: a run that is dropped before its end gives the round back: to the one who waits, or who comes next.
-#[tokio::test]
-async fn a_dropped_run_releases_its_round() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
-    let endpoint = endpoint(&shop, &ledger);
-    let slow = || begin_as(None, &endpoint, "tools/call", keyed("k", json!({ "name": "slow" })));
-    let (mut first, mut waiting, mut gone) = (slow(), slow(), slow());
-    assert!(ledger.is_empty(), "nothing is claimed before it is polled");
-    poll(&mut first);
-    poll(&mut gone);
-    poll(&mut waiting);
-    assert_eq!((shop.done(), ledger.len()), (1, 1));
-    drop(gone);
-    drop(first);
-    assert!(ledger.is_empty());
-    shop.go.notify_one();
-    assert_eq!(text(&end(&endpoint, waiting).await), "run 2");
-    assert_eq!(text(&end(&endpoint, slow()).await), "run 2");
+    assert_eq!(shop.done(), 1);
+    assert_holds(&ledger, 1).await;
 }
 
 /// M6: panics and internal errors are not recorded, so that a retry can run; a tool's own error is a result.
-#[tokio::test]
-async fn failures_release_and_tool_errors_are_recorded() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+pub(crate) async fn failures_release_and_tool_errors_are_recorded(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let shaky = || call(&endpoint, keyed("k", json!({ "name": "shaky" })));
     for _ in 0..2 {
         assert_eq!(shaky().await["error"]["code"], -32603);
-        assert!(ledger.is_empty());
+        assert_holds(&ledger, 0).await;
     }
     for _ in 0..2 {
         let answer = shaky().await;
@@ -137,9 +132,8 @@ async fn failures_release_and_tool_errors_are_recorded() {
 }
 
 /// M6: prompts and resources are recorded as tools are, and refusals as results are.
-#[tokio::test]
-async fn every_method_that_may_ask_is_recorded() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+pub(crate) async fn every_method_that_may_ask_is_recorded(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let ask = async |State(shop): State<Shop>, ask: Ask| {
         shop.work();
         let yes = ask.confirm("sure", "Sure?").await?;
@@ -166,9 +160,8 @@ async fn every_method_that_may_ask_is_recorded() {
 }
 
 /// M6: one key stands for one call; with another target or other arguments it is refused, and runs nothing.
-#[tokio::test]
-async fn a_key_stands_for_one_call() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+pub(crate) async fn a_key_stands_for_one_call(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let first = call(&endpoint, keyed("k", soup())).await;
     for other in [json!({ "name": "order", "arguments": { "what": "cake" } }), json!({ "name": "slow" })] {
@@ -194,9 +187,8 @@ async fn a_key_stands_for_one_call() {
 }
 
 /// M5, M6: nobody reads a reply that was recorded for another principal, by token or by key.
-#[tokio::test]
-async fn a_reply_is_for_its_own_principal() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+pub(crate) async fn a_reply_is_for_its_own_principal(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let alice = Some("alice");
     let first = call_as(alice, &endpoint, keyed("k", soup())).await;
@@ -213,42 +205,13 @@ async fn a_reply_is_for_its_own_principal() {
     assert_eq!(shop.done(), 5);
 }
 
-/// M6: the handler of a dropped run is gone before anybody else may run the round.
-#[tokio::test]
-async fn a_round_is_released_after_its_handler_is_gone() {
-    struct Leaving(MemoryLedger, Shop);
-    impl Drop for Leaving {
-        fn drop(&mut self) {
-            assert_eq!(self.0.len(), 1, "still claimed");
-            self.1.work();
-        }
-    }
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
-    let (own, count) = (ledger.clone(), shop.clone());
-    let stay = move || {
-        let leaving = Leaving(own.clone(), count.clone());
-        async move {
-            std::future::pending::<()>().await;
-            drop(leaving);
-            "never"
-        }
-    };
-    let endpoint =
-        server(&shop).tool(Tool::new("stay", stay)).ledger(ledger.clone()).build().expect("a server");
-    let mut call = begin_as(None, &endpoint, "tools/call", keyed("k", json!({ "name": "stay" })));
-    poll(&mut call);
-    drop(call);
-    assert_eq!((shop.done(), ledger.len()), (1, 0));
-}
-
 /// M6: where a flow has no state, its answers tell a later round from the first, and each is recorded.
-#[tokio::test]
-async fn rounds_without_state_are_told_apart_by_their_answers() {
+pub(crate) async fn rounds_without_state_are_told_apart_by_their_answers(store: impl Store) {
     #[derive(Form)]
     struct Size {
         number: u8,
     }
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let size = async |State(shop): State<Shop>, round: Round| {
         shop.work();
         let round = round.by_key_alone();
@@ -273,20 +236,20 @@ async fn rounds_without_state_are_told_apart_by_their_answers() {
 }
 
 /// M6: a round that is refused before its handler begins is not used up: the same token or key is good for another try.
-#[tokio::test]
-async fn a_refused_round_is_not_used_up() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+pub(crate) async fn a_refused_round_is_not_used_up(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let misfit = keyed("k", json!({ "name": "order", "arguments": { "what": 7 } }));
     assert_eq!(call(&endpoint, misfit).await["result"]["isError"], true);
-    assert!(ledger.is_empty());
+    assert_holds(&ledger, 0).await;
     let first = call(&endpoint, keyed("k", soup())).await;
     let mut malformed = answer(&first, "sure", true);
     malformed["inputResponses"] = json!({ "sure": { "action": "bogus" } });
     assert_eq!(call(&endpoint, malformed).await["error"]["code"], -32602);
     let second = call(&endpoint, answer(&first, "sure", true)).await;
     assert_eq!(second["result"]["resultType"], "input_required", "{second}");
-    assert_eq!((shop.done(), ledger.len()), (2, 2));
+    assert_eq!(shop.done(), 2);
+    assert_holds(&ledger, 2).await;
 }
 
 /// The call that repeats a round without any answer.
@@ -298,9 +261,8 @@ fn without_answers(asked: &Value) -> Value {
 
 /// M6, M9, M12: a round that settled no answer and began no step is not recorded: the honest retry with the same token still
 /// counts, whatever came before it. But one answer counts, whichever of the tokens it comes with.
-#[tokio::test]
-async fn a_round_that_settles_nothing_leaves_its_token_good() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+pub(crate) async fn a_round_that_settles_nothing_leaves_its_token_good(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let first = call(&endpoint, plain(soup())).await;
     let mut misfit = answer(&first, "sure", true);
@@ -310,21 +272,22 @@ async fn a_round_that_settles_nothing_leaves_its_token_good() {
     for asked in [&again, &missing] {
         assert!(asked["result"]["inputRequests"].get("sure").is_some(), "{asked}");
     }
-    assert!(ledger.is_empty());
+    assert_holds(&ledger, 0).await;
     let second = call(&endpoint, answer(&first, "sure", true)).await;
     assert!(second["result"]["inputRequests"].get("pay").is_some(), "{second}");
-    assert_eq!((shop.done(), ledger.len()), (4, 1));
+    assert_eq!(shop.done(), 4);
+    assert_holds(&ledger, 1).await;
     for token in [&first, &again, &missing] {
         assert_eq!(call(&endpoint, answer(token, "sure", false)).await, second, "the first answer counts");
     }
     let last = call(&endpoint, answer(&second, "pay", true)).await;
-    assert_eq!((text(&last), shop.done(), ledger.len()), ("soup ordered", 5, 2));
+    assert_eq!((text(&last), shop.done()), ("soup ordered", 5));
+    assert_holds(&ledger, 2).await;
 }
 
 /// M6: a step that began, and state that a round by hand has kept, are progress: their rounds are recorded.
-#[tokio::test]
-async fn a_round_that_began_a_step_or_kept_state_is_recorded() {
-    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+pub(crate) async fn a_round_that_began_a_step_or_kept_state_is_recorded(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
     let stepping = async |State(shop): State<Shop>, ask: Ask| {
         ask.confirm("first", "First?").optional().await?;
         let paid = ask.once("pay", async |_| Err::<(), _>(ToolError::new(format!("try {}", shop.work()))));
@@ -354,20 +317,87 @@ async fn a_round_that_began_a_step_or_kept_state_is_recorded() {
         assert_eq!(call(&endpoint, retry).await, third, "{name}");
         assert_eq!(shop.done(), done + 1, "{name}");
     }
-    assert_eq!(ledger.len(), 4);
+    assert_holds(&ledger, 4).await;
 }
 
-/// M6: the tokens of one round do not all expire at once: its record is kept for as long as any of them is good.
-#[tokio::test]
-async fn a_record_outlives_every_token_of_its_round() {
-    let (shop, ledger) = (Shop::default(), Noting::new());
-    let endpoint = server(&shop).ledger(ledger.clone()).answer_within(Duration::from_secs(1000));
-    let endpoint = endpoint.build().expect("a server");
-    let first = call(&endpoint, plain(soup())).await;
-    let asked = Timestamp::from(SystemTime::now());
-    call(&endpoint, without_answers(&first)).await;
-    call(&endpoint, answer(&first, "sure", true)).await;
-    let kept = ledger.0.lock().expect("no panic").clone();
-    let enough = asked.plus(Duration::from_secs(1000));
-    assert!(kept.len() == 3 && kept.iter().all(|until| *until >= enough), "{kept:?}");
+/// A call that runs until it is aborted, as a client hangs up.
+fn spawned(endpoint: &Endpoint, call: InFlight) -> tokio::task::JoinHandle<Value> {
+    let endpoint = endpoint.clone();
+    tokio::spawn(async move { end(&endpoint, call).await })
+}
+
+/// M6: a run that is dropped before its end gives the round back: to the one who waits, or who comes next.
+pub(crate) async fn a_dropped_run_releases_its_round(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (one, other) = (endpoint(&shop, &ledger), endpoint(&shop, &store.instance().await));
+    let slow =
+        |endpoint: &Endpoint| begin_as(None, endpoint, "tools/call", keyed("k", json!({ "name": "slow" })));
+    let unpolled = slow(&one);
+    assert_holds(&ledger, 0).await;
+    drop(unpolled);
+    let first = spawned(&one, slow(&one));
+    shop.has_done(1).await;
+    let (waiting, gone) = (spawned(&other, slow(&other)), spawned(&one, slow(&one)));
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_holds(&ledger, 1).await;
+    gone.abort();
+    first.abort();
+    shop.has_done(2).await;
+    shop.go.notify_one();
+    assert_eq!(text(&waiting.await.expect("a reply")), "run 2");
+    assert_eq!(text(&end(&one, slow(&one)).await), "run 2");
+    assert_eq!(shop.done(), 2);
+}
+
+/// M6: a claimed round whose client hangs up inside a step goes on and is recorded: the repeat, on any instance, gets its
+/// reply, and nothing is done twice.
+pub(crate) async fn a_round_with_a_step_outlives_its_client(store: impl Store) {
+    let shop = Shop::default();
+    let charge = async |State(shop): State<Shop>, ask: Ask| {
+        let charge = async |_| {
+            let run = shop.work();
+            shop.go.notified().await;
+            Ok::<_, ToolError>(run)
+        };
+        let run = ask.once("charge", charge).await?;
+        Ok::<_, ToolError>(format!("charge {run}"))
+    };
+    let instance =
+        |ledger| server(&shop).tool(Tool::new("charge", charge)).ledger(ledger).build().expect("a server");
+    let (one, other) = (instance(store.instance().await), instance(store.instance().await));
+    let charge = || keyed("k", json!({ "name": "charge" }));
+    let first = spawned(&one, begin_as(None, &one, "tools/call", charge()));
+    shop.has_done(1).await;
+    first.abort();
+    let waiting = spawned(&other, begin_as(None, &other, "tools/call", charge()));
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    shop.go.notify_one();
+    assert_eq!(text(&waiting.await.expect("a reply")), "charge 1");
+    assert_eq!(text(&call(&one, charge()).await), "charge 1");
+    assert_eq!(shop.done(), 1);
+}
+
+/// M6, Z3: one principal cannot fill the ledger for all: it is refused before its round runs, others still get in, and
+/// what is recorded stays.
+pub(crate) async fn one_principal_does_not_fill_the_ledger(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.bounded(4, usize::MAX).await);
+    let endpoint = endpoint(&shop, &ledger);
+    let order = |principal, key: &str| call_as(Some(principal), &endpoint, keyed(key, soup()));
+    let (first, second) = (order("eve", "k1").await, order("eve", "k2").await);
+    assert!(first["error"].is_null() && second["error"].is_null(), "{first} {second}");
+    assert_eq!(order("eve", "k3").await["error"]["code"], 503, "half is hers");
+    assert!(order("bob", "k1").await["error"].is_null(), "half of the rest is for the next");
+    assert_eq!(order("eve", "k1").await, first, "nothing is forgotten");
+    assert_eq!(shop.done(), 3);
+}
+
+/// M6, Z3: a ledger without room for another byte refuses new rounds before they run, and forgets none.
+pub(crate) async fn a_ledger_full_of_bytes_refuses_new_rounds(store: impl Store) {
+    let (shop, ledger) = (Shop::default(), store.bounded(usize::MAX, 1).await);
+    let endpoint = endpoint(&shop, &ledger);
+    let first = call(&endpoint, keyed("k", soup())).await;
+    assert_eq!(call(&endpoint, keyed("other", soup())).await["error"]["code"], 503);
+    assert_eq!(call(&endpoint, keyed("k", soup())).await, first);
+    assert!(call(&endpoint, plain(soup())).await["error"].is_null(), "what needs no record runs");
+    assert_eq!(shop.done(), 2);
 }

@@ -2,14 +2,17 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
-use roundtrip::MemoryLedger;
 use roundtrip::seal::{BoxFuture, Timestamp};
 use roundtrip::server::ledger::{self, Claim, LedgerError, RoundKey};
 use roundtrip::server::{Ledger, Peer};
+use roundtrip::testing::stores;
 use roundtrip::wire::{ErrorObject, ServerResult};
+use roundtrip::{MemoryLedger, Tool};
+use serde_json::{Value, json};
 
-use super::{Shop, answer, call, call_as, endpoint, keyed, plain, server, soup};
+use super::{Shop, answer, begin_as, call, call_as, endpoint, keyed, plain, poll, server, soup};
 use crate::support::{Running, message, messages_of};
 
 /// M6, Z3: a full ledger refuses new rounds before they run, and forgets none.
@@ -103,10 +106,10 @@ impl ledger::ClaimGuard for ClaimGuard {
 
 /// A ledger that notes how long it was told to keep what.
 #[derive(Clone)]
-pub(super) struct Noting(pub(super) Arc<Mutex<Vec<Timestamp>>>, MemoryLedger);
+struct Noting(Arc<Mutex<Vec<Timestamp>>>, MemoryLedger);
 
 impl Noting {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self(Arc::default(), MemoryLedger::new())
     }
 }
@@ -186,4 +189,84 @@ async fn a_call_that_a_hook_refuses_claims_nothing() {
     let first = call(&endpoint, keyed("k", soup())).await;
     assert_eq!(call(&endpoint, keyed("k", soup())).await, first);
     assert_eq!((shop.done(), passed.load(Ordering::SeqCst)), (1, 3));
+}
+
+/// K1, M6: the ledger in memory keeps the contract of ledgers.
+#[tokio::test]
+async fn the_ledger_in_memory_keeps_the_contract() {
+    let ledger = MemoryLedger::new();
+    stores::ledger(ledger.clone(), ledger).await.expect("the contract");
+    stores::ledger_for_four(MemoryLedger::bounded(4, usize::MAX)).await.expect("the contract");
+}
+
+/// K1: the contract finds a ledger that breaks it.
+#[tokio::test]
+async fn the_contract_finds_a_ledger_that_forgets() {
+    let forgetful = || Forgetful { inner: MemoryLedger::new(), failing: false };
+    let broken = stores::ledger(forgetful(), forgetful()).await.expect_err("it forgets");
+    assert!(broken.to_string().contains("is not replayed"), "{broken}");
+    let failing = || Forgetful { inner: MemoryLedger::new(), failing: true };
+    let broken = stores::ledger(failing(), failing()).await.expect_err("it fails");
+    assert!(broken.to_string().contains("the ledger failed"), "{broken}");
+    let broken = stores::ledger(MemoryLedger::new(), MemoryLedger::new()).await.expect_err("two ledgers");
+    assert!(broken.to_string().contains("is not replayed"), "{broken}");
+    assert!(stores::ledger_for_four(MemoryLedger::new()).await.is_err(), "it has no bound");
+}
+
+/// M6: without a ledger a repeated round runs again, which is what the manual says.
+#[tokio::test]
+async fn without_a_ledger_a_repeat_runs_again() {
+    let shop = Shop::default();
+    let endpoint = server(&shop).build().expect("a server");
+    let first = call(&endpoint, keyed("k", soup())).await;
+    assert_ne!(call(&endpoint, keyed("k", soup())).await, first);
+    call(&endpoint, answer(&first, "sure", true)).await;
+    call(&endpoint, answer(&first, "sure", true)).await;
+    assert_eq!(shop.done(), 4);
+    assert_eq!(call(&endpoint, keyed(7, soup())).await["error"], Value::Null, "nobody looks at the key");
+}
+
+/// M6: the handler of a dropped run is gone before anybody else may run the round.
+#[tokio::test]
+async fn a_round_is_released_after_its_handler_is_gone() {
+    struct Leaving(MemoryLedger, Shop);
+    impl Drop for Leaving {
+        fn drop(&mut self) {
+            assert_eq!(self.0.len(), 1, "still claimed");
+            self.1.work();
+        }
+    }
+    let (shop, ledger) = (Shop::default(), MemoryLedger::new());
+    let (own, count) = (ledger.clone(), shop.clone());
+    let stay = move || {
+        let leaving = Leaving(own.clone(), count.clone());
+        async move {
+            std::future::pending::<()>().await;
+            drop(leaving);
+            "never"
+        }
+    };
+    let endpoint =
+        server(&shop).tool(Tool::new("stay", stay)).ledger(ledger.clone()).build().expect("a server");
+    let mut call = begin_as(None, &endpoint, "tools/call", keyed("k", json!({ "name": "stay" })));
+    poll(&mut call);
+    drop(call);
+    assert_eq!((shop.done(), ledger.len()), (1, 0));
+}
+
+/// M6: the tokens of one round do not all expire at once: its record is kept for as long as any of them is good.
+#[tokio::test]
+async fn a_record_outlives_every_token_of_its_round() {
+    let (shop, ledger) = (Shop::default(), Noting::new());
+    let endpoint = server(&shop).ledger(ledger.clone()).answer_within(Duration::from_secs(1000));
+    let endpoint = endpoint.build().expect("a server");
+    let first = call(&endpoint, plain(soup())).await;
+    let asked = Timestamp::from(SystemTime::now());
+    let mut without_answers = answer(&first, "sure", true);
+    without_answers.as_object_mut().expect("an object").remove("inputResponses");
+    call(&endpoint, without_answers).await;
+    call(&endpoint, answer(&first, "sure", true)).await;
+    let kept = ledger.0.lock().expect("no panic").clone();
+    let enough = asked.plus(Duration::from_secs(1000));
+    assert!(kept.len() == 3 && kept.iter().all(|until| *until >= enough), "{kept:?}");
 }

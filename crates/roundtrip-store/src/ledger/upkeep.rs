@@ -1,0 +1,41 @@
+//! Upkeep of a ledger: leases are renewed, records that are over are removed.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::{BATCH, Inner, Records, retry};
+use crate::StoreError;
+
+/// Most batches that one turn removes; the rest waits for the next.
+const BATCHES: u32 = 100;
+
+/// Starts the task. It ends with the ledger.
+pub(super) fn start<R: Records>(ledger: &Arc<Inner<R>>, period: Duration) {
+    tokio::spawn(turns(Arc::downgrade(ledger), period));
+}
+
+async fn turns<R: Records>(ledger: Weak<Inner<R>>, period: Duration) {
+    loop {
+        tokio::time::sleep(period).await;
+        let Some(ledger) = ledger.upgrade() else { return };
+        if let Err(error) = ledger.turn().await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "the upkeep of the ledger failed");
+        }
+    }
+}
+
+impl<R: Records> Inner<R> {
+    /// Renews the leases first: they are what cannot wait.
+    async fn turn(&self) -> Result<(), StoreError> {
+        let claims = self.held.all();
+        if !claims.is_empty() {
+            retry(|| self.records.renew(&claims)).await?;
+        }
+        for _ in 0..BATCHES {
+            if retry(|| self.records.sweep()).await? < u64::from(BATCH) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! [`Postgres`]: a store in PostgreSQL.
+
+mod connections;
+mod ledger;
+
+use std::ffi::OsString;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Connection, PgConnection};
+
+use self::connections::Connections;
+use self::ledger::PostgresRecords;
+use crate::ledger::{SharedLedger, ledger_of, retry};
+use crate::opening::{Open, Settings};
+use crate::schema::Migrations;
+use crate::{Opening, StoreError};
+
+const MIGRATIONS: Migrations = Migrations(&[include_str!("../../migrations/postgres/0001-ledger.sql")]);
+
+/// Number of the advisory lock under which tables are made: "roundtri" in ASCII.
+const MIGRATION_LOCK: i64 = 0x726f_756e_6474_7269;
+
+/// A store in PostgreSQL, for a fleet. Clones share it.
+///
+/// Tables are made in the first schema of the connection's search path, and their names begin with `roundtrip_`.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use roundtrip::{Keyring, Server};
+/// use roundtrip_store::Postgres;
+///
+/// let store = Postgres::connect(&std::env::var("DATABASE_URL")?).sealed_by(Keyring::from_env("STORE_KEYS")?).await?;
+/// let server = Server::new("shop", "1.0.0").ledger(store);
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Postgres {
+    ledger: SharedLedger<PostgresRecords>,
+}
+
+impl Postgres {
+    /// Connects to a database: `postgres://user:password@host/database?sslmode=verify-full`.
+    ///
+    /// # Errors
+    /// Awaiting it fails if the address cannot be read, the database cannot be reached within 10 seconds, refuses the
+    /// user, or has the tables of a later release.
+    pub fn connect(url: &str) -> Opening<Self> {
+        Opening::new(url)
+    }
+}
+
+impl Opening<Postgres> {
+    /// Sets how many connections are opened at most, in place of 8. They are opened when they are needed.
+    pub fn connections(mut self, connections: usize) -> Self {
+        self.settings.connections = connections.max(1);
+        self
+    }
+}
+
+ledger_of!(Postgres);
+
+impl Open for Postgres {
+    async fn open(url: OsString, settings: Settings) -> Result<Self, StoreError> {
+        settings.check("postgres")?;
+        let url = url.to_str().ok_or(StoreError::Address("postgres"))?;
+        // The error may quote the address.
+        let options = PgConnectOptions::from_str(url).map_err(|_| StoreError::Address("postgres"))?;
+        let options = options.application_name("roundtrip").disable_statement_logging();
+        let connections = Connections::new(options, settings.connections);
+        retry(|| connections.with_new(migrate)).await?;
+        let records = PostgresRecords { connections, settings: settings.clone() };
+        Ok(Self { ledger: SharedLedger::start(records, &settings)? })
+    }
+}
+
+/// Makes the tables, or brings them up to date, under a lock that all instances take.
+async fn migrate(mut connection: PgConnection) -> Result<PgConnection, StoreError> {
+    let mut transaction = connection.begin().await.map_err(error)?;
+    let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(MIGRATION_LOCK);
+    lock.execute(&mut *transaction).await.map_err(error)?;
+    let table = "CREATE TABLE IF NOT EXISTS roundtrip_schema (version bigint NOT NULL)";
+    sqlx::raw_sql(table).execute(&mut *transaction).await.map_err(error)?;
+    let found = sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM roundtrip_schema");
+    let found: i64 = found.fetch_one(&mut *transaction).await.map_err(error)?;
+    for (version, step) in MIGRATIONS.after(found)? {
+        sqlx::raw_sql(step).execute(&mut *transaction).await.map_err(error)?;
+        let insert = sqlx::query("INSERT INTO roundtrip_schema (version) VALUES ($1)").bind(version);
+        insert.execute(&mut *transaction).await.map_err(error)?;
+    }
+    transaction.commit().await.map_err(error)?;
+    Ok(connection)
+}
+
+/// Names an error by its SQLSTATE; one without is of the connection.
+fn error(error: sqlx::Error) -> StoreError {
+    let code = error.as_database_error().and_then(|error| error.code().map(String::from));
+    match code.as_deref() {
+        Some("25006") => StoreError::ReadOnly,
+        Some("53100" | "53200") => StoreError::NoSpace,
+        // Shutting down, starting, too many connections, a deadlock, a conflict: in a moment it may succeed.
+        Some("57P01" | "57P02" | "57P03" | "53300" | "40P01" | "40001") => {
+            StoreError::Unavailable(Arc::new(error))
+        }
+        Some(_) => StoreError::Refused(Arc::new(error)),
+        None => StoreError::Unavailable(Arc::new(error)),
+    }
+}

@@ -1,0 +1,131 @@
+//! The ledger in Redis. Its clock is the database's.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use redis::{Script, ScriptInvocation};
+use roundtrip::server::ledger::RoundKey;
+
+use super::link::Link;
+use crate::ledger::{BATCH, Found, Holder, Id, Records};
+use crate::opening::Settings;
+use crate::{StoreError, Usage};
+
+/// A script that begins with what all of them share.
+macro_rules! script {
+    ($text:expr) => {
+        LazyLock::new(|| Script::new(concat!(include_str!("scripts/common.lua"), $text)))
+    };
+}
+
+static CLAIM: LazyLock<Script> = script!(include_str!("scripts/claim.lua"));
+static RECORD: LazyLock<Script> = script!(include_str!("scripts/record.lua"));
+static RENEW: LazyLock<Script> = script!(include_str!("scripts/renew.lua"));
+static RELEASE: LazyLock<Script> = script!(include_str!("scripts/release.lua"));
+static SWEEP: LazyLock<Script> = script!("return sweep(tonumber(ARGV[1]))");
+static RESEAL: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/reseal.lua")));
+
+/// Scripts of the ledger.
+#[derive(Debug)]
+pub(super) struct RedisRecords {
+    link: Link,
+    settings: Settings,
+    /// Beginning of all keys.
+    prefix: String,
+    /// Keys of all records together: their ends, the counts of callers, the share of each record.
+    shared: [String; 3],
+}
+
+impl RedisRecords {
+    pub(super) fn new(link: Link, settings: Settings) -> Self {
+        let prefix = format!("{{{}}}:ledger:", settings.prefix);
+        let shared = ["ends", "counts", "shares"].map(|name| format!("{prefix}{name}"));
+        Self { link, settings, prefix, shared }
+    }
+
+    /// Begins a script with the keys that all records share.
+    fn script<'a>(&self, script: &'a Script) -> ScriptInvocation<'a> {
+        let mut script = script.prepare_invoke();
+        for key in &self.shared {
+            script.key(key);
+        }
+        script
+    }
+
+    /// Returns the key of a record.
+    fn record_key(&self, id: &Id) -> String {
+        format!("{}{}", self.prefix, hex(id))
+    }
+
+    fn lease(&self) -> u64 {
+        // Years; Redis refuses a time that it cannot add to the present.
+        u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX).min(1 << 40)
+    }
+}
+
+impl Records for RedisRecords {
+    async fn claim(&self, key: &RoundKey, holder: &Holder) -> Result<Found, StoreError> {
+        let mut script = self.script(&CLAIM);
+        script.key(self.record_key(key.id())).arg(hex(key.id())).arg(&key.call().as_bytes()[..]);
+        script.arg(hex(key.owner().as_bytes())).arg(&holder[..]).arg(self.lease());
+        script.arg(self.settings.capacity.records).arg(self.settings.capacity.bytes);
+        let (state, reply): (i64, Vec<u8>) = self.link.run(&script).await?;
+        Ok(match state {
+            0 => Found::Claimed,
+            1 => Found::OtherCall,
+            2 => Found::Running,
+            3 => Found::Done(reply),
+            _ => Found::Full,
+        })
+    }
+
+    async fn is_running(&self, id: &Id) -> Result<bool, StoreError> {
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.record_key(id)).arg("holder").arg("reply");
+        let (holder, reply): (Option<Vec<u8>>, Option<Vec<u8>>) = self.link.query(&command).await?;
+        Ok(holder.is_some() && reply.is_none())
+    }
+
+    async fn record(&self, id: &Id, holder: &Holder, reply: &[u8], end: i64) -> Result<bool, StoreError> {
+        let mut script = self.script(&RECORD);
+        script.key(self.record_key(id)).arg(hex(id)).arg(&holder[..]).arg(reply).arg(end);
+        self.link.run(&script).await
+    }
+
+    async fn reseal(&self, id: &Id, old: &[u8], new: &[u8]) -> Result<(), StoreError> {
+        self.link.run(RESEAL.prepare_invoke().key(self.record_key(id)).arg(old).arg(new)).await
+    }
+
+    async fn renew(&self, claims: &[(Id, Holder)]) -> Result<(), StoreError> {
+        let mut script = self.script(&RENEW);
+        script.arg(self.lease());
+        for (id, holder) in claims {
+            script.key(self.record_key(id)).arg(hex(id)).arg(&holder[..]);
+        }
+        self.link.run(&script).await
+    }
+
+    async fn release(&self, id: &Id, holder: &Holder) -> Result<(), StoreError> {
+        let mut script = self.script(&RELEASE);
+        script.key(self.record_key(id)).arg(hex(id)).arg(&holder[..]);
+        self.link.run(&script).await
+    }
+
+    async fn sweep(&self) -> Result<u64, StoreError> {
+        self.link.run(self.script(&SWEEP).arg(BATCH)).await
+    }
+
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        let mut command = redis::cmd("HMGET");
+        command.arg(&self.shared[1]).arg("records:all").arg("bytes:all");
+        let (records, bytes): (Option<u64>, Option<u64>) = self.link.query(&command).await?;
+        Ok(Usage { records: records.unwrap_or_default(), bytes: bytes.unwrap_or_default() })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

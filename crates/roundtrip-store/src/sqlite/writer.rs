@@ -1,0 +1,128 @@
+//! [`Writer`]: the one connection of a process that writes. Changes that wait together are committed together: with durable
+//! commits, the disk is what takes the time.
+
+use roundtrip::seal::BoxFuture;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use tokio::sync::{mpsc, oneshot};
+
+use super::error;
+use crate::StoreError;
+
+/// Most changes in one commit.
+const GROUP: usize = 64;
+
+/// Changes that may wait.
+const QUEUE: usize = 1_024;
+
+/// A change to the database. It may be run more than once, and only its last run counts: the others are rolled back.
+pub(super) trait Change: Send + Sync + 'static {
+    type Output: Send + 'static;
+
+    fn run<'a>(
+        &'a self,
+        connection: &'a mut SqliteConnection,
+    ) -> BoxFuture<'a, Result<Self::Output, sqlx::Error>>;
+}
+
+/// Handle to the task that writes.
+#[derive(Debug, Clone)]
+pub(super) struct Writer(mpsc::Sender<Box<dyn Job>>);
+
+impl Writer {
+    /// Starts the task. It ends with the last handle.
+    pub(super) fn start(connection: SqliteConnection, options: SqliteConnectOptions) -> Self {
+        let (sender, jobs) = mpsc::channel(QUEUE);
+        tokio::spawn(write(jobs, Some(connection), options));
+        Self(sender)
+    }
+
+    /// Makes a change, and waits until it is durable.
+    pub(super) async fn run<C: Change>(&self, change: C) -> Result<C::Output, StoreError> {
+        let (reply, outcome) = oneshot::channel();
+        let job = Waiting { change, output: None, reply };
+        self.0.send(Box::new(job)).await.map_err(|_| StoreError::TimedOut)?;
+        outcome.await.unwrap_or(Err(StoreError::TimedOut))
+    }
+}
+
+/// A change with the request that waits for it.
+struct Waiting<C: Change> {
+    change: C,
+    output: Option<C::Output>,
+    reply: oneshot::Sender<Result<C::Output, StoreError>>,
+}
+
+/// A [`Waiting`] change of any type.
+trait Job: Send {
+    fn run<'a>(&'a mut self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Result<(), sqlx::Error>>;
+
+    /// Hands out the output of the last run, or the error.
+    fn end(self: Box<Self>, outcome: Result<(), StoreError>);
+}
+
+impl<C: Change> Job for Waiting<C> {
+    fn run<'a>(&'a mut self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Result<(), sqlx::Error>> {
+        Box::pin(async move {
+            self.output = Some(self.change.run(connection).await?);
+            Ok(())
+        })
+    }
+
+    fn end(self: Box<Self>, outcome: Result<(), StoreError>) {
+        let Self { output, reply, .. } = *self;
+        // The request may have gone away.
+        let _ = reply.send(outcome.and_then(|()| output.ok_or(StoreError::TimedOut)));
+    }
+}
+
+async fn write(
+    mut jobs: mpsc::Receiver<Box<dyn Job>>,
+    mut connection: Option<SqliteConnection>,
+    options: SqliteConnectOptions,
+) {
+    let mut group = Vec::with_capacity(GROUP);
+    while jobs.recv_many(&mut group, GROUP).await > 0 {
+        let mut open = match connection.take() {
+            Some(open) => open,
+            None => match options.connect().await.map_err(error) {
+                Ok(open) => open,
+                Err(failed) => {
+                    group.drain(..).for_each(|job| job.end(Err(failed.clone())));
+                    continue;
+                }
+            },
+        };
+        let intact = commit_group(&mut open, &mut group).await;
+        connection = intact.then_some(open);
+    }
+}
+
+/// Commits changes together; if that fails, each by itself, so that none fails for another. False if the connection is to be
+/// replaced.
+async fn commit_group(connection: &mut SqliteConnection, group: &mut Vec<Box<dyn Job>>) -> bool {
+    let mut intact = true;
+    match commit(connection, group).await {
+        Ok(()) => group.drain(..).for_each(|job| job.end(Ok(()))),
+        Err(failed) if group.len() == 1 || matches!(failed, StoreError::Locked) => {
+            intact = !failed.is_passing();
+            group.drain(..).for_each(|job| job.end(Err(failed.clone())));
+        }
+        Err(_) => {
+            for mut job in group.drain(..) {
+                let outcome = commit(connection, std::slice::from_mut(&mut job)).await;
+                intact &= !outcome.as_ref().is_err_and(StoreError::is_passing);
+                job.end(outcome);
+            }
+        }
+    }
+    intact
+}
+
+async fn commit(connection: &mut SqliteConnection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(error)?;
+    for job in jobs {
+        job.run(&mut transaction).await.map_err(error)?;
+    }
+    transaction.commit().await.map_err(error)
+}

@@ -1,0 +1,17 @@
+//! The stores, on every database there is. PostgreSQL and Redis are those of `cargo xtask services`.
+
+#![cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
+#![expect(clippy::expect_used, reason = "a test says what it expects")]
+
+#[macro_use]
+mod support;
+
+mod contract;
+#[cfg(feature = "postgres")]
+mod example;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod outages;
+#[cfg(unix)]
+mod processes;
+mod rounds;
+mod secrets;

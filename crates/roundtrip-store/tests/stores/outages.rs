@@ -1,0 +1,107 @@
+//! Databases that go away for a while, and connections that break.
+
+use std::time::{Duration, Instant};
+
+use roundtrip_store::StoreError;
+
+use crate::support::{Proxy, Site, cause, claim, instance, key, later, record, replay, run};
+
+/// Makes tests of functions that take a site, the same site through a proxy, and the proxy.
+macro_rules! through_a_proxy {
+    ($($test:ident)*) => {
+        #[cfg(feature = "postgres")]
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                let Some(site) = crate::support::PostgresSite::new().await else { return };
+                let (proxy, url) = crate::support::Proxy::before(&site.url).await;
+                super::$test(&site, &crate::support::PostgresSite { url }, &proxy).await;
+            })*
+        }
+
+        #[cfg(feature = "redis")]
+        mod redis {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                let Some(site) = crate::support::RedisSite::new() else { return };
+                let (proxy, url) = crate::support::Proxy::before(&site.url).await;
+                let through = crate::support::RedisSite { url, prefix: site.prefix.clone() };
+                super::$test(&site, &through, &proxy).await;
+            })*
+        }
+    };
+}
+
+through_a_proxy! {
+    a_round_costs_one_exchange_before_and_one_after
+    a_database_that_comes_back_is_waited_for
+    a_lost_answer_changes_nothing
+    a_reply_is_recorded_once_the_database_is_back
+}
+
+/// M6: a claim is one exchange, a record is one, and a replay is one.
+async fn a_round_costs_one_exchange_before_and_one_after<S: Site>(_: &S, through: &S, proxy: &Proxy) {
+    let store = instance(through).await;
+    // The first time, the database learns the statements.
+    record(&store, &key(1), "first").await;
+    replay(&store, &key(1)).await;
+    let before = proxy.exchanges();
+    let guard = run(&store, &key(2)).await;
+    assert_eq!(proxy.exchanges() - before, 1, "the claim");
+    guard.record("reply".into(), later()).await.expect("a record");
+    assert_eq!(proxy.exchanges() - before, 2, "the record");
+    replay(&store, &key(2)).await;
+    assert_eq!(proxy.exchanges() - before, 3, "the replay");
+}
+
+/// K3: a database that is away for a moment costs time, and nothing else: before a claim, and between claim and record.
+async fn a_database_that_comes_back_is_waited_for<S: Site>(site: &S, through: &S, proxy: &Proxy) {
+    let store = instance(through).await;
+    let back_in = |time| {
+        let proxy = proxy.clone();
+        proxy.go_away();
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            proxy.come_back();
+        })
+    };
+    back_in(Duration::from_millis(700));
+    let guard = run(&store, &key(1)).await;
+    back_in(Duration::from_millis(700));
+    guard.record("reply".into(), later()).await.expect("a record");
+    assert_eq!(replay(&instance(site).await, &key(1)).await, "reply");
+}
+
+/// K3: a statement whose answer was lost is sent again, and has happened once.
+async fn a_lost_answer_changes_nothing<S: Site>(site: &S, through: &S, proxy: &Proxy) {
+    let (store, other) = (instance(through).await, instance(site).await);
+    record(&store, &key(1), "warm").await;
+    proxy.lose_an_answer();
+    let guard = run(&store, &key(2)).await;
+    assert!(proxy.has_lost_it());
+    proxy.lose_an_answer();
+    guard.record("reply".into(), later()).await.expect("a record");
+    assert!(proxy.has_lost_it());
+    assert_eq!(replay(&other, &key(2)).await, "reply");
+    let usage = S::usage(&other).await;
+    let bytes = site.replies().await.iter().map(Vec::len).sum::<usize>() as u64;
+    assert_eq!((usage.records, usage.bytes), (2, bytes), "counted once");
+}
+
+/// K3: past a bound a claim fails by name, and a reply that could not be recorded is recorded when the database is back.
+async fn a_reply_is_recorded_once_the_database_is_back<S: Site>(site: &S, through: &S, proxy: &Proxy) {
+    let store = instance(through).await;
+    let guard = run(&store, &key(1)).await;
+    proxy.go_away();
+    let begun = Instant::now();
+    let other = key(2);
+    let (recorded, claimed) = tokio::join!(guard.record("reply".into(), later()), claim(&store, &other));
+    for error in [recorded.expect_err("it is away"), claimed.expect_err("it is away")] {
+        let away = matches!(cause(&error), StoreError::Unavailable(_) | StoreError::TimedOut);
+        assert!(away, "{error:?}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    proxy.come_back();
+    // The claim stands until the reply is there: another instance waits for it, and does not run the round.
+    assert_eq!(replay(&instance(site).await, &key(1)).await, "reply");
+}

@@ -1,0 +1,69 @@
+//! A schema of a test's own. It goes with the server, which ends with the run.
+
+use std::str::FromStr as _;
+
+use roundtrip_store::{Opening, Postgres, StoreError, Usage};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection};
+
+use super::Site;
+
+pub(crate) struct PostgresSite {
+    pub(crate) url: String,
+}
+
+impl PostgresSite {
+    pub(crate) async fn new() -> Option<Self> {
+        let server = super::address("ROUNDTRIP_TEST_POSTGRES")?;
+        let schema = super::unique();
+        let site = Self { url: format!("{server}?options[search_path]={schema}") };
+        let make = sqlx::raw_sql(AssertSqlSafe(format!("CREATE SCHEMA {schema}")));
+        make.execute(&mut site.connect().await).await.expect("a schema");
+        Some(site)
+    }
+
+    pub(crate) async fn connect(&self) -> PgConnection {
+        PgConnectOptions::from_str(&self.url).expect("an address").connect().await.expect("a database")
+    }
+}
+
+impl Site for PostgresSite {
+    type Store = Postgres;
+
+    async fn open(
+        &self,
+        set: impl FnOnce(Opening<Postgres>) -> Opening<Postgres> + Send,
+    ) -> Result<Postgres, StoreError> {
+        set(Postgres::connect(&self.url)).await
+    }
+
+    async fn usage(store: &Postgres) -> Usage {
+        store.ledger_usage().await.expect("numbers")
+    }
+
+    async fn replies(&self) -> Vec<Vec<u8>> {
+        let all = sqlx::query_scalar("SELECT reply FROM roundtrip_ledger WHERE reply IS NOT NULL");
+        all.fetch_all(&mut self.connect().await).await.expect("rows")
+    }
+
+    async fn damage(&self, first: u8) {
+        let change = "UPDATE roundtrip_ledger SET reply = set_byte(reply, 0, $1)";
+        let change = sqlx::query(change).bind(i32::from(first));
+        change.execute(&mut self.connect().await).await.expect("a change");
+    }
+
+    async fn expire(&self) {
+        let change = sqlx::query("UPDATE roundtrip_ledger SET ends = 1");
+        change.execute(&mut self.connect().await).await.expect("a change");
+    }
+
+    async fn outdate(&self) {
+        let change = sqlx::query("INSERT INTO roundtrip_schema (version) VALUES (99)");
+        change.execute(&mut self.connect().await).await.expect("a change");
+    }
+
+    async fn stored(&self) -> u64 {
+        let count = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM roundtrip_ledger");
+        count.fetch_one(&mut self.connect().await).await.expect("a number").cast_unsigned()
+    }
+}
