@@ -51,8 +51,8 @@ pub struct RequestMeta<'a> {
     pub protocol_version: Cow<'a, str>,
     /// The client's name and version, kept as text because it is for display only.
     pub client_info: Option<&'a RawValue>,
-    /// The client's capabilities.
-    pub client_capabilities: ClientCapabilities,
+    /// The client's capabilities. Boxed: they are large, and a request is moved from hand to hand.
+    pub client_capabilities: Box<ClientCapabilities>,
     /// Opts into log messages, from this level up. Deprecated (SEP-2577).
     pub log_level: Option<LoggingLevel>,
     /// All other keys, in the order they came.

@@ -13,7 +13,7 @@ use super::{
 };
 
 macro_rules! results {
-    ($($(#[$doc:meta])* $variant:ident($result:ident),)*) => {
+    ($($(#[$doc:meta])* $variant:ident($result:ty),)*) => {
         /// Result of any method. It is serialised without a trace of the variant.
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
@@ -75,10 +75,10 @@ results! {
     SubscriptionsListen(SubscriptionsListenResult),
     /// `input_required`, of any method that may ask.
     InputRequired(InputRequiredResult),
-    /// A task, of a call that goes on as one.
-    CreateTask(CreateTaskResult),
+    /// A task, of a call that goes on as one. Boxed, because it is larger than all others.
+    CreateTask(Box<CreateTaskResult>),
     /// Result of `tasks/get`.
-    GetTask(GetTaskResult),
+    GetTask(Box<GetTaskResult>),
     /// Result of `tasks/update` and `tasks/cancel`.
     TaskAcknowledged(TaskAcknowledgedResult),
 }

@@ -76,7 +76,7 @@ fn null_is_absent_everywhere_else() {
         "name":"t","arguments":null,"inputResponses":null,"requestState":null}"#;
     let params: CallToolRequestParams<'_> = serde_json::from_str(params).unwrap();
     assert!(params.arguments.is_none() && params.input_responses.is_none() && params.request_state.is_none());
-    assert_eq!(params.meta.client_capabilities, ClientCapabilities::default());
+    assert_eq!(*params.meta.client_capabilities, ClientCapabilities::default());
 
     let tool = json!({
         "name": "t", "title": null, "inputSchema": {}, "outputSchema": null, "icons": null, "_meta": null

@@ -277,7 +277,7 @@ impl Client {
             progress_token: options.on_progress.is_some().then(|| id.clone()),
             protocol_version: version.as_str().into(),
             client_info: settings.info.as_ref().map(AsRef::as_ref),
-            client_capabilities: settings.declared(request.method, options.by_hand),
+            client_capabilities: Box::new(settings.declared(request.method, options.by_hand)),
             log_level: options.log_level(),
             extra: options.extra().map(|(key, value)| (key.into(), value.as_ref())).collect(),
         };

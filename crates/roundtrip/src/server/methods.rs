@@ -177,7 +177,11 @@ impl Started {
         })
     }
 
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "the inputs are large, and would be moved once more in every call"
+    )]
+    #[inline(always)]
     fn input<'a, 'r: 'a>(
         &'a self,
         asking: AskingRequest<'a>,

@@ -51,7 +51,7 @@ impl Request {
         }
         let hello = Hello {
             info: fields.client_info.map_or_else(|| json!({ "name": "", "version": "" }).into(), Raw::from),
-            capabilities: without_extensions(fields.client_capabilities),
+            capabilities: without_extensions(*fields.client_capabilities),
             caller: outgoing.caller.clone(),
         };
         let state = params.get("requestState").and_then(|state| state.to().ok());

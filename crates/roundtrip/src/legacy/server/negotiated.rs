@@ -75,7 +75,7 @@ impl Negotiated {
             progress_token: meta.progress_token,
             protocol_version: self.version.as_str().into(),
             client_info: self.client_info.as_ref().map(AsRef::as_ref),
-            client_capabilities: self.capabilities.clone(),
+            client_capabilities: Box::new(self.capabilities.clone()),
             log_level,
             extra: meta.extra.iter().map(|(name, value)| (Cow::Borrowed(name), value.as_ref())).collect(),
         };

@@ -228,7 +228,7 @@ impl FromCall for Caller {
         let version = &call.meta.protocol_version;
         let unknown = |_| ErrorObject::unsupported_version(version, &ProtocolVersion::ALL);
         Ok(Self {
-            capabilities: call.meta.client_capabilities.clone(),
+            capabilities: (*call.meta.client_capabilities).clone(),
             protocol_version: version.parse().map_err(unknown)?,
             principal: call.peer.principal.clone(),
             info: call.meta.client_info.map(Raw::from),

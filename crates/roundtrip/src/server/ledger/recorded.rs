@@ -31,7 +31,7 @@ impl Recorded {
             Ok(ServerResult::GetPrompt(result)) => Self::Prompt(result),
             Ok(ServerResult::ReadResource(result)) => Self::Resource(result),
             Ok(ServerResult::InputRequired(result)) => Self::Asks(result),
-            Ok(ServerResult::CreateTask(result)) => Self::Task(Box::new(result)),
+            Ok(ServerResult::CreateTask(result)) => Self::Task(result),
             Err(error) if !can_be_tried_again(&error) => Self::Error(error),
             other => return Err(other),
         })
@@ -58,7 +58,7 @@ impl Recorded {
             Self::Prompt(result) => Ok(ServerResult::GetPrompt(result)),
             Self::Resource(result) => Ok(ServerResult::ReadResource(result)),
             Self::Asks(result) => Ok(ServerResult::InputRequired(result)),
-            Self::Task(result) => Ok(ServerResult::CreateTask(*result)),
+            Self::Task(result) => Ok(ServerResult::CreateTask(result)),
             Self::Error(error) => Err(error),
         }
     }

@@ -53,7 +53,7 @@ impl Promotion {
                 let view = read_view(&stored.view)?;
                 let slot = self.service.slot();
                 self.service.run((stored, record), (runner, self.status), slot);
-                Ok(ServerResult::CreateTask(view.into()))
+                Ok(ServerResult::CreateTask(Box::new(view.into())))
             }
             Err(error) => {
                 tracing::warn!(%error, "a call cannot become a task, and goes on as it is");
@@ -76,7 +76,7 @@ impl Promotion {
         if slot.is_some() {
             self.service.run((stored, record), (runner, self.status), slot);
         }
-        Ok(ServerResult::CreateTask(view.into()))
+        Ok(ServerResult::CreateTask(Box::new(view.into())))
     }
 }
 

@@ -43,7 +43,7 @@ impl TaskService {
         let view = self.store.0.view(&owner, &parsed).await.map_err(|error| busy(&error))?;
         let view = view.ok_or_else(|| unknown(&id))?;
         let task = read_view(&view)?;
-        Ok(ServerResult::GetTask(task.into()))
+        Ok(ServerResult::GetTask(Box::new(task.into())))
     }
 
     /// Takes answers to a task's questions.
