@@ -57,6 +57,10 @@ fn has_nextest(workspace: &Workspace) -> bool {
 }
 
 fn tests(workspace: &Workspace) -> Result<bool> {
+    // Some tests run examples as programs. Built here, they do not count against the time of a test.
+    if !process::show(&mut workspace.cargo(&["build", "--quiet", "--workspace", "--examples"]))? {
+        return Ok(false);
+    }
     let arguments: &[&str] = if has_nextest(workspace) {
         &["nextest", "run", "--workspace", "--no-fail-fast"]
     } else {

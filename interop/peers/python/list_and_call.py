@@ -22,6 +22,7 @@ from answers import Obliging
 from checks import (
     HANDSHAKE,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     MISSING_CAPABILITY,
     REVISION,
     MCPError,
@@ -52,7 +53,13 @@ OPEN_TOOLS: list[tuple[str, dict[str, Any]]] = [
 # Optional tools that refuse a client which does not declare the tasks extension.
 TASK_ONLY = {"failing_job", "protocol_error_job"}
 # What asks is named like this; without a session nobody can be asked.
-ASKING = ("test_input_required_result_", "test_elicitation", "test_sampling")
+ASKING = (
+    "test_input_required_result_",
+    "test_elicitation",
+    "test_sampling",
+    "test_tool_with_task",
+    "multi_input",
+)
 # What the older revisions said of a resource that is not there.
 RESOURCE_NOT_FOUND = -32002
 
@@ -141,7 +148,8 @@ async def check_tools(report: Report, client: Connected, can_ask: bool) -> None:
     for name in sorted(TASK_ONLY & tools.keys()):
 
         async def refused(name: str = name) -> str:
-            return await refusal(client.call_tool(name), MISSING_CAPABILITY if name == "failing_job" else None)
+            missing = MISSING_CAPABILITY if client.version == REVISION else INVALID_REQUEST
+            return await refusal(client.call_tool(name), missing)
 
         await report.check(f"{name} (tasks not declared)", refused)
 

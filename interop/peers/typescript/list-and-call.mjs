@@ -11,7 +11,18 @@
 // session (`--stateless`), nothing that asks is called. Then no message may hold what only 2026-07-28 has.
 
 import { answerEverything } from './answers.mjs';
-import { INVALID_PARAMS, MISSING_CAPABILITY, check, conclude, connect, expect, flag, refusal, target } from './checks.mjs';
+import {
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  MISSING_CAPABILITY,
+  check,
+  conclude,
+  connect,
+  expect,
+  flag,
+  refusal,
+  target
+} from './checks.mjs';
 import { OLD_NOT_FOUND, newClient } from './sdk.mjs';
 import { HANDSHAKE, REVISION, nothingNewer } from './wire.mjs';
 
@@ -38,9 +49,10 @@ const OPEN_TOOLS = {
 // Tools with a check of their own below.
 const SPECIAL = ['test_error_handling', 'test_tool_with_progress', 'test_missing_capability'];
 // Optional tools that refuse a client which does not declare the tasks extension.
-const TASK_ONLY = { failing_job: MISSING_CAPABILITY, protocol_error_job: undefined };
+const MISSING_TASKS = flag ? INVALID_REQUEST : MISSING_CAPABILITY;
+const TASK_ONLY = { failing_job: MISSING_TASKS, protocol_error_job: MISSING_TASKS };
 // What asks is named like this; without a session nobody can be asked.
-const ASKING = /^test_(input_required_result_|elicitation|sampling)/;
+const ASKING = /^(test_(input_required_result_|elicitation|sampling|tool_with_task)|multi_input)/;
 // What the older revisions say of a resource that is not there.
 const NOT_FOUND = flag ? OLD_NOT_FOUND : INVALID_PARAMS;
 
