@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use roundtrip_core::round::Journal;
@@ -17,7 +18,7 @@ use super::hook::Viewer;
 use super::methods::{checked, refused, tool_work};
 use super::notify::status::StatusSlot;
 use super::offer::entry::ToolEntry;
-use super::outcome::OutcomeFuture;
+use super::outcome::{OutcomeFuture, panicked};
 use super::peer::{Listens, Peer, Principal};
 use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
@@ -103,13 +104,19 @@ impl Started {
         let source = Arc::new(OnceLock::new());
         let opened = Arc::clone(&source);
         let listening: OutcomeFuture = Box::pin(async move {
+            let mut seen = Vec::new();
             if let Some(tasks) = &tasks {
                 tasks.ensure_works();
-                honoured.task_ids = tasks.watched(owner, &wanted).await?;
+                seen = tasks.known(owner, &wanted).await?;
+                honoured.task_ids = seen.iter().map(|(id, _)| id.as_str().to_owned()).collect();
             }
             let subscription = Arc::new(hub.open(&caller, Some(tag), honoured, viewer)?);
             // Set once: there is one subscription.
             let _ = opened.set(Source::Subscription(Arc::clone(&subscription)));
+            // Only now: a change that is announced to nobody ends the watch of its task.
+            if let Some(tasks) = &tasks {
+                tasks.watch(owner, seen).await;
+            }
             Ok(ServerResult::SubscriptionsListen(poll_fn(|cx| subscription.poll_closed(cx)).await))
         });
         (Work::Other(listening).into(), Source::Deferred(source))
@@ -137,10 +144,13 @@ impl Started {
         let mut call = self.call(&params.meta, peer, arguments, input);
         let status: Arc<StatusSlot> = Arc::default();
         call.status = Some(Arc::clone(&status));
-        let running = tool.handler.start(&mut call, ()).map_err(|rejection| match rejection {
-            Rejection::Arguments(problem) => misfit(problem),
-            Rejection::Error(error) => error,
-        })?;
+        // A panic of the author's extractor is this task's problem alone (Z1).
+        let started = catch_unwind(AssertUnwindSafe(|| tool.handler.start(&mut call, ())));
+        let running =
+            started.unwrap_or_else(|_| Err(panicked().into())).map_err(|rejection| match rejection {
+                Rejection::Arguments(problem) => misfit(problem),
+                Rejection::Error(error) => error,
+            })?;
         Ok((Runner::new(tool_work(&tool, running), call.input.flow), status))
     }
 }

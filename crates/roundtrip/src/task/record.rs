@@ -1,6 +1,8 @@
 //! [`Record`]: the lifecycle of a task. Pure state: it reads no clock and touches no store.
 
 use std::borrow::Cow;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -41,7 +43,7 @@ struct OpenQuestion {
 /// A question that the handler asks, under its own key.
 pub(crate) type NewQuestion = (Cow<'static, str>, InputRequest);
 
-/// How a task has ended.
+/// End of a task.
 #[derive(Debug)]
 pub(crate) enum Ended {
     Completed(Raw),
@@ -64,9 +66,9 @@ pub(crate) struct Record {
     rounds: u32,
     questions: Vec<OpenQuestion>,
     /// Keys that have been sent to the client, and are not those of open questions.
-    spent: Vec<String>,
-    /// Answers to open questions that the handler has not read yet.
-    answers: Vec<(String, Raw)>,
+    spent: BTreeSet<String>,
+    /// Answers to open questions that the handler has not read yet, by the keys of the questions.
+    answers: BTreeMap<String, Raw>,
     /// True if a worker is to stop.
     cancelled: bool,
     result: Option<Raw>,
@@ -88,8 +90,8 @@ impl Record {
             flow: *flow.as_bytes(),
             rounds: 0,
             questions: Vec::new(),
-            spent: Vec::new(),
-            answers: Vec::new(),
+            spent: BTreeSet::new(),
+            answers: BTreeMap::new(),
             cancelled: false,
             result: None,
             error: None,
@@ -144,14 +146,28 @@ impl Record {
 
     /// Takes a client's answers. Those to questions that are not open are ignored, and so is a second one (T4). Returns whether
     /// any counts.
-    pub(crate) fn answer(&mut self, responses: &[(Cow<'_, str>, &RawValue)], now: Millis) -> bool {
+    ///
+    /// # Errors
+    /// -32602 if they are larger, with those that wait, than a task may remember.
+    pub(crate) fn answer(
+        &mut self,
+        responses: &[(Cow<'_, str>, &RawValue)],
+        now: Millis,
+    ) -> Result<bool, ErrorObject> {
+        // A client may send as many as fit into a message, and a handler may ask for every entry of a list.
+        let open: HashSet<&str> = self.questions.iter().map(|question| &*question.wire).collect();
         let mut any = false;
-        for (wire, answer) in responses {
-            let open = self.questions.iter().any(|question| question.wire == **wire);
-            if open && !self.answers.iter().any(|(answered, _)| answered == wire) {
-                self.answers.push((wire.to_string(), Raw::from(*answer)));
+        for (wire, answer) in responses.iter().filter(|(wire, _)| open.contains(&**wire)) {
+            if let Entry::Vacant(place) = self.answers.entry(wire.to_string()) {
+                place.insert(Raw::from(*answer));
                 any = true;
             }
+        }
+        let size: usize = self.answers.values().map(|answer| answer.get().len()).sum();
+        if size > LARGEST_JOURNAL {
+            return Err(ErrorObject::invalid_params(format!(
+                "params.inputResponses: {size} bytes, and a task may remember {LARGEST_JOURNAL}"
+            )));
         }
         if any {
             self.updated = now;
@@ -159,37 +175,36 @@ impl Record {
                 self.status = self.waiting_status();
             }
         }
-        any
+        Ok(any)
     }
 
     /// Takes over what clients have changed in the stored record since it was read: answers, and the wish to cancel.
     pub(crate) fn take_over(&mut self, stored: Self) {
         self.cancelled |= stored.cancelled;
         for (wire, answer) in stored.answers {
-            let known = self.spent.contains(&wire) || self.answers.iter().any(|(other, _)| *other == wire);
-            if !known {
-                self.answers.push((wire, answer));
+            if !self.spent.contains(&wire) {
+                self.answers.entry(wire).or_insert(answer);
             }
         }
     }
 
     /// Returns the status of a task that has not ended: it asks as long as a question has no answer.
     fn waiting_status(&self) -> TaskStatus {
-        let answered = |question: &OpenQuestion| self.answers.iter().any(|(wire, _)| *wire == question.wire);
+        let answered = |question: &OpenQuestion| self.answers.contains_key(&question.wire);
         if self.questions.iter().all(answered) { TaskStatus::Working } else { TaskStatus::InputRequired }
     }
 
     /// Returns the answers for the handler as `inputResponses`, under the keys it asked with.
     pub(crate) fn responses(&self) -> Vec<(&str, &Raw)> {
-        let key = |wire: &str| self.questions.iter().find(|question| question.wire == wire);
-        self.answers.iter().filter_map(|(wire, answer)| Some((&*key(wire)?.key, answer))).collect()
+        let answered = |question: &OpenQuestion| self.answers.get(&question.wire);
+        self.questions.iter().filter_map(|asked| Some((&*asked.key, answered(asked)?))).collect()
     }
 
     /// Begins a run with the answers there are: they are used up, whether or not they fit.
     pub(crate) fn begin(&mut self) {
-        let answered: Vec<String> = self.answers.drain(..).map(|(wire, _)| wire).collect();
-        self.questions.retain(|question| !answered.contains(&question.wire));
-        self.spent.extend(answered);
+        let answered = std::mem::take(&mut self.answers);
+        self.questions.retain(|question| !answered.contains_key(&question.wire));
+        self.spent.extend(answered.into_keys());
     }
 
     /// Keeps the journal of a run that goes on. A handler that does is not waiting for its questions.
@@ -205,29 +220,24 @@ impl Record {
         self.journal = journal;
         self.rounds = self.rounds.saturating_add(1);
         self.updated = now;
-        let mut before = std::mem::take(&mut self.questions);
+        let before = std::mem::take(&mut self.questions);
+        let mut used = std::mem::take(&mut self.spent);
+        used.extend(before.iter().map(|question| question.wire.clone()));
+        let mut before: HashMap<String, OpenQuestion> =
+            before.into_iter().map(|question| (question.key.clone(), question)).collect();
         for (key, request) in asked {
-            let same = before.iter().position(|old| old.key == *key && old.request == request);
-            let question = match same {
-                Some(at) => before.swap_remove(at),
-                None => OpenQuestion { wire: self.new_key(&key, &before), key: key.into_owned(), request },
-            };
-            self.questions.push(question);
+            let same = before.remove(&*key).filter(|question| question.request == request);
+            self.questions.push(same.unwrap_or_else(|| {
+                let wire = new_key(&key, &used);
+                used.insert(wire.clone());
+                OpenQuestion { wire, key: key.into_owned(), request }
+            }));
         }
-        self.spent.extend(before.into_iter().map(|question| question.wire));
+        for question in &self.questions {
+            used.remove(&question.wire);
+        }
+        self.spent = used;
         self.status = self.waiting_status();
-    }
-
-    /// Returns a key for the client that no request of this task has had: `party`, then `party~2`.
-    fn new_key(&self, key: &str, before: &[OpenQuestion]) -> String {
-        let used = |wire: &str| {
-            self.spent.iter().any(|spent| spent == wire)
-                || self.questions.iter().chain(before).any(|question| question.wire == wire)
-        };
-        if !used(key) {
-            return key.to_owned();
-        }
-        (2u32..).map(|n| format!("{key}~{n}")).find(|wire| !used(wire)).unwrap_or_default()
     }
 
     /// Sets the description of its state.
@@ -278,8 +288,7 @@ impl Record {
 
     /// Returns the task as clients see it.
     fn view(&self, id: &TaskId) -> Task {
-        let answered = |wire: &str| self.answers.iter().any(|(answered, _)| answered == wire);
-        let open = self.questions.iter().filter(|question| !answered(&question.wire));
+        let open = self.questions.iter().filter(|question| !self.answers.contains_key(&question.wire));
         let questions: InputRequests = match self.status {
             TaskStatus::InputRequired => {
                 open.map(|question| (question.wire.clone(), question.request.clone())).collect()
@@ -369,6 +378,14 @@ impl Record {
         stored.expires = self.removable();
         Ok(())
     }
+}
+
+/// Returns a key for the client that no request of the task has had: `party`, then `party~2`.
+fn new_key(key: &str, used: &BTreeSet<String>) -> String {
+    if !used.contains(key) {
+        return key.to_owned();
+    }
+    (2u32..).map(|n| format!("{key}~{n}")).find(|wire| !used.contains(wire)).unwrap_or_default()
 }
 
 /// Splits stored bytes into the record's own and its journal's.

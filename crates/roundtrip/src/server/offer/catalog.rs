@@ -28,7 +28,7 @@ struct Inner {
     hub: Arc<Hub>,
     /// True once a tool with header annotations has been added.
     header_params: AtomicBool,
-    /// What the server provides, set when it starts. Until then, what handlers need is noted down and checked all at once.
+    /// Provisions of the server, set when it starts. Until then, the needs of handlers are noted down and checked all at once.
     provided: OnceLock<Provided>,
 }
 
@@ -57,7 +57,7 @@ impl Tables {
     }
 }
 
-/// What a started server provides to its handlers.
+/// Provisions of a started server for its handlers.
 struct Provided {
     /// Types of its state.
     state: HashSet<TypeId>,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::round::read_responses;
 use roundtrip_core::wire::{ErrorObject, ServerResult, TaskAcknowledgedResult};
@@ -18,23 +19,39 @@ const MOST_WATCHED: usize = 100;
 const TRIES: usize = 100;
 
 impl TaskService {
-    /// Returns those of these ids that are tasks of the owner, and begins to announce their changes.
-    pub(crate) async fn watched(&self, owner: TaskOwner, ids: &[String]) -> Result<Vec<String>, ErrorObject> {
+    /// Returns those of these ids that are tasks of the owner, each with its view.
+    pub(crate) async fn known(
+        &self,
+        owner: TaskOwner,
+        ids: &[String],
+    ) -> Result<Vec<(TaskId, Bytes)>, ErrorObject> {
         if ids.len() > MOST_WATCHED {
             let problem =
                 format!("params.notifications.taskIds: at most {MOST_WATCHED} tasks in one subscription");
             return Err(ErrorObject::invalid_params(problem));
         }
-        let mut known = Vec::new();
-        for id in ids {
-            let Some(parsed) = TaskId::parse(id) else { continue };
-            let view = self.store.0.view(&owner, &parsed).await.map_err(|error| busy(&error))?;
-            if view.is_some() && !known.contains(id) {
-                known.push(id.clone());
-                self.watch(parsed, owner);
+        let mut known: Vec<(TaskId, Bytes)> = Vec::new();
+        for id in ids.iter().filter_map(|id| TaskId::parse(id)) {
+            let view = self.store.0.view(&owner, &id).await.map_err(|error| busy(&error))?;
+            if let Some(view) = view
+                && !known.iter().any(|(other, _)| *other == id)
+            {
+                known.push((id, view));
             }
         }
         Ok(known)
+    }
+
+    /// Begins to announce the changes of these tasks to the subscriptions that watch them, which are open by now. One that
+    /// has changed since it was looked at is announced at once.
+    pub(crate) async fn watch(&self, owner: TaskOwner, seen: Vec<(TaskId, Bytes)>) {
+        for (id, view) in seen {
+            self.watch_one(id.clone(), owner);
+            let now = self.store.0.view(&owner, &id).await;
+            if !matches!(now, Ok(Some(now)) if now == view) {
+                self.announce(&id).await;
+            }
+        }
     }
 
     /// Returns a task with what its status brings along.
@@ -62,7 +79,7 @@ impl TaskService {
         let cancel = |record: &mut Record, is_held: bool, now| {
             let open = !record.has_ended() && !record.is_cancelled();
             record.cancel(is_held, now);
-            open
+            Ok(open)
         };
         self.change(&owner, &id, cancel).await
     }
@@ -72,7 +89,7 @@ impl TaskService {
         self: Arc<Self>,
         owner: &TaskOwner,
         id: &str,
-        change: impl Fn(&mut Record, bool, Millis) -> bool,
+        change: impl Fn(&mut Record, bool, Millis) -> Result<bool, ErrorObject>,
     ) -> Outcome {
         let parsed = TaskId::parse(id).ok_or_else(|| unknown(id))?;
         for _ in 0..TRIES {
@@ -80,7 +97,7 @@ impl TaskService {
             let mut stored = stored.ok_or_else(|| unknown(id))?;
             let mut record = Record::read(&stored.work).map_err(|error| unwritable(&error))?;
             let (now, is_held) = (Millis::now(), is_held(&stored, &record));
-            if !change(&mut record, is_held, now) {
+            if !change(&mut record, is_held, now)? {
                 return Ok(acknowledged());
             }
             // A worker that has it keeps it, and finds the change.

@@ -300,7 +300,7 @@ impl TaskService {
     }
 
     /// Remembers the owner of a task that is watched.
-    pub(super) fn watch(&self, id: TaskId, owner: TaskOwner) {
+    pub(super) fn watch_one(&self, id: TaskId, owner: TaskOwner) {
         lock(&self.watched).insert(id, owner);
     }
 }

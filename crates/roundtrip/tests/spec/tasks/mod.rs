@@ -43,6 +43,11 @@ impl TaskClient {
         self
     }
 
+    pub(crate) fn from(mut self, address: &str) -> Self {
+        self.peer.address = Some(address.parse().expect("an address"));
+        self
+    }
+
     pub(crate) fn without_extension(mut self) -> Self {
         self.capabilities = json!({ "elicitation": {}, "roots": {} });
         self

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use roundtrip::task::TaskStore;
-use roundtrip::{Ask, Form, MemoryTasks, Server, State, Tasks, Tool, ToolError, When};
+use roundtrip::{
+    Ask, Form, MemoryTasks, Question, Reply, Round, Server, State, Tasks, Tool, ToolError, When,
+};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -254,4 +256,67 @@ async fn a_tool_that_is_gone_fails_its_tasks() {
     let _other = instance(&store, 1, Tool::new("other", async || "other")).build().expect("a worker");
     let task = front.ended(&id).await;
     assert_eq!(task["error"]["message"], "unknown tool: hello", "{task}");
+}
+
+/// Z1: a parameter that panics when a worker takes a task up fails that task, and no other.
+#[tokio::test]
+async fn a_parameter_that_panics_fails_its_task_alone() {
+    struct Fragile;
+    impl roundtrip::server::FromCall for Fragile {
+        fn from_call(call: &mut roundtrip::server::Call<'_>) -> Result<Self, roundtrip::server::Rejection> {
+            // Only in a worker is the call without an address.
+            assert!(call.peer().address.is_some(), "a bug");
+            Ok(Self)
+        }
+    }
+    let tools = |server: Server| {
+        let fragile = Tool::new("fragile", async |_: Fragile| "whole").task(When::Required);
+        server.tool(fragile)
+    };
+    let store = shared();
+    let front = TaskClient::of(tools(instance(&store, 0, hello()))).from("127.0.0.1");
+    let broken = front.start("fragile", json!({})).await;
+    let whole = front.start("hello", json!({})).await;
+    let _worker = tools(instance(&store, 1, hello())).build().expect("a worker");
+    let task = front.ended(&broken).await;
+    assert_eq!((&task["status"], &task["error"]["code"]), (&json!("failed"), &json!(-32603)), "{task}");
+    front.asks(&whole).await;
+}
+
+/// Z3: answers that wait for a worker are bounded in bytes, and so is the work of many of them.
+#[tokio::test]
+async fn answers_to_a_task_are_bounded() {
+    async fn many(round: Round) -> Result<Reply, ToolError> {
+        let mut open = Vec::new();
+        for question in (0..2_000).map(|n| Question::confirm(format!("q{n}"), "Yes?")) {
+            if round.confirmed(&question.key)?.is_none() {
+                open.push(question);
+            }
+        }
+        Ok(if open.is_empty() { Reply::text("2000 answers") } else { round.ask(open) })
+    }
+    let client = TaskClient::of(super::server([Tool::new("many", many).task(When::Required)]));
+    let id = client.start("many", json!({})).await;
+    client.asks(&id).await;
+    let large = json!({ "q0": { "action": "accept", "content": { "confirm": "x".repeat(5 << 20) } } });
+    let (code, message) =
+        client.error("tasks/update", json!({ "taskId": id, "inputResponses": large })).await;
+    assert!(code == -32602 && message.contains("a task may remember"), "{code} {message}");
+    // Twice answers that do not fit, then those that do, among as many that were not asked for.
+    for content in [json!({}), json!({}), json!({ "confirm": true })] {
+        let seen = client.asks(&id).await;
+        let mut answers: serde_json::Map<_, _> = (0..50_000).map(|n| (format!("x{n}"), json!({}))).collect();
+        for key in super::keys(&seen) {
+            answers.insert(key.to_owned(), json!({ "action": "accept", "content": content }));
+        }
+        client.update(&id, answers.into()).await;
+        let before: Vec<String> = super::keys(&seen).into_iter().map(str::to_owned).collect();
+        client
+            .until(&id, |task| {
+                let asks = task["inputRequests"].as_object();
+                task["status"] == "completed" || asks.is_some_and(|asks| !asks.contains_key(&before[0]))
+            })
+            .await;
+    }
+    assert_eq!(text(&client.ended(&id).await), "2000 answers");
 }
