@@ -51,7 +51,7 @@ impl fmt::Debug for StoredTask {
 /// outlive a process need one on disk, and instances that carry on each other's tasks one that they share.
 ///
 /// Every change is a compare-and-swap on [`version`](StoredTask::version), so that no change is lost, whoever makes it.
-/// What has been confirmed must survive a crash of the process. `testing::stores` has a suite that a store can be held to.
+/// A change that has been confirmed must survive a crash of the process.
 pub trait TaskStore: Send + Sync {
     /// Adds a task.
     ///
