@@ -63,7 +63,7 @@ async fn nothing() -> &'static str {
     ""
 }
 
-/// What a hook sees of a call: before it, and after it.
+/// Record of a call as a hook sees it: before it, and after it.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<(CallInfo, Outcome)>>>);
 

@@ -1,4 +1,4 @@
-//! What comes twice runs once, on every store.
+//! Repeated rounds run once, on every store.
 
 use std::time::Duration;
 

@@ -48,7 +48,7 @@ struct Order {
     what: String,
 }
 
-/// What has been done, outside `once` on purpose, and when it may go on.
+/// Effects so far, outside `once` on purpose, and the signal to go on.
 #[derive(Clone, Default)]
 pub(crate) struct Shop {
     done: Arc<AtomicUsize>,

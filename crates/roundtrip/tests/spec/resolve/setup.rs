@@ -107,7 +107,7 @@ fn mistakes_in_the_parameters_of_a_resolver_are_setup_errors() {
     assert!(problem.contains("the completer of `flight` asks"), "{problem}");
 }
 
-/// What resolvers share is no mistake: arguments of one type, a resolver that several need, and `Round` in the body.
+/// Sharing between resolvers is no mistake: arguments of one type, a resolver that several need, and `Round` in the body.
 #[test]
 fn resolvers_may_share_arguments_and_resolvers() {
     async fn shared(
