@@ -38,10 +38,16 @@ mod opening;
 mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
+mod retry;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod schema;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod tasks;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
+mod to_end;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
 mod vault;
 

@@ -143,13 +143,13 @@ async fn a_change_that_fails_takes_no_other_with_it() {
     assert!(matches!(bad, Err(StoreError::Refused(_))));
 }
 
-/// K7: no statement of the ledger looks at records one by one.
+/// K7: no statement of the ledger or of tasks looks at rows one by one.
 #[tokio::test]
 async fn every_statement_finds_records_by_an_index() {
     let folder = Folder::new();
     let mut connection = folder.options().connect().await.unwrap();
     migrate(&mut connection).await.unwrap();
-    for statement in ledger::ALL_STATEMENTS {
+    for statement in ledger::ALL_STATEMENTS.iter().chain(tasks::ALL_STATEMENTS) {
         let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
         for row in sqlx::query(plan).fetch_all(&mut connection).await.unwrap() {
             let step: String = row.get("detail");
