@@ -5,7 +5,7 @@ WITH known AS (
     SELECT FROM roundtrip_tasks WHERE id = $1
 ), counted AS (
     INSERT INTO roundtrip_tasks_live AS c (account, live)
-    SELECT $3, $6::int WHERE $11 > 0 AND NOT EXISTS (SELECT FROM known)
+    SELECT $3, $6::boolean::int WHERE $11 > 0 AND NOT EXISTS (SELECT FROM known)
     ON CONFLICT (account) DO UPDATE SET live = c.live + excluded.live WHERE c.live < $11
     RETURNING 1
 ), created AS (

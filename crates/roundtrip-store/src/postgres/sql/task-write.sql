@@ -5,7 +5,7 @@ WITH old AS (
     UPDATE roundtrip_tasks t
     SET version = t.version + 1, fence = $3, live = $4, due = $5, expires = $6, view = $7, work = $8
     FROM old WHERE t.id = $1 AND t.version = $2
-    RETURNING old.account, $4::int - old.live::int AS change
+    RETURNING old.account, $4::boolean::int - old.live::int AS change
 ), counted AS (
     INSERT INTO roundtrip_tasks_live AS c (account, live)
     SELECT account, change FROM written WHERE change <> 0

@@ -38,9 +38,17 @@ pub(crate) struct Lease {
     length: Duration,
     admission: Arc<Admission>,
     stop: watch::Sender<Option<Stop>>,
-    /// Newest version that has been heard of.
-    heard_of: watch::Sender<u64>,
+    heard: watch::Sender<Heard>,
     parked: Mutex<Option<ParkedRound>>,
+}
+
+/// News of the task. A look that finds nothing must not hide the change that comes after it, so it counts as no version.
+#[derive(Clone, Copy, Default)]
+struct Heard {
+    /// Newest version.
+    version: u64,
+    /// Number of times that it may have changed.
+    looks: u64,
 }
 
 /// The task as it was last read or written.
@@ -67,10 +75,10 @@ impl Lease {
     ) -> Arc<Self> {
         let (id, fence) = (stored.id.clone(), stored.fence);
         let stop = watch::Sender::new(record.is_cancelled().then_some(Stop::Cancelled));
-        let heard_of = watch::Sender::new(stored.version);
+        let heard = watch::Sender::new(Heard { version: stored.version, looks: 0 });
         let held = tokio::sync::Mutex::new(Held { stored, record });
         let parked = Mutex::default();
-        Arc::new(Self { store, held, id, fence, length, admission, stop, heard_of, parked })
+        Arc::new(Self { store, held, id, fence, length, admission, stop, heard, parked })
     }
 
     pub(crate) fn id(&self) -> &TaskId {
@@ -100,25 +108,26 @@ impl Lease {
 
     /// Hears of a version of the task, which another may have written.
     pub(crate) fn changed(&self, version: u64) {
-        self.heard_of.send_if_modified(|heard_of| {
-            let newer = version > *heard_of;
-            *heard_of = version.max(*heard_of);
+        self.heard.send_if_modified(|heard| {
+            let newer = version > heard.version;
+            heard.version = version.max(heard.version);
             newer
         });
     }
 
     /// Hears that the task may have changed.
     pub(crate) fn look(&self) {
-        self.heard_of.send_modify(|heard_of| *heard_of = heard_of.saturating_add(1));
+        self.heard.send_modify(|heard| heard.looks = heard.looks.wrapping_add(1));
     }
 
     /// Waits until another has changed the task, and takes the change over.
     pub(crate) async fn follow(&self) {
-        let mut heard_of = self.heard_of.subscribe();
+        let (mut news, mut looks) = (self.heard.subscribe(), 0);
         loop {
-            let newest = *heard_of.borrow_and_update();
+            let heard = *news.borrow_and_update();
             let mut held = self.held.lock().await;
-            if newest > held.stored.version {
+            if heard.version > held.stored.version || heard.looks != looks {
+                looks = heard.looks;
                 self.reread(&mut held).await;
                 if held.record.is_cancelled() {
                     self.stop(Stop::Cancelled);
@@ -126,7 +135,7 @@ impl Lease {
             }
             drop(held);
             // The sender is `self`, so there is no end to wait for but this.
-            let _ = heard_of.changed().await;
+            let _ = news.changed().await;
         }
     }
 

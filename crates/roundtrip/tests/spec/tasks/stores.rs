@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use roundtrip::MemoryTasks;
 use roundtrip::seal::BoxFuture;
 use roundtrip::task::{Millis, StoredTask, TaskChanges, TaskId, TaskOwner, TaskStore, TaskStoreError};
 use roundtrip::testing::stores;
+use roundtrip::{MemoryTasks, Server, Tasks, Tool, When};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use super::TaskClient;
 
 type Answer<'a, T> = BoxFuture<'a, Result<T, TaskStoreError>>;
 
@@ -23,10 +27,25 @@ enum Fault {
     Shares,
     /// Says nothing of changes.
     Silent,
+    /// Is no fault: says that anything may have changed, whenever it is told to.
+    Vague,
 }
 
 #[derive(Clone)]
-struct Faulty(Arc<MemoryTasks>, Fault, TaskOwner);
+struct Faulty(Arc<MemoryTasks>, Fault, TaskOwner, Arc<Notify>);
+
+struct Vagueness(Box<dyn TaskChanges>, Arc<Notify>);
+
+impl TaskChanges for Vagueness {
+    fn next(&mut self) -> BoxFuture<'_, Option<(TaskId, u64)>> {
+        Box::pin(async move {
+            tokio::select! {
+                () = self.1.notified() => None,
+                change = self.0.next() => change,
+            }
+        })
+    }
+}
 
 struct Silence;
 
@@ -37,6 +56,10 @@ impl TaskChanges for Silence {
 }
 
 impl Faulty {
+    fn new(fault: Fault) -> Self {
+        Self(Arc::new(MemoryTasks::new()), fault, TaskOwner::new(Some("all")), Arc::default())
+    }
+
     fn owner(&self, owner: &TaskOwner) -> TaskOwner {
         if self.1 == Fault::Shows { self.2 } else { *owner }
     }
@@ -93,7 +116,11 @@ impl TaskStore for Faulty {
     }
 
     fn changes(&self) -> Box<dyn TaskChanges> {
-        if self.1 == Fault::Silent { Box::new(Silence) } else { self.0.changes() }
+        match self.1 {
+            Fault::Silent => Box::new(Silence),
+            Fault::Vague => Box::new(Vagueness(self.0.changes(), Arc::clone(&self.3))),
+            _ => self.0.changes(),
+        }
     }
 }
 
@@ -114,10 +141,40 @@ async fn the_contract_finds_stores_that_break_it() {
         (Fault::Shares, "those due longest first"),
         (Fault::Silent, "heard of on every instance"),
     ] {
-        let faulty = Faulty(Arc::new(MemoryTasks::new()), fault, TaskOwner::new(Some("all")));
+        let faulty = Faulty::new(fault);
         let broken = stores::tasks(faulty.clone(), faulty).await.expect_err(rule);
         assert!(broken.to_string().contains(rule), "{broken}");
     }
     let broken = stores::tasks(MemoryTasks::new(), MemoryTasks::new()).await.expect_err("two stores");
     assert!(broken.to_string().contains("is not there"), "{broken}");
+}
+
+/// T8: a worker that was told that its task may have changed, and found nothing, still hears of the change that comes next.
+#[tokio::test]
+async fn a_look_for_changes_hides_none() {
+    let (store, begun) = (Faulty::new(Fault::Vague), Arc::new(Notify::new()));
+    let noted = Arc::clone(&begun);
+    let held = move || {
+        let noted = Arc::clone(&noted);
+        async move {
+            noted.notify_one();
+            std::future::pending::<String>().await
+        }
+    };
+    let server = |at_once| {
+        let held = Tool::new("held", held.clone()).task(When::Required);
+        Server::new("tasks", "1.0.0").tool(held).tasks(Tasks::new(store.clone()).at_once(at_once))
+    };
+    let (front, _worker) = (TaskClient::of(server(0)), server(1).build().expect("a worker"));
+    let id = front.start("held", json!({})).await;
+    begun.notified().await;
+    for _ in 0..3 {
+        store.3.notify_one();
+        // It looks: nothing here waits for anything but its turn.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+    front.cancel(&id).await;
+    assert_eq!(front.ended(&id).await["status"], "cancelled");
 }
