@@ -125,7 +125,7 @@ impl OtherInstances {
                 Ok(Err(failed)) => return Err(error(failed)),
                 // A connection may be dead without saying so. What comes while it is asked is kept for the next turn.
                 Err(_) => match timeout(ANSWER, listener.execute("SELECT 1")).await {
-                    Ok(answered) => drop(answered.map_err(error)?),
+                    Ok(answered) => answered.map(|_| ()).map_err(error)?,
                     Err(_) => return Err(StoreError::TimedOut),
                 },
             }
