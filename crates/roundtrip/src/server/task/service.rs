@@ -93,12 +93,16 @@ impl TaskService {
             && self.works.set(()).is_ok()
         {
             runtime.spawn(work(Arc::downgrade(self)));
-            runtime.spawn(sweep(Arc::downgrade(self)));
+            let service = Arc::downgrade(self);
+            let store = move || {
+                service.upgrade().filter(|service| service.has_server()).map(|service| service.store.clone())
+            };
+            runtime.spawn(sweep(store));
         }
     }
 
     /// Returns whether the server is still there.
-    pub(super) fn has_server(&self) -> bool {
+    fn has_server(&self) -> bool {
         self.resume.get().is_some_and(|server| server.strong_count() > 0)
     }
 

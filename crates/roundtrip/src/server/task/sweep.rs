@@ -1,13 +1,11 @@
 //! Tasks whose time to live is over: those that have not ended fail, the others are removed.
 
-use std::sync::Weak;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::errors::over;
-use super::service::TaskService;
 use crate::task::{Ended, Millis, Record, StoredTask, TaskStoreError, TaskStoreHandle};
 
 /// Time between two looks for tasks that have expired.
@@ -17,13 +15,13 @@ const SWEPT: usize = 100;
 /// Most batches that one look removes; the rest waits for the next.
 const BATCHES: usize = 100;
 
-/// Removes tasks for as long as the server is there. It does so beside the workers, which do not wait for it.
-pub(super) async fn sweep(service: Weak<TaskService>) {
+/// Removes tasks from a store for as long as it is there. It does so beside the workers, which do not wait for it.
+pub(super) async fn sweep(store: impl Fn() -> Option<TaskStoreHandle>) {
     loop {
         sleep(SWEEP).await;
-        let Some(service) = service.upgrade().filter(|service| service.has_server()) else { return };
+        let Some(store) = store() else { return };
         for _ in 0..BATCHES {
-            match batch(&service.store).await {
+            match batch(&store).await {
                 Ok(SWEPT) => {}
                 Ok(_) => break,
                 Err(error) => {
