@@ -100,6 +100,13 @@ impl From<RecordError> for StoreError {
     }
 }
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+impl From<StoreError> for roundtrip::task::TaskStoreError {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(Box::new(error))
+    }
+}
+
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
 impl From<StoreError> for roundtrip::server::ledger::LedgerError {
     fn from(error: StoreError) -> Self {

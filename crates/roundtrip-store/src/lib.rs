@@ -1,22 +1,23 @@
-//! Durable stores of Roundtrip: the ledger on SQLite, PostgreSQL and Redis.
+//! Durable stores of Roundtrip: tasks on SQLite and PostgreSQL, the ledger on these and on Redis.
 //!
 //! A [ledger](roundtrip::server::ledger) keeps every round's reply, so that a repeated round gets it again and runs nothing.
-//! `MemoryLedger` is one for a single process; these are for processes that share a file, and for fleets:
+//! A store of [tasks](roundtrip::task) keeps them between two runs of their handlers. `MemoryLedger` and `MemoryTasks` are for a
+//! single process; these are for processes that share a file, and for fleets:
 //!
-//! | type | feature | for |
-//! |---|---|---|
-//! | `Sqlite` | `sqlite`, on by default | the processes of one machine: one file, no server to start |
-//! | `Postgres` | `postgres` | a fleet that has PostgreSQL |
-//! | `Redis` | `redis` | a fleet that has Redis and can lose the last writes in a failover |
+//! | type | feature | keeps | for |
+//! |---|---|---|---|
+//! | `Sqlite` | `sqlite`, on by default | both | the processes of one machine: one file, no server to start |
+//! | `Postgres` | `postgres` | both | a fleet that has PostgreSQL |
+//! | `Redis` | `redis` | the ledger | a fleet that has Redis and can lose the last writes in a failover |
 //!
 #![cfg_attr(feature = "sqlite", doc = "```no_run")]
 #![cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use roundtrip::{Keyring, Server};
+//! use roundtrip::{Keyring, Server, Tasks};
 //! use roundtrip_store::Sqlite;
 //!
 //! let store = Sqlite::open("shop.db").sealed_by(Keyring::from_env("STORE_KEYS")?).await?;
-//! let server = Server::new("shop", "1.0.0").ledger(store);
+//! let server = Server::new("shop", "1.0.0").tasks(Tasks::new(store.clone())).ledger(store);
 //! # Ok(()) }
 //! ```
 //!
@@ -25,8 +26,9 @@
 //! - A claim is one exchange with the database before a run, and a record one after it. Rounds that take longer renew their
 //!   claims, all of an instance in one exchange.
 //! - A claim has a lease ([`Opening::lease`]): when a process dies, another runs its round once the lease has expired.
-//! - Replies are sealed at rest by the ring of [`Opening::sealed_by`].
-//! - Records that are over are removed in small batches, found by an index.
+//! - A task is due for one worker at a time. A change of it counts if it is to the version that is stored.
+//! - Replies and tasks are sealed at rest by the ring of [`Opening::sealed_by`].
+//! - Records and tasks that are over are removed in small batches, found by an index.
 //! - A database that restarts is waited for, up to 10 seconds. A reply that could not be recorded by then is recorded later, as
 //!   long as its process lives.
 
@@ -38,10 +40,16 @@ mod opening;
 mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
+mod retry;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod schema;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod tasks;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
+mod to_end;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
 mod vault;
 

@@ -58,13 +58,13 @@ impl<S> Opening<S> {
         Self { place: place.into(), settings, store: PhantomData }
     }
 
-    /// Seals replies in the database. All instances need the keys: read them from a file or a variable.
+    /// Seals what is stored: replies of the ledger, and tasks. All instances need the keys: read them from a file or a variable.
     ///
     /// The first key seals, every one opens. A record that is read with another key than the first is sealed again with the
     /// first. Keys are rotated as those of [the seal](roundtrip::Keyring): the new one last, then first, then the old one
     /// gone, after its records.
     ///
-    /// Without a ring replies are stored as they are, and a warning is logged when the store is opened.
+    /// Without a ring records are stored as they are, and a warning is logged when the store is opened.
     pub fn sealed_by(mut self, ring: Keyring) -> Self {
         self.settings.ring = Some(ring.into());
         self
@@ -93,7 +93,7 @@ impl Settings {
             Some(ring) if ring.is_single_process() => Err(StoreError::RandomKey),
             Some(_) => Ok(()),
             None => {
-                tracing::warn!(store, "replies are stored unsealed: give the store a ring with `sealed_by`");
+                tracing::warn!(store, "records are stored unsealed: give the store a ring with `sealed_by`");
                 Ok(())
             }
         }

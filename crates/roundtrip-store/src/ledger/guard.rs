@@ -8,8 +8,10 @@ use roundtrip::seal::{BoxFuture, Timestamp};
 use roundtrip::server::ledger::{ClaimGuard, LedgerError};
 use tokio::runtime::Handle;
 
-use super::{Holder, Id, Inner, Records, ToEnd, end_of, label, retry};
+use super::{Holder, Id, Inner, Records, end_of, label};
 use crate::StoreError;
+use crate::retry::retry;
+use crate::to_end::ToEnd;
 
 /// Pause between two attempts to record a reply while the database is away.
 const PAUSE: Duration = Duration::from_secs(1);

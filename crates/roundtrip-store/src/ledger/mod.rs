@@ -2,8 +2,6 @@
 
 mod guard;
 mod held;
-mod retry;
-mod to_end;
 mod upkeep;
 
 use std::fmt;
@@ -17,9 +15,9 @@ use roundtrip::server::ledger::{Claim, LedgerError, RoundKey};
 
 use self::guard::Guard;
 use self::held::Held;
-pub(crate) use self::retry::retry;
-use self::to_end::ToEnd;
 use crate::opening::Settings;
+use crate::retry::retry;
+use crate::to_end::ToEnd;
 use crate::vault::Vault;
 use crate::{StoreError, Usage};
 

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::{BATCH, Inner, Records, retry};
+use super::{BATCH, Inner, Records};
 use crate::StoreError;
+use crate::retry::retry;
 
 /// Most batches that one turn removes; the rest waits for the next.
 const BATCHES: u32 = 100;

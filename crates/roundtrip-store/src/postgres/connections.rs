@@ -42,17 +42,25 @@ impl Connections {
         &self,
         statement: Query<'_, sqlx::Postgres, PgArguments>,
     ) -> Result<Option<PgRow>, StoreError> {
+        Ok(self.rows(statement).await?.into_iter().next())
+    }
+
+    /// Runs one statement, which is committed when this returns, and returns its rows.
+    pub(super) async fn rows(
+        &self,
+        statement: Query<'_, sqlx::Postgres, PgArguments>,
+    ) -> Result<Vec<PgRow>, StoreError> {
         let Ok(_permit) = self.permits.acquire().await else { return Err(StoreError::TimedOut) };
         let idle = self.idle().pop();
         let mut connection = match idle {
             Some(connection) => connection,
             None => self.options.connect().await.map_err(error)?,
         };
-        // All rows, though there is one: the commit is done when the database is ready for the next statement.
+        // All rows, though there may be one: the commit is done when the database is ready for the next statement.
         match statement.fetch_all(&mut connection).await.map_err(error) {
             Ok(rows) => {
                 self.idle().push(connection);
-                Ok(rows.into_iter().next())
+                Ok(rows)
             }
             Err(failed) if failed.is_passing() => {
                 // The others have broken, too.

@@ -1,5 +1,7 @@
 //! The ledger in PostgreSQL. Its clock is the database's.
 
+use std::sync::Arc;
+
 use roundtrip::server::ledger::RoundKey;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -29,7 +31,7 @@ const USAGE: &str = "SELECT coalesce(sum(records), 0)::bigint, coalesce(sum(byte
 /// Statements of the ledger.
 #[derive(Debug)]
 pub(super) struct PostgresRecords {
-    pub(super) connections: Connections,
+    pub(super) connections: Arc<Connections>,
     pub(super) settings: Settings,
 }
 

@@ -2,6 +2,8 @@
 
 mod connections;
 mod ledger;
+mod listener;
+mod tasks;
 
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -12,32 +14,40 @@ use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use self::connections::Connections;
 use self::ledger::PostgresRecords;
-use crate::ledger::{SharedLedger, ledger_of, retry};
+use self::listener::OtherInstances;
+use self::tasks::PostgresTasks;
+use crate::ledger::{SharedLedger, ledger_of};
 use crate::opening::{Open, Settings};
+use crate::retry::retry;
 use crate::schema::Migrations;
+use crate::tasks::{SharedTasks, new_origin, tasks_of};
 use crate::{Opening, StoreError};
 
-const MIGRATIONS: Migrations = Migrations(&[include_str!("../../migrations/postgres/0001-ledger.sql")]);
+const MIGRATIONS: Migrations = Migrations(&[
+    include_str!("../../migrations/postgres/0001-ledger.sql"),
+    include_str!("../../migrations/postgres/0002-tasks.sql"),
+]);
 
 /// Number of the advisory lock under which tables are made: "roundtri" in ASCII.
 const MIGRATION_LOCK: i64 = 0x726f_756e_6474_7269;
 
-/// A store in PostgreSQL, for a fleet. Clones share it.
+/// A store of rounds and tasks in PostgreSQL, for a fleet. Clones share it.
 ///
 /// Tables are made in the first schema of the connection's search path, and their names begin with `roundtrip_`.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use roundtrip::{Keyring, Server};
+/// use roundtrip::{Keyring, Server, Tasks};
 /// use roundtrip_store::Postgres;
 ///
 /// let store = Postgres::connect(&std::env::var("DATABASE_URL")?).sealed_by(Keyring::from_env("STORE_KEYS")?).await?;
-/// let server = Server::new("shop", "1.0.0").ledger(store);
+/// let server = Server::new("shop", "1.0.0").tasks(Tasks::new(store.clone())).ledger(store);
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Postgres {
     ledger: SharedLedger<PostgresRecords>,
+    tasks: SharedTasks<PostgresTasks>,
 }
 
 impl Postgres {
@@ -60,6 +70,7 @@ impl Opening<Postgres> {
 }
 
 ledger_of!(Postgres);
+tasks_of!(Postgres);
 
 impl Open for Postgres {
     async fn open(url: OsString, settings: Settings) -> Result<Self, StoreError> {
@@ -68,10 +79,13 @@ impl Open for Postgres {
         // The error may quote the address.
         let options = PgConnectOptions::from_str(url).map_err(|_| StoreError::Address("postgres"))?;
         let options = options.application_name("roundtrip").disable_statement_logging();
-        let connections = Connections::new(options, settings.connections);
+        let connections = Arc::new(Connections::new(options.clone(), settings.connections));
         retry(|| connections.with_new(migrate)).await?;
+        let origin = new_origin()?;
+        let rows = PostgresTasks::start(Arc::clone(&connections), origin);
+        let tasks = SharedTasks::new(rows, OtherInstances { options, origin }, &settings);
         let records = PostgresRecords { connections, settings: settings.clone() };
-        Ok(Self { ledger: SharedLedger::start(records, &settings)? })
+        Ok(Self { ledger: SharedLedger::start(records, &settings)?, tasks })
     }
 }
 
@@ -99,11 +113,15 @@ fn error(error: sqlx::Error) -> StoreError {
     match code.as_deref() {
         Some("25006") => StoreError::ReadOnly,
         Some("53100" | "53200") => StoreError::NoSpace,
-        // Shutting down, starting, too many connections, a deadlock, a conflict: in a moment it may succeed.
-        Some("57P01" | "57P02" | "57P03" | "53300" | "40P01" | "40001") => {
+        // Shutting down, starting, too many connections, a deadlock, a conflict, a row that an attempt of before has added at the
+        // same time: in a moment it may succeed.
+        Some("57P01" | "57P02" | "57P03" | "53300" | "40P01" | "40001" | "23505") => {
             StoreError::Unavailable(Arc::new(error))
         }
         Some(_) => StoreError::Refused(Arc::new(error)),
+        None if matches!(error, sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }) => {
+            StoreError::Refused(Arc::new(error))
+        }
         None => StoreError::Unavailable(Arc::new(error)),
     }
 }

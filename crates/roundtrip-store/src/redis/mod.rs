@@ -7,8 +7,9 @@ use std::ffi::OsString;
 
 use self::ledger::RedisRecords;
 use self::link::Link;
-use crate::ledger::{SharedLedger, ledger_of, retry};
+use crate::ledger::{SharedLedger, ledger_of};
 use crate::opening::{Open, Settings};
+use crate::retry::retry;
 use crate::{Opening, StoreError};
 
 /// Version of the layout of keys.

@@ -6,12 +6,11 @@ use roundtrip::seal::BoxFuture;
 use roundtrip::server::ledger::RoundKey;
 use sqlx::{Row, SqliteConnection};
 
+use super::Sql;
 use super::writer::{Change, Writer};
 use crate::ledger::{BATCH, Found, Holder, Id, Records};
 use crate::opening::Settings;
 use crate::{StoreError, Usage};
-
-type Sql<T> = Result<T, sqlx::Error>;
 
 const ADD: &str = "INSERT INTO roundtrip_ledger_counts VALUES (?, ?, ?) ON CONFLICT (owner) \
                    DO UPDATE SET records = records + excluded.records, bytes = bytes + excluded.bytes";

@@ -1,6 +1,8 @@
 //! [`Sqlite`]: a store in one file.
 
 mod ledger;
+mod reader;
+mod tasks;
 mod writer;
 
 use std::ffi::OsString;
@@ -12,34 +14,43 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use self::ledger::SqliteRecords;
+use self::reader::Reader;
+use self::tasks::{OtherProcesses, SqliteTasks};
 use self::writer::Writer;
 use crate::ledger::{SharedLedger, ledger_of};
 use crate::opening::{Open, Settings};
 use crate::schema::Migrations;
+use crate::tasks::{SharedTasks, new_origin, tasks_of};
 use crate::{Opening, StoreError};
 
-const MIGRATIONS: Migrations = Migrations(&[include_str!("../../migrations/sqlite/0001-ledger.sql")]);
+type Sql<T> = Result<T, sqlx::Error>;
+
+const MIGRATIONS: Migrations = Migrations(&[
+    include_str!("../../migrations/sqlite/0001-ledger.sql"),
+    include_str!("../../migrations/sqlite/0002-tasks.sql"),
+]);
 
 /// Time for which a file that another process has locked is waited for.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// A store in one SQLite file, for the processes of one machine. Clones share it.
+/// A store of rounds and tasks in one SQLite file, for the processes of one machine. Clones share it.
 ///
 /// A commit is on the disk before it counts (write-ahead log, `synchronous = FULL`); commits that wait together share
 /// one write. Do not put the file on a network file system.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use roundtrip::{Keyring, Server};
+/// use roundtrip::{Keyring, Server, Tasks};
 /// use roundtrip_store::Sqlite;
 ///
 /// let store = Sqlite::open("shop.db").sealed_by(Keyring::from_env("STORE_KEYS")?).await?;
-/// let server = Server::new("shop", "1.0.0").ledger(store);
+/// let server = Server::new("shop", "1.0.0").tasks(Tasks::new(store.clone())).ledger(store);
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Sqlite {
     ledger: SharedLedger<SqliteRecords>,
+    tasks: SharedTasks<SqliteTasks>,
 }
 
 impl Sqlite {
@@ -54,6 +65,7 @@ impl Sqlite {
 }
 
 ledger_of!(Sqlite);
+tasks_of!(Sqlite);
 
 impl Open for Sqlite {
     async fn open(path: OsString, settings: Settings) -> Result<Self, StoreError> {
@@ -86,8 +98,12 @@ fn options(path: &Path) -> SqliteConnectOptions {
 async fn start(options: SqliteConnectOptions, settings: &Settings) -> Result<Sqlite, StoreError> {
     let mut connection = options.connect().await.map_err(error)?;
     migrate(&mut connection).await?;
-    let records = SqliteRecords { writer: Writer::start(connection, options), settings: settings.clone() };
-    Ok(Sqlite { ledger: SharedLedger::start(records, settings)? })
+    let (reader, origin) = (Reader::new(options.clone()), new_origin()?);
+    let writer = Writer::start(connection, options);
+    let rows = SqliteTasks { writer: writer.clone(), reader: reader.clone(), origin };
+    let tasks = SharedTasks::new(rows, OtherProcesses { reader, origin }, settings);
+    let records = SqliteRecords { writer, settings: settings.clone() };
+    Ok(Sqlite { ledger: SharedLedger::start(records, settings)?, tasks })
 }
 
 /// Makes the tables, or brings them up to date, under the lock of the file.
@@ -118,6 +134,9 @@ fn error(error: sqlx::Error) -> StoreError {
         Some(11 | 26) => StoreError::Damaged(Arc::new(error)),
         Some(14) => StoreError::CannotOpen(Arc::new(error)),
         Some(_) => StoreError::Refused(Arc::new(error)),
+        None if matches!(error, sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }) => {
+            StoreError::Refused(Arc::new(error))
+        }
         None => StoreError::Unavailable(Arc::new(error)),
     }
 }

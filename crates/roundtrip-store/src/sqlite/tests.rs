@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use roundtrip::seal::{BoxFuture, Digest, Timestamp};
 use roundtrip::server::Ledger as _;
 use roundtrip::server::ledger::{Claim, LedgerError, RoundKey};
+use roundtrip::task::{StoredTask, TaskId, TaskOwner, TaskStore as _};
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::writer::Change;
@@ -143,17 +144,72 @@ async fn a_change_that_fails_takes_no_other_with_it() {
     assert!(matches!(bad, Err(StoreError::Refused(_))));
 }
 
-/// K7: no statement of the ledger looks at records one by one.
+/// K7: no statement of the ledger or of tasks looks at rows one by one.
 #[tokio::test]
 async fn every_statement_finds_records_by_an_index() {
     let folder = Folder::new();
     let mut connection = folder.options().connect().await.unwrap();
     migrate(&mut connection).await.unwrap();
-    for statement in ledger::ALL_STATEMENTS {
+    for statement in ledger::ALL_STATEMENTS.iter().chain(tasks::ALL_STATEMENTS) {
         let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
         for row in sqlx::query(plan).fetch_all(&mut connection).await.unwrap() {
             let step: String = row.get("detail");
             assert!(!step.starts_with("SCAN") && !step.contains("TEMP B-TREE"), "{statement}: {step}");
         }
     }
+}
+
+fn task(number: u8, bytes: usize) -> StoredTask {
+    StoredTask {
+        id: TaskId::new([number; 16]),
+        owner: TaskOwner::new(None),
+        account: Digest::from_bytes([0; 16]),
+        version: 0,
+        fence: 0,
+        is_live: true,
+        due: None,
+        expires: None,
+        view: "view".into(),
+        work: vec![b'x'; bytes].into(),
+    }
+}
+
+/// K2: a task that a full disk has no room for is refused by name; the others are there, and can be changed once there is room.
+#[tokio::test]
+async fn a_full_disk_loses_no_task() {
+    let folder = Folder::new();
+    let full = start(folder.options().pragma("max_page_count", "60"), &settings()).await.unwrap();
+    full.create(task(1, 10_000), 9).await.unwrap();
+    let error = full.create(task(2, 1 << 20), 9).await.unwrap_err();
+    let cause = std::error::Error::source(&error).and_then(|error| error.downcast_ref::<StoreError>());
+    assert!(matches!(cause, Some(StoreError::NoSpace)), "{error:?}");
+    assert!(full.write(task(1, 1 << 20)).await.is_err());
+    let kept = full.read(&TaskOwner::new(None), &TaskId::new([1; 16])).await.unwrap().unwrap();
+    assert_eq!((kept.version, kept.work.len()), (0, 10_000));
+    drop(full);
+    let roomy = start(folder.options(), &settings()).await.unwrap();
+    assert!(roomy.write(task(1, 1 << 20)).await.unwrap());
+    roomy.create(task(2, 1 << 20), 2).await.unwrap();
+}
+
+/// K5: a file of the release that had no tasks gets their tables, and keeps its records.
+#[tokio::test]
+async fn a_file_of_before_is_brought_up_to_date() {
+    let folder = Folder::new();
+    let mut connection = folder.options().connect().await.unwrap();
+    let steps = [
+        "CREATE TABLE roundtrip_schema (version INTEGER NOT NULL)",
+        MIGRATIONS.0[0],
+        "INSERT INTO roundtrip_schema VALUES (1)",
+        "INSERT INTO roundtrip_ledger VALUES (zeroblob(32), x'', x'', x'', 1, 0, NULL)",
+    ];
+    for step in steps {
+        sqlx::raw_sql(step).execute(&mut connection).await.unwrap();
+    }
+    let store = start(folder.options(), &settings()).await.unwrap();
+    store.create(task(1, 1), 1).await.unwrap();
+    let records = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM roundtrip_ledger");
+    assert_eq!(records.fetch_one(&mut connection).await.unwrap(), 1);
+    let version = sqlx::query_scalar::<_, i64>("SELECT max(version) FROM roundtrip_schema");
+    assert_eq!(version.fetch_one(&mut connection).await.unwrap(), 2);
 }

@@ -160,7 +160,7 @@ async fn a_newer_store_is_refused(site: &impl Site) {
     drop(instance(site).await);
     site.outdate().await;
     let error = site.open(|opening| opening).await.expect_err("it is newer");
-    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 1 }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error:?}");
     assert!(error.to_string().contains("update this instance"), "{error}");
 }
 

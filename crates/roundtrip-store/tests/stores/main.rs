@@ -7,7 +7,6 @@
 mod support;
 
 mod contract;
-#[cfg(feature = "postgres")]
 mod example;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod outages;
@@ -15,3 +14,7 @@ mod outages;
 mod processes;
 mod rounds;
 mod secrets;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod tasks;
+#[cfg(all(unix, any(feature = "sqlite", feature = "postgres")))]
+mod workers;

@@ -105,3 +105,48 @@ async fn a_reply_is_recorded_once_the_database_is_back<S: Site>(site: &S, throug
     // The claim stands until the reply is there: another instance waits for it, and does not run the round.
     assert_eq!(replay(&instance(site).await, &key(1)).await, "reply");
 }
+
+/// K3: of tasks, too, a statement whose answer was lost is sent again: a task that was added is there once and counted once, and a
+/// change is made once, whatever is said of it.
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_changes_no_task() {
+    use crate::support::TaskSite as _;
+    use roundtrip::seal::Digest;
+    use roundtrip::task::{StoredTask, TaskId, TaskOwner, TaskStore as _};
+
+    let Some(site) = crate::support::PostgresSite::new().await else { return };
+    let (proxy, url) = Proxy::before(&site.url).await;
+    let store = instance(&crate::support::PostgresSite { url }).await;
+    let (owner, account) = (TaskOwner::new(None), Digest::of("account", &[]));
+    let task = |number: u8| StoredTask {
+        id: TaskId::new([number; 16]),
+        owner,
+        account,
+        version: 0,
+        fence: 0,
+        is_live: true,
+        due: None,
+        expires: None,
+        view: "view".into(),
+        work: "work".into(),
+    };
+    for number in 1..=6 {
+        // The first time, the database learns the statements.
+        store.create(task(number), 6).await.expect("a task");
+        assert!(proxy.has_lost_it());
+        proxy.lose_an_answer();
+    }
+    for number in 1..=6 {
+        store.write(task(number)).await.expect("an answer");
+        assert!(proxy.has_lost_it());
+        let stored = store.read(&owner, &task(number).id).await.expect("a task").expect("a task");
+        assert_eq!(stored.version, 1, "changed once");
+        proxy.lose_an_answer();
+    }
+    assert_eq!(
+        site.bytes("SELECT account FROM roundtrip_tasks_live WHERE live = 6").await.len(),
+        1,
+        "counted once"
+    );
+}

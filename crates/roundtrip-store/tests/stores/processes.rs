@@ -13,25 +13,25 @@ use tokio::process::{Child, Command};
 use crate::support::unique;
 
 /// Variables that make a test the server that another process of the same test talks to.
-const STORE: &str = "ROUNDTRIP_TEST_STORE";
-const LOG: &str = "ROUNDTRIP_TEST_LOG";
-const HANGS: &str = "ROUNDTRIP_TEST_HANGS";
+pub(crate) const STORE: &str = "ROUNDTRIP_TEST_STORE";
+pub(crate) const LOG: &str = "ROUNDTRIP_TEST_LOG";
+pub(crate) const HANGS: &str = "ROUNDTRIP_TEST_HANGS";
 
 /// Keys that all processes share.
-const KEYS: &str = "0101010101010101010101010101010101010101010101010101010101010101";
+pub(crate) const KEYS: &str = "0101010101010101010101010101010101010101010101010101010101010101";
 
 /// Effects, appended to a file outside the store.
 #[derive(Clone)]
-struct Effects(PathBuf);
+pub(crate) struct Effects(pub(crate) PathBuf);
 
 impl Effects {
-    fn append(&self, line: &str) {
+    pub(crate) fn append(&self, line: &str) {
         use std::io::Write as _;
         let file = std::fs::OpenOptions::new().append(true).create(true).open(&self.0);
         file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())).expect("an effect");
     }
 
-    fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let text = std::fs::read_to_string(&self.0).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
@@ -85,11 +85,11 @@ async fn serve() -> bool {
     true
 }
 
-/// Server processes of one test, on one store.
-struct Fleet {
+/// Processes of one test, on one store.
+pub(crate) struct Fleet {
     test: String,
-    store: String,
-    effects: Effects,
+    pub(crate) store: String,
+    pub(crate) effects: Effects,
 }
 
 /// A server process; it ends with its owner.
@@ -99,13 +99,13 @@ struct Running {
 }
 
 impl Fleet {
-    fn new(test: &str, store: String) -> Self {
+    pub(crate) fn new(test: &str, store: String) -> Self {
         let effects = Effects(std::env::temp_dir().join(unique()));
         Self { test: test.to_owned(), store, effects }
     }
 
-    /// Starts this test again as a server, and reads from its log where it is.
-    async fn start(&self, hangs: bool) -> Running {
+    /// Returns the command that runs this test again as another process of it.
+    pub(crate) fn command(&self, hangs: bool) -> Command {
         let mut command = Command::new(std::env::current_exe().expect("our own path"));
         command
             .args(["--exact", &self.test, "--nocapture"])
@@ -114,8 +114,13 @@ impl Fleet {
         if hangs {
             command.env(HANGS, "1");
         }
-        command.stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
-        let mut process = command.spawn().expect("a process");
+        command.stdout(Stdio::null()).kill_on_drop(true);
+        command
+    }
+
+    /// Starts a server, and reads from its log where it is.
+    async fn start(&self, hangs: bool) -> Running {
+        let mut process = self.command(hangs).stderr(Stdio::piped()).spawn().expect("a process");
         let mut log = BufReader::new(process.stderr.take().expect("its log")).lines();
         let url = loop {
             let line = log.next_line().await.expect("a log").expect("an address before the end of the log");

@@ -46,8 +46,13 @@ impl TaskOwner {
         })
     }
 
+    /// Restores an owner from the bytes in a column of a store.
+    pub fn from_bytes(bytes: [u8; Digest::LEN]) -> Self {
+        Self(Digest::from_bytes(bytes))
+    }
+
     /// Returns the bytes, for a column of a store.
-    pub fn as_bytes(&self) -> &[u8] {
+    pub fn as_bytes(&self) -> &[u8; Digest::LEN] {
         self.0.as_bytes()
     }
 }

@@ -115,6 +115,9 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, Result<T, TaskStoreError>>
 impl TaskStore for MemoryTasks {
     fn create(&self, task: StoredTask, most: usize) -> BoxFuture<'_, Result<(), TaskStoreError>> {
         let mut tables = self.tables();
+        if tables.tasks.contains_key(&task.id) {
+            return ready(());
+        }
         let refused = if tables.live.get(&task.account).is_some_and(|live| *live >= most) {
             Some(TaskStoreError::TooMany)
         } else {

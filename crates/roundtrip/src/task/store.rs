@@ -51,9 +51,10 @@ impl fmt::Debug for StoredTask {
 /// outlive a process need one on disk, and instances that carry on each other's tasks one that they share.
 ///
 /// Every change is a compare-and-swap on [`version`](StoredTask::version), so that no change is lost, whoever makes it.
-/// A change that has been confirmed must survive a crash of the process.
+/// A change that has been confirmed must survive a crash of the process. [`testing::stores::tasks`](crate::testing::stores::tasks)
+/// checks a store of your own.
 pub trait TaskStore: Send + Sync {
-    /// Adds a task.
+    /// Adds a task. One of this identifier that is there already is this one: identifiers are random.
     ///
     /// # Errors
     /// [`TaskStoreError::TooMany`] if its account has `most` live tasks already.
@@ -73,7 +74,8 @@ pub trait TaskStore: Send + Sync {
         id: &'a TaskId,
     ) -> BoxFuture<'a, Result<Option<StoredTask>, TaskStoreError>>;
 
-    /// Replaces a task if its version is still the one given, and stores it with the next. Returns whether it was.
+    /// Replaces a task if its version is still the one given, and stores it with the next. Returns whether it was. A store that
+    /// lost the answer of its database may say false though the task was replaced: read it again.
     fn write(&self, task: StoredTask) -> BoxFuture<'_, Result<bool, TaskStoreError>>;
 
     /// Takes up to `most` tasks that are due by `now`, those due longest first: each gets `until` as its next due time, the
@@ -85,7 +87,8 @@ pub trait TaskStore: Send + Sync {
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<StoredTask>, TaskStoreError>>;
 
-    /// Returns up to `most` tasks that have expired by `now`.
+    /// Returns up to `most` tasks that have expired by `now`, those that did first before the others. A task whose bytes cannot be
+    /// opened any more is returned without them, so that it can be removed.
     fn expired(&self, now: Millis, most: usize) -> BoxFuture<'_, Result<Vec<StoredTask>, TaskStoreError>>;
 
     /// Removes a task if its version is still this one.

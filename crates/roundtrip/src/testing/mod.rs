@@ -38,7 +38,7 @@
 //! # }
 //! ```
 //!
-//! [`stores`] has the contracts of ledgers, for one of your own.
+//! [`stores`] has the contracts of ledgers and of stores of tasks, for one of your own.
 
 mod difference;
 mod effects;

@@ -90,6 +90,39 @@ macro_rules! on_each_store {
     };
 }
 
+/// A site whose store keeps tasks.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) trait TaskSite: Site<Store: roundtrip::task::TaskStore> {
+    /// Runs statements.
+    fn execute(&self, statements: &'static str) -> impl Future<Output = ()>;
+
+    /// Returns the bytes in the first column of every row.
+    fn bytes(&self, statement: &'static str) -> impl Future<Output = Vec<Vec<u8>>>;
+}
+
+/// Makes tests of functions that take a site, on each database that keeps tasks.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+macro_rules! on_each_store_of_tasks {
+    ($($test:ident)*) => {
+        #[cfg(feature = "sqlite")]
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                super::$test(&crate::support::SqliteSite::new()).await;
+            })*
+        }
+
+        #[cfg(feature = "postgres")]
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                let Some(site) = crate::support::PostgresSite::new().await else { return };
+                super::$test(&site).await;
+            })*
+        }
+    };
+}
+
 /// Returns the address in a variable; without one, tells the person at the terminal what is left out. Tests that pass show
 /// nothing that is printed, so this is written past them.
 #[cfg(any(feature = "postgres", feature = "redis"))]

@@ -6,7 +6,7 @@ use roundtrip_store::{Opening, Postgres, StoreError, Usage};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection};
 
-use super::Site;
+use super::{Site, TaskSite};
 
 pub(crate) struct PostgresSite {
     pub(crate) url: String,
@@ -65,5 +65,15 @@ impl Site for PostgresSite {
     async fn stored(&self) -> u64 {
         let count = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM roundtrip_ledger");
         count.fetch_one(&mut self.connect().await).await.expect("a number").cast_unsigned()
+    }
+}
+
+impl TaskSite for PostgresSite {
+    async fn execute(&self, statements: &'static str) {
+        sqlx::raw_sql(statements).execute(&mut self.connect().await).await.expect("a change");
+    }
+
+    async fn bytes(&self, statement: &'static str) -> Vec<Vec<u8>> {
+        sqlx::query_scalar(statement).fetch_all(&mut self.connect().await).await.expect("rows")
     }
 }

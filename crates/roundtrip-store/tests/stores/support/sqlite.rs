@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use roundtrip_store::{Opening, Sqlite, StoreError, Usage};
 use sqlx::{ConnectOptions as _, SqliteConnection};
 
-use super::Site;
+use super::{Site, TaskSite};
 
 pub(crate) struct SqliteSite {
     pub(crate) folder: PathBuf,
@@ -71,5 +71,15 @@ impl Site for SqliteSite {
     async fn stored(&self) -> u64 {
         let count = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM roundtrip_ledger");
         count.fetch_one(&mut self.connect().await).await.expect("a number").cast_unsigned()
+    }
+}
+
+impl TaskSite for SqliteSite {
+    async fn execute(&self, statements: &'static str) {
+        sqlx::raw_sql(statements).execute(&mut self.connect().await).await.expect("a change");
+    }
+
+    async fn bytes(&self, statement: &'static str) -> Vec<Vec<u8>> {
+        sqlx::query_scalar(statement).fetch_all(&mut self.connect().await).await.expect("rows")
     }
 }

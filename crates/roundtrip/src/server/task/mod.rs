@@ -11,5 +11,6 @@ pub(crate) mod promotion;
 pub(crate) mod requests;
 pub(crate) mod run;
 pub(crate) mod service;
+mod sweep;
 
 pub use config::Tasks;

@@ -9,13 +9,14 @@ use roundtrip_core::seal::{Digest, FlowId};
 use roundtrip_core::wire::ErrorObject;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tracing::Instrument as _;
 
 use super::config::Tasks;
-use super::errors::{busy, over, read_view, too_many, unwritable};
+use super::errors::{busy, read_view, too_many, unwritable};
 use super::lease::Lease;
 use super::run::Run;
+use super::sweep::sweep;
 use crate::lock::lock;
 use crate::server::clock::random;
 use crate::server::limits::Admission;
@@ -30,10 +31,6 @@ use crate::task::{
 const BATCH: usize = 16;
 /// Time after which the store is looked at, even if it has announced nothing.
 const IDLE: Duration = Duration::from_secs(1);
-/// Time between two looks for tasks that have expired.
-const SWEEP: Duration = Duration::from_secs(5);
-/// Most tasks that are removed at once.
-const SWEPT: usize = 100;
 
 /// Prepares the handler of a task that another worker has begun.
 pub(crate) trait Resume: Send + Sync {
@@ -96,7 +93,17 @@ impl TaskService {
             && self.works.set(()).is_ok()
         {
             runtime.spawn(work(Arc::downgrade(self)));
+            let service = Arc::downgrade(self);
+            let store = move || {
+                service.upgrade().filter(|service| service.has_server()).map(|service| service.store.clone())
+            };
+            runtime.spawn(sweep(store));
         }
+    }
+
+    /// Returns whether the server is still there.
+    fn has_server(&self) -> bool {
+        self.resume.get().is_some_and(|server| server.strong_count() > 0)
     }
 
     /// Returns a place to work on a task, if one is free.
@@ -203,55 +210,17 @@ impl TaskService {
         }
         all
     }
-
-    /// Ends tasks whose time to live is over, and removes those that had ended.
-    async fn sweep(&self) {
-        let now = Millis::now();
-        let expired = match self.store.0.expired(now, SWEPT).await {
-            Ok(expired) => expired,
-            Err(error) => {
-                return tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "expired tasks cannot be removed"
-                );
-            }
-        };
-        for mut stored in expired {
-            // One that has not ended has failed, and can be read for a while; one that cannot be read is removed.
-            let fails = Record::read(&stored.work).is_ok_and(|mut record| {
-                let fails = !record.has_ended();
-                record.end(Ended::Failed(over()), now);
-                fails && record.put(&mut stored, None).is_ok()
-            });
-            let swept = if fails {
-                self.store.0.write(stored).await.map(drop)
-            } else {
-                self.store.0.remove(&stored.id, stored.version).await
-            };
-            if let Err(error) = swept {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "an expired task cannot be removed"
-                );
-            }
-        }
-    }
 }
 
 /// Works on tasks for as long as the server is there.
 async fn work(service: Weak<TaskService>) {
     let Some(mut changes) = service.upgrade().map(|service| service.store.0.changes()) else { return };
-    let mut swept = Instant::now();
     loop {
         let Some(service) = service.upgrade() else { return };
-        if service.resume.get().is_none_or(|server| server.strong_count() == 0) {
+        if !service.has_server() {
             return;
         }
         while service.take().await {}
-        if swept.elapsed() >= SWEEP {
-            service.sweep().await;
-            swept = Instant::now();
-        }
         tokio::select! {
             changed = changes.next() => match changed {
                 Some((id, version)) => service.changed(&id, version).await,

@@ -2,6 +2,7 @@
 
 mod asking;
 mod lifecycle;
+mod stores;
 mod workers;
 
 use std::time::Duration;

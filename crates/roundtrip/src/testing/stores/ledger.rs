@@ -1,16 +1,4 @@
-//! Contracts of stores, as tests that a store of your own can be held to.
-//!
-//! ```
-//! use roundtrip::MemoryLedger;
-//! use roundtrip::testing::stores;
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), stores::ContractError> {
-//! let ledger = MemoryLedger::new(); // two instances of yours, on one database
-//! stores::ledger(ledger.clone(), ledger).await?;
-//! stores::ledger_for_four(MemoryLedger::bounded(4, usize::MAX)).await
-//! # }
-//! ```
+//! The contract of ledgers.
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -20,21 +8,9 @@ use bytes::Bytes;
 use roundtrip_core::seal::{Digest, Timestamp};
 use tokio::task::JoinSet;
 
+use super::{Checked, broken, failed, random, within};
 use crate::server::Ledger;
 use crate::server::ledger::{Claim, ClaimGuard, LedgerError, RoundKey};
-
-/// Time within which a ledger answers.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Violation of a store's contract.
-#[derive(Debug, thiserror::Error)]
-#[error("{rule}: {found}")]
-pub struct ContractError {
-    rule: &'static str,
-    found: String,
-}
-
-type Checked<T = ()> = Result<T, ContractError>;
 
 /// Checks that a ledger keeps its contract: two requests are never both told to run one round, replies are replayed as they
 /// were recorded, on both instances, and claims are released.
@@ -259,27 +235,10 @@ async fn other_call(rule: &'static str, instance: &Instance, key: &RoundKey) -> 
     }
 }
 
-async fn within<T>(rule: &'static str, future: impl Future<Output = T>) -> Checked<T> {
-    tokio::time::timeout(PATIENCE, future)
-        .await
-        .or_else(|_| broken(rule, format!("no answer after {} s", PATIENCE.as_secs())))
-}
-
-fn broken<T>(rule: &'static str, found: String) -> Checked<T> {
-    Err(ContractError { rule, found })
-}
-
-fn failed<T>(rule: &'static str, error: &LedgerError) -> Checked<T> {
-    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    broken(rule, format!("{error}{cause}"))
-}
-
 fn later() -> Timestamp {
     Timestamp::from(std::time::SystemTime::now()).plus(Duration::from_secs(600))
 }
 
 fn new_key() -> Checked<RoundKey> {
-    let mut id = [0; RoundKey::LEN];
-    getrandom::fill(&mut id).or_else(|error| broken("ids are drawn at random", error.to_string()))?;
-    Ok(RoundKey::new(id, Digest::of("call", &[b"this"])))
+    Ok(RoundKey::new(random()?, Digest::of("call", &[b"this"])))
 }

@@ -1,0 +1,180 @@
+//! The contract of stores of tasks, and a store that breaks it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use roundtrip::seal::BoxFuture;
+use roundtrip::task::{Millis, StoredTask, TaskChanges, TaskId, TaskOwner, TaskStore, TaskStoreError};
+use roundtrip::testing::stores;
+use roundtrip::{MemoryTasks, Server, Tasks, Tool, When};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use super::TaskClient;
+
+type Answer<'a, T> = BoxFuture<'a, Result<T, TaskStoreError>>;
+
+/// What a store does wrong.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    /// Replaces a task whatever its version is.
+    Overwrites,
+    /// Shows every task to everyone.
+    Shows,
+    /// Counts no live tasks.
+    Uncounted,
+    /// Leaves a task due that it has given away.
+    Shares,
+    /// Says nothing of changes.
+    Silent,
+    /// Is no fault: says that anything may have changed, whenever it is told to.
+    Vague,
+}
+
+#[derive(Clone)]
+struct Faulty(Arc<MemoryTasks>, Fault, TaskOwner, Arc<Notify>);
+
+struct Vagueness(Box<dyn TaskChanges>, Arc<Notify>);
+
+impl TaskChanges for Vagueness {
+    fn next(&mut self) -> BoxFuture<'_, Option<(TaskId, u64)>> {
+        Box::pin(async move {
+            tokio::select! {
+                () = self.1.notified() => None,
+                change = self.0.next() => change,
+            }
+        })
+    }
+}
+
+struct Silence;
+
+impl TaskChanges for Silence {
+    fn next(&mut self) -> BoxFuture<'_, Option<(TaskId, u64)>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+impl Faulty {
+    fn new(fault: Fault) -> Self {
+        Self(Arc::new(MemoryTasks::new()), fault, TaskOwner::new(Some("all")), Arc::default())
+    }
+
+    fn owner(&self, owner: &TaskOwner) -> TaskOwner {
+        if self.1 == Fault::Shows { self.2 } else { *owner }
+    }
+}
+
+impl TaskStore for Faulty {
+    fn create(&self, mut task: StoredTask, most: usize) -> Answer<'_, ()> {
+        task.owner = self.owner(&task.owner);
+        self.0.create(task, if self.1 == Fault::Uncounted { usize::MAX } else { most })
+    }
+
+    fn view<'a>(&'a self, owner: &'a TaskOwner, id: &'a TaskId) -> Answer<'a, Option<Bytes>> {
+        Box::pin(async move { self.0.view(&self.owner(owner), id).await })
+    }
+
+    fn read<'a>(&'a self, owner: &'a TaskOwner, id: &'a TaskId) -> Answer<'a, Option<StoredTask>> {
+        Box::pin(async move {
+            let read = self.0.read(&self.owner(owner), id).await?;
+            Ok(read.map(|task| StoredTask { owner: *owner, ..task }))
+        })
+    }
+
+    fn write(&self, mut task: StoredTask) -> Answer<'_, bool> {
+        Box::pin(async move {
+            task.owner = self.owner(&task.owner);
+            if self.1 == Fault::Overwrites
+                && let Some(stored) = self.0.read(&task.owner, &task.id).await?
+            {
+                task.version = stored.version;
+            }
+            self.0.write(task).await
+        })
+    }
+
+    fn take(&self, now: Millis, until: Millis, most: usize) -> Answer<'_, Vec<StoredTask>> {
+        self.0.take(now, if self.1 == Fault::Shares { now } else { until }, most)
+    }
+
+    fn expired(&self, now: Millis, most: usize) -> Answer<'_, Vec<StoredTask>> {
+        self.0.expired(now, most)
+    }
+
+    fn remove<'a>(&'a self, id: &'a TaskId, version: u64) -> Answer<'a, ()> {
+        self.0.remove(id, version)
+    }
+
+    fn list<'a>(
+        &'a self,
+        owner: &'a TaskOwner,
+        after: Option<&'a TaskId>,
+        most: usize,
+    ) -> Answer<'a, Vec<(TaskId, Bytes)>> {
+        Box::pin(async move { self.0.list(&self.owner(owner), after, most).await })
+    }
+
+    fn changes(&self) -> Box<dyn TaskChanges> {
+        match self.1 {
+            Fault::Silent => Box::new(Silence),
+            Fault::Vague => Box::new(Vagueness(self.0.changes(), Arc::clone(&self.3))),
+            _ => self.0.changes(),
+        }
+    }
+}
+
+/// K1: tasks in memory keep the contract of stores of tasks.
+#[tokio::test]
+async fn tasks_in_memory_keep_the_contract() {
+    let tasks = Arc::new(MemoryTasks::new());
+    stores::tasks(Arc::clone(&tasks), tasks).await.expect("the contract");
+}
+
+/// K1: the contract finds stores that break it, and says how.
+#[tokio::test(start_paused = true)]
+async fn the_contract_finds_stores_that_break_it() {
+    for (fault, rule) in [
+        (Fault::Overwrites, "of changes to one version"),
+        (Fault::Shows, "by its owner alone"),
+        (Fault::Uncounted, "as many live tasks as it may"),
+        (Fault::Shares, "those due longest first"),
+        (Fault::Silent, "heard of on every instance"),
+    ] {
+        let faulty = Faulty::new(fault);
+        let broken = stores::tasks(faulty.clone(), faulty).await.expect_err(rule);
+        assert!(broken.to_string().contains(rule), "{broken}");
+    }
+    let broken = stores::tasks(MemoryTasks::new(), MemoryTasks::new()).await.expect_err("two stores");
+    assert!(broken.to_string().contains("is not there"), "{broken}");
+}
+
+/// T8: a worker that was told that its task may have changed, and found nothing, still hears of the change that comes next.
+#[tokio::test]
+async fn a_look_for_changes_hides_none() {
+    let (store, begun) = (Faulty::new(Fault::Vague), Arc::new(Notify::new()));
+    let noted = Arc::clone(&begun);
+    let held = move || {
+        let noted = Arc::clone(&noted);
+        async move {
+            noted.notify_one();
+            std::future::pending::<String>().await
+        }
+    };
+    let server = |at_once| {
+        let held = Tool::new("held", held.clone()).task(When::Required);
+        Server::new("tasks", "1.0.0").tool(held).tasks(Tasks::new(store.clone()).at_once(at_once))
+    };
+    let (front, _worker) = (TaskClient::of(server(0)), server(1).build().expect("a worker"));
+    let id = front.start("held", json!({})).await;
+    begun.notified().await;
+    for _ in 0..3 {
+        store.3.notify_one();
+        // It looks: nothing here waits for anything but its turn.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+    front.cancel(&id).await;
+    assert_eq!(front.ended(&id).await["status"], "cancelled");
+}
