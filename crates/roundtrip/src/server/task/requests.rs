@@ -54,7 +54,8 @@ impl TaskService {
         responses: Box<RawValue>,
     ) -> Outcome {
         let responses = read_responses(&responses)?;
-        self.change(&owner, &id, |record, _, now| record.answer(&responses, now)).await
+        self.change(&owner, &id, |record, _, now| Ok(record.answer(&responses, now))).await?;
+        Ok(acknowledged())
     }
 
     /// Cancels a task: at once where none works on it, else as soon as its worker hears of it.
@@ -62,32 +63,33 @@ impl TaskService {
         let cancel = |record: &mut Record, is_held: bool, now| {
             let open = !record.has_ended() && !record.is_cancelled();
             record.cancel(is_held, now);
-            open
+            Ok(open)
         };
-        self.change(&owner, &id, cancel).await
+        self.change(&owner, &id, cancel).await?;
+        Ok(acknowledged())
     }
 
     /// Makes a client's change, if it is one, however often others change the task meanwhile.
-    async fn change(
-        self: Arc<Self>,
+    pub(super) async fn change(
+        &self,
         owner: &TaskOwner,
         id: &str,
-        change: impl Fn(&mut Record, bool, Millis) -> bool,
-    ) -> Outcome {
+        change: impl Fn(&mut Record, bool, Millis) -> Result<bool, ErrorObject>,
+    ) -> Result<(), ErrorObject> {
         let parsed = TaskId::parse(id).ok_or_else(|| unknown(id))?;
         for _ in 0..TRIES {
             let stored = self.store.0.read(owner, &parsed).await.map_err(|error| busy(&error))?;
             let mut stored = stored.ok_or_else(|| unknown(id))?;
             let mut record = Record::read(&stored.work).map_err(|error| unwritable(&error))?;
             let (now, is_held) = (Millis::now(), is_held(&stored, &record));
-            if !change(&mut record, is_held, now) {
-                return Ok(acknowledged());
+            if !change(&mut record, is_held, now)? {
+                return Ok(());
             }
             // A worker that has it keeps it, and finds the change.
             let due = if is_held { stored.due } else { record.is_runnable().then_some(now) };
             record.put(&mut stored, due).map_err(|error| unwritable(&error))?;
             if self.store.0.write(stored).await.map_err(|error| busy(&error))? {
-                return Ok(acknowledged());
+                return Ok(());
             }
         }
         Err(ErrorObject::new(BUSY, "the task changes too often: try again later"))
