@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 
 use super::meta::key::RELATED_TASK;
 use super::serde::{cow, null};
-use super::{MetaObject, RequestMeta, ResultComplete, ResultMeta, Task, TaskStatus};
+use super::{
+    CallToolResult, MetaObject, Raw, RequestMeta, ResultComplete, ResultMeta, Task, TaskStatus, clip,
+};
 
 /// Name of SEP-2322's own tasks in the capabilities of client and server. It is Roundtrip's own, under Roundtrip's own prefix.
 pub const TASKS_SEP_2322: &str = "dev.roundtrip/tasks-sep-2322";
@@ -49,6 +51,30 @@ impl From<Task> for BareTask {
             poll_interval: task.poll_interval_ms,
         }
     }
+}
+
+impl BareTask {
+    /// Returns a task as 2025-11-25 has it: one whose tool has failed (`isError`) has failed.
+    pub fn of_2025_11_25(task: Task) -> Self {
+        let failure = task.result.as_ref().and_then(failure);
+        let mut bare = Self::from(task);
+        if let Some(text) = failure {
+            (bare.status, bare.status_message) = (TaskStatus::Failed, Some(text));
+        }
+        bare
+    }
+}
+
+/// Returns the text of a tool's result that is a failure.
+fn failure(result: &Raw) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Peek {
+        #[serde(default)]
+        is_error: Option<bool>,
+    }
+    result.to::<Peek>().ok()?.is_error.filter(|is_error| *is_error)?;
+    result.to::<CallToolResult>().ok().map(|result| clip(&result.text()).into_owned())
 }
 
 /// Result of a call that goes on as a task.

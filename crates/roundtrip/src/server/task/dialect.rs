@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use roundtrip_core::wire::{
     BareTask, BareTaskResult, CallToolResult, CreateBareTaskResult, Era, ErrorObject, InputRequiredResult,
-    ProtocolVersion, Raw, RequestMeta, ResultMeta, ServerResult, TASKS_EXTENSION, TASKS_SEP_2322, Task,
-    TaskStatus, clip, related_task,
+    ProtocolVersion, RequestMeta, ResultMeta, ServerResult, TASKS_EXTENSION, TASKS_SEP_2322, Task,
+    TaskStatus, related_task,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ impl Sep2322 {
             Era::Modern if declares(TASKS_EXTENSION) => Some(Dialect::Extension),
             Era::Modern if self == Self::Undeclared => Some(Dialect::Sep2322),
             Era::Modern if self == Self::Declared && declares(TASKS_SEP_2322) => Some(Dialect::Sep2322),
-            _ => (version == ProtocolVersion::V2025_11_25).then_some(Dialect::Experimental),
+            _ => version.has_experimental_tasks().then_some(Dialect::Experimental),
         }
     }
 
@@ -135,13 +135,11 @@ impl Dialect {
 
     /// Returns a task without its questions, result and error. A state that its handler has not described is described as
     /// SEP-2322 does.
-    pub(super) fn bare(self, mut task: Task) -> BareTask {
-        let result = task.result.take().filter(|_| self == Self::Experimental);
-        let failure = result.as_ref().and_then(failure);
-        let mut bare = BareTask::from(task);
-        if let Some(text) = failure {
-            (bare.status, bare.status_message) = (TaskStatus::Failed, Some(text));
-        }
+    pub(super) fn bare(self, task: Task) -> BareTask {
+        let mut bare = match self {
+            Self::Experimental => BareTask::of_2025_11_25(task),
+            Self::Extension | Self::Sep2322 => task.into(),
+        };
         let described = match bare.status {
             TaskStatus::InputRequired => Some("Input Required to Proceed call tasks/result"),
             TaskStatus::Completed => Some("Task has been completed successfully, call tasks/result"),
@@ -180,16 +178,4 @@ impl Dialect {
             }
         }
     }
-}
-
-/// Returns the text of a tool's failed result, which 2025-11-25 takes for a failed task.
-fn failure(result: &Raw) -> Option<String> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Peek {
-        #[serde(default)]
-        is_error: Option<bool>,
-    }
-    result.to::<Peek>().ok()?.is_error.filter(|is_error| *is_error)?;
-    result.to::<CallToolResult>().ok().map(|result| clip(&result.text()).into_owned())
 }

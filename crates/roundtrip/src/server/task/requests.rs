@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use roundtrip_core::error::BUSY;
 use roundtrip_core::round::read_responses;
+#[cfg(feature = "legacy")]
+use roundtrip_core::wire::TaskStatus;
 use roundtrip_core::wire::{ErrorObject, ServerResult, TaskAcknowledgedResult};
 use serde_json::value::RawValue;
 
 use super::errors::{busy, read_view, unknown, unwritable};
 use super::service::TaskService;
 use crate::server::outcome::Outcome;
+#[cfg(feature = "legacy")]
+use crate::server::peer::Principal;
 use crate::task::{Millis, Record, StoredTask, TaskId, TaskOwner};
 
 /// Most tasks that one subscription may watch.
@@ -35,6 +39,18 @@ impl TaskService {
             }
         }
         Ok(known)
+    }
+
+    /// Begins to announce the changes of a task that a caller has just created, and what has changed since.
+    #[cfg(feature = "legacy")]
+    pub(crate) async fn follow(&self, principal: Option<&Principal>, id: &str) {
+        let Some(id) = TaskId::parse(id) else { return };
+        let owner = TaskOwner::new(principal.map(Principal::as_str));
+        self.watch(id.clone(), owner);
+        let view = self.store.0.view(&owner, &id).await.ok().flatten();
+        if view.is_some_and(|view| read_view(&view).is_ok_and(|task| task.status != TaskStatus::Working)) {
+            self.announce(&id).await;
+        }
     }
 
     /// Returns a task with what its status brings along.
