@@ -233,7 +233,8 @@ async fn a_caller_lists_its_own_tasks() {
     let tasks = |page: &Value| page["tasks"].as_array().expect("tasks").clone();
     let listed = [tasks(&first), tasks(&last)].concat();
     let mut ids: Vec<&str> = listed.iter().map(|task| task["taskId"].as_str().expect("an id")).collect();
-    (ids.sort_unstable(), own.sort_unstable());
+    ids.sort_unstable();
+    own.sort_unstable();
     assert_eq!(ids, own);
     assert!(listed.iter().all(|task| task["ttl"].is_u64() && task["createdAt"].is_string()), "{listed:?}");
     assert_eq!(tasks(&bob.result("tasks/list", json!({})).await).len(), 1);
