@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 use super::journal::Kind;
 use super::question::{Question, QuestionKind};
 use crate::form::check;
-use crate::wire::{CreateMessageResult, ElicitAction, JsonObject, ListRootsResult, Root};
+use crate::wire::{
+    CreateMessageResult, ElicitAction, ElicitRequestParams, InputRequest, JsonObject, ListRootsResult, Root,
+};
 
 /// An answer that fits its question.
 #[derive(Clone, PartialEq)]
@@ -71,6 +73,21 @@ impl FullAnswer {
                 .map(|result| Self::Roots(result.roots))
                 .map_err(|error| unlike("a list of roots", &error)),
         }
+    }
+}
+
+/// Returns whether an answer fits a question as it was sent. One that does may still not fit the type of its handler.
+pub fn fits(question: &InputRequest, json: &str) -> bool {
+    match question {
+        InputRequest::Elicit(ElicitRequestParams::Form(form)) => {
+            elicited(json).is_ok_and(|answer| match answer {
+                FullAnswer::Accepted(content) => check(&form.requested_schema, &content).is_ok(),
+                _ => true,
+            })
+        }
+        InputRequest::Elicit(ElicitRequestParams::Url(_)) => elicited(json).is_ok(),
+        InputRequest::CreateMessage(_) => serde_json::from_str::<CreateMessageResult>(json).is_ok(),
+        InputRequest::ListRoots(_) => serde_json::from_str::<ListRootsResult>(json).is_ok(),
     }
 }
 

@@ -15,7 +15,7 @@ pub mod read;
 mod responses;
 mod sent;
 
-pub use answer::{Answered, FullAnswer, Settled, Unusable};
+pub use answer::{Answered, FullAnswer, Settled, Unusable, fits};
 pub use asked::{Askable, AskedAs, Roots, Sampled, Samples};
 pub use decode::MalformedJournal;
 pub use journal::{Found, Journal, Kind, Place, Stalled, TraceContext};

@@ -32,6 +32,8 @@ pub mod key {
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
     /// The server's name and version (self-reported).
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    /// The task that a message belongs to (SEP-2322, 2025-11-25).
+    pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
     /// Names a request so that a server with a ledger runs it once, however often it arrives. It is Roundtrip's own
     /// key, under Roundtrip's own prefix.
     pub const IDEMPOTENCY_KEY: &str = "dev.roundtrip/idempotencyKey";

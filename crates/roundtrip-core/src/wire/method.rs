@@ -11,10 +11,10 @@ use super::serde::{cow, decode_at};
 use super::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, DiscoverResult,
     ErrorObject, GetPromptRequestParams, GetPromptResult, GetTaskResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResult, RequestMeta, RequestParams,
-    SubscriptionsListenRequestParams, SubscriptionsListenResult, TaskAcknowledgedResult, TaskRequestParams,
-    UpdateTaskRequestParams,
+    ListResourceTemplatesResult, ListResourcesResult, ListTasksResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResult, RequestMeta, RequestParams,
+    SubscriptionsListenRequestParams, SubscriptionsListenResult, TaskAcknowledgedResult,
+    TaskInputResponseRequestParams, TaskPayloadRequestParams, TaskRequestParams, UpdateTaskRequestParams,
 };
 
 /// An operation of the protocol.
@@ -122,6 +122,12 @@ methods! {
     UpdateTask = "tasks/update": UpdateTaskRequestParams => TaskAcknowledgedResult;
     /// Cancels a task.
     CancelTask = "tasks/cancel": TaskRequestParams => TaskAcknowledgedResult;
+    /// Returns the questions or the result of a task (SEP-2322, 2025-11-25).
+    TaskPayload = "tasks/result": TaskPayloadRequestParams => CallToolResult;
+    /// Answers questions of a task (SEP-2322).
+    TaskInputResponse = "tasks/input_response": TaskInputResponseRequestParams => TaskAcknowledgedResult;
+    /// Lists tasks (SEP-2322, 2025-11-25).
+    ListTasks = "tasks/list": PaginatedRequestParams => ListTasksResult;
 }
 
 impl MayAsk for CallTool {
@@ -161,6 +167,8 @@ impl ClientRequest<'_> {
             Self::ReadResource(params) => Some(&params.uri),
             Self::GetTask(params) | Self::CancelTask(params) => Some(&params.task_id),
             Self::UpdateTask(params) => Some(&params.task_id),
+            Self::TaskPayload(params) => Some(&params.task_id),
+            Self::TaskInputResponse(params) => Some(&params.task_id),
             _ => None,
         }
     }

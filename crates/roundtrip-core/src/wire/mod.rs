@@ -3,6 +3,7 @@
 //! Requests borrow from the bytes they came in; results own what they carry. Nothing here is decoded by shape:
 //! the method that was called says what its parameters and its result are ([`Method`]).
 
+mod bare_tasks;
 mod cancel;
 mod capability;
 mod clip;
@@ -43,6 +44,7 @@ mod version;
 pub(crate) use self::serde::{Str as BorrowedStr, members, number};
 
 pub use self::serde::Raw;
+pub use bare_tasks::*;
 pub use cancel::*;
 pub use capability::*;
 pub use clip::{clip, clip_error, clip_to};

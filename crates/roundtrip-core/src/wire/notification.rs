@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    CancelledNotificationParams, LoggingMessageNotificationParams, NotificationParams,
+    BareTask, CancelledNotificationParams, LoggingMessageNotificationParams, NotificationParams,
     ProgressNotificationParams, ResourceUpdatedNotificationParams,
     SubscriptionsAcknowledgedNotificationParams, TaskNotificationParams,
 };
@@ -51,6 +51,8 @@ notifications! {
     PromptListChangedNotification = "notifications/prompts/list_changed": NotificationParams;
     /// Notifies that a task changed.
     TaskNotification = "notifications/tasks": TaskNotificationParams;
+    /// Notifies that a task changed (2025-11-25).
+    TaskStatusNotification = "notifications/tasks/status": BareTask;
     /// Opens a stream of change notifications.
     SubscriptionsAcknowledgedNotification = "notifications/subscriptions/acknowledged":
         SubscriptionsAcknowledgedNotificationParams;

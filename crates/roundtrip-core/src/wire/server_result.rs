@@ -6,10 +6,11 @@ use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::{
-    CallToolResult, CompleteResult, CreateTaskResult, DiscoverResult, GetPromptResult, GetTaskResult,
-    Implementation, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, Raw, ReadResourceResult, RequestId, ResultMeta, SubscriptionsListenResult,
-    TaskAcknowledgedResult, encode_result,
+    BareTaskResult, CallToolResult, CompleteResult, CreateBareTaskResult, CreateTaskResult, DiscoverResult,
+    GetPromptResult, GetTaskResult, Implementation, InputRequiredResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListTasksResult, ListToolsResult, Raw,
+    ReadResourceResult, RequestId, ResultMeta, SubscriptionsListenResult, TaskAcknowledgedResult,
+    encode_result,
 };
 
 macro_rules! results {
@@ -81,6 +82,12 @@ results! {
     GetTask(Box<GetTaskResult>),
     /// Result of `tasks/update` and `tasks/cancel`.
     TaskAcknowledged(TaskAcknowledgedResult),
+    /// A task, of a call that goes on as one (SEP-2322, 2025-11-25).
+    CreateBareTask(CreateBareTaskResult),
+    /// Result of `tasks/get` and `tasks/cancel` (SEP-2322, 2025-11-25).
+    BareTask(BareTaskResult),
+    /// Result of `tasks/list`.
+    ListTasks(ListTasksResult),
 }
 
 /// The server's name and version, serialised for the `_meta` of every result.

@@ -122,6 +122,9 @@ pub struct CallToolRequestParams<'a> {
     /// The state from the round before, returned unchanged.
     #[serde(borrow, default, deserialize_with = "cow::option", skip_serializing_if = "Option::is_none")]
     pub request_state: Option<Cow<'a, str>>,
+    /// The wish for a task, undecoded: only SEP-2322 and 2025-11-25 have it.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<&'a RawValue>,
 }
 
 /// Result of `tools/call`.

@@ -47,6 +47,11 @@ impl ProtocolVersion {
         }
     }
 
+    /// Returns whether the revision has the experimental tasks that a call asks for with `task`.
+    pub const fn has_experimental_tasks(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
     /// Returns the era of this revision.
     pub const fn era(self) -> Era {
         match self {

@@ -58,7 +58,7 @@ fn with_type(mut task: Value) -> Value {
     task
 }
 
-/// T11: the id of the task is the target of the three requests, which HTTP mirrors in `Mcp-Name`.
+/// T11: the id of the task is the target of every request about one, which HTTP mirrors in `Mcp-Name`.
 #[test]
 fn the_target_of_a_request_is_its_task() {
     let meta = json!({
@@ -70,6 +70,17 @@ fn the_target_of_a_request_is_its_task() {
         let request = ClientRequest::decode(method, Some(raw(&params))).unwrap();
         assert_eq!((request.method(), request.target()), (method, Some("t")));
     }
+    let request = ClientRequest::decode("tasks/result", Some(raw(&params))).unwrap();
+    assert_eq!(request.target(), Some("t"));
+    let mut related = meta.clone();
+    related["io.modelcontextprotocol/related-task"] = json!({ "taskId": "t" });
+    let answers = json!({ "_meta": related, "inputResponses": {}, "requestState": "s" }).to_string();
+    let request = ClientRequest::decode("tasks/input_response", Some(raw(&answers))).unwrap();
+    assert_eq!(request.target(), Some("t"), "it is named in `_meta`");
+    let again = request.to_params().unwrap();
+    assert_eq!(ClientRequest::decode("tasks/input_response", Some(&again)).unwrap().target(), Some("t"));
+    let error = ClientRequest::decode("tasks/input_response", Some(raw(&params))).unwrap_err();
+    assert!(error.code == -32602 && error.message.contains("related-task"), "{error:?}");
     let without = json!({ "_meta": meta }).to_string();
     let error = ClientRequest::decode("tasks/get", Some(raw(&without))).unwrap_err();
     assert!(error.code == -32602 && error.message.contains("taskId"), "{error:?}");

@@ -36,7 +36,7 @@ pub(crate) fn decode<'a>(
         ClientRequest::decode(&request.method, request.params).map_err(|error| {
             match peek_version(request.params) {
                 Some(body) if body != version => differs("MCP-Protocol-Version", version, &body),
-                _ => error,
+                _ => endpoint.refusal(&request.method, error),
             }
         })?;
     agree(endpoint, headers, version, &decoded, Some(peer))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roundtrip_core::seal::{Binding, DEFAULT_TTL, Sealer};
 use roundtrip_core::wire::{
-    Icon, Implementation, JsonObject, ServerCapabilities, Signature, TASKS_EXTENSION,
+    Icon, Implementation, JsonObject, ServerCapabilities, Signature, TASKS_EXTENSION, TASKS_SEP_2322,
 };
 
 use super::cache::Cache;
@@ -25,6 +25,7 @@ use super::outcome::Outcome;
 use super::round::{FlowConfig, Trace};
 use super::started::Started;
 use super::task::Tasks;
+use super::task::dialect::Sep2322;
 use super::task::service::TaskService;
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Telemetry;
@@ -292,6 +293,9 @@ impl Server {
     /// the tasks extension.
     pub fn tasks(mut self, tasks: Tasks) -> Self {
         self.declared.extensions.insert(TASKS_EXTENSION.to_owned(), JsonObject::new());
+        if tasks.sep_2322 != Sep2322::Off {
+            self.declared.extensions.insert(TASKS_SEP_2322.to_owned(), JsonObject::new());
+        }
         self.tasks = Some(tasks);
         self
     }

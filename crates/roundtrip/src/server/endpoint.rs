@@ -20,6 +20,9 @@ use super::peer::Peer;
 use super::run::in_flight::InFlight;
 use super::run::span::CallSpan;
 use super::started::{SUPPORTED, Started};
+use super::task::dialect::Sep2322;
+use super::task::service::TaskService;
+use super::task_methods::is_of_sep_2322;
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::{Network, Serving, Telemetry};
 
@@ -57,10 +60,21 @@ impl Endpoint {
         match ClientRequest::decode(&request.method, request.params) {
             Ok(decoded) => supported(&decoded.meta().protocol_version).map(|()| decoded),
             Err(error) => match peek_version(request.params) {
-                Some(version) => supported(&version).and(Err(error)),
-                None => Err(refuse_handshake(request).unwrap_or(error)),
+                Some(version) => supported(&version).and(Err(self.refusal(&request.method, error))),
+                None => {
+                    Err(refuse_handshake(request).unwrap_or_else(|| self.refusal(&request.method, error)))
+                }
             },
         }
+    }
+
+    /// Returns the error of parameters that do not fit: another where this server does not have the method at all.
+    pub(crate) fn refusal(&self, method: &str, error: ErrorObject) -> ErrorObject {
+        let speaks = |tasks: &Arc<TaskService>| tasks.sep_2322 != Sep2322::Off;
+        if is_of_sep_2322(method) && !self.0.tasks.as_ref().is_some_and(speaks) {
+            return ErrorObject::method_not_found(method);
+        }
+        error
     }
 
     /// Starts a call. The handler runs when the call is polled.

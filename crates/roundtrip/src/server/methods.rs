@@ -73,9 +73,15 @@ impl Started {
             (ClientRequest::CallTool(params), Target::Tool(tool)) => {
                 return self.call_tool(params, received, &tool);
             }
-            (ClientRequest::GetTask(_) | ClientRequest::UpdateTask(_) | ClientRequest::CancelTask(_), _) => {
-                return self.task_request(request, received.peer);
-            }
+            (
+                ClientRequest::GetTask(_)
+                | ClientRequest::UpdateTask(_)
+                | ClientRequest::CancelTask(_)
+                | ClientRequest::TaskPayload(_)
+                | ClientRequest::TaskInputResponse(_)
+                | ClientRequest::ListTasks(_),
+                _,
+            ) => return self.task_request(request, received.peer),
             (ClientRequest::GetPrompt(params), Target::Prompt(prompt)) => {
                 return self.get_prompt(params, received, &prompt);
             }

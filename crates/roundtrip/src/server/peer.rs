@@ -14,6 +14,8 @@ pub struct Peer {
     /// The address it calls from, if the transport knows it. Callers without a principal share the server's limits by
     /// address.
     pub address: Option<IpAddr>,
+    /// True if the transport has no other caller: a pipe.
+    pub is_only: bool,
     /// Extensions that the HTTP stack attached to the request.
     pub extensions: http::Extensions,
     /// Delivery of notifications before the result.

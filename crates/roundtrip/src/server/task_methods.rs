@@ -7,8 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use roundtrip_core::round::Journal;
 use roundtrip_core::wire::{
-    CallTool, CallToolRequestParams, ClientRequest, Era, ErrorObject, Method as _, ProtocolVersion, Raw,
-    RequestId, ServerResult, SubscriptionsListenRequestParams, clip, decode_params,
+    CallTool, CallToolRequestParams, ClientRequest, Era, ErrorObject, ListTasks, Method as _,
+    ProtocolVersion, Raw, RequestId, ServerResult, SubscriptionsListenRequestParams, TaskInputResponse,
+    TaskPayload, clip, decode_params,
 };
 use serde_json::value::RawValue;
 
@@ -23,9 +24,11 @@ use super::peer::{Listens, Peer, Principal};
 use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
 use super::started::Started;
+use super::task::dialect::{Dialect, Sep2322, not_so};
 use super::task::errors::{declared, undeclared};
 use super::task::promotion::Promotion;
-use super::task::service::Resume;
+use super::task::request_state::TaskState;
+use super::task::service::{Resume, TaskService};
 use super::when::When;
 use crate::task::{Record, TaskCall, TaskOwner};
 
@@ -37,21 +40,27 @@ impl Started {
         params: &CallToolRequestParams<'_>,
         peer: &Peer,
     ) -> Result<Option<Box<Promotion>>, ErrorObject> {
-        let (Some(when), Some(service)) = (tool.own.when, &self.tasks) else { return Ok(None) };
-        let capabilities = &params.meta.client_capabilities;
-        if !declared(capabilities) {
+        let Some(service) = &self.tasks else { return Ok(None) };
+        let Some(when) = tool.own.when else { return no_task(service, params) };
+        let dialect = service.sep_2322.dialect(&params.meta);
+        let wanted = dialect.map_or(Ok(None), |dialect| dialect.ttl(params.task, service.ttl))?;
+        let (Some(dialect), Some(ttl)) = (dialect, wanted) else {
             return match when {
-                When::Required => Err(undeclared("this tool", capabilities)),
+                When::Required => Err(service.sep_2322.needs_task(&params.meta)),
                 When::Offered | When::After(_) => Ok(None),
             };
-        }
-        let kept = CallToolRequestParams { input_responses: None, request_state: None, ..params.clone() };
+        };
+        let (input_responses, request_state, task) = (None, None, None);
+        let kept = CallToolRequestParams { input_responses, request_state, task, ..params.clone() };
         let params = Raw::of(&kept)
             .map_err(|error| ErrorObject::internal(format!("the request cannot be kept: {error}")))?;
         let principal = peer.principal.as_ref().map(|principal| principal.as_str().to_owned());
         Ok(Some(Box::new(Promotion {
             service: Arc::clone(service),
-            when,
+            when: dialect.when(when),
+            dialect,
+            ttl,
+            tool: kept.name.to_string(),
             owner: TaskOwner::new(principal.as_deref()),
             account: Owner::of(peer).digest(),
             call: TaskCall { params, principal },
@@ -59,29 +68,63 @@ impl Started {
         })))
     }
 
-    /// Prepares a request about a task.
+    /// Prepares a request about a task, in the dialect that the request speaks.
     pub(super) fn task_request(&self, request: &ClientRequest<'_>, peer: &Peer) -> (Runner, Source) {
         let meta = request.meta();
-        let era = meta.protocol_version.parse().map(ProtocolVersion::era);
-        let Some(service) = self.tasks.as_ref().filter(|_| era == Ok(Era::Modern)) else {
-            return refused(ErrorObject::method_not_found(request.method()));
+        let unknown = || refused(ErrorObject::method_not_found(request.method()));
+        let Some(service) = &self.tasks else { return unknown() };
+        let Some(dialect) = service.sep_2322.dialect(meta) else {
+            let era = meta.protocol_version.parse().map(ProtocolVersion::era);
+            let is_known = service.sep_2322 != Sep2322::Off || !is_of_sep_2322(request.method());
+            return match era {
+                Ok(Era::Modern) if is_known => refused(undeclared("this request", &meta.client_capabilities)),
+                _ => unknown(),
+            };
         };
-        if !declared(&meta.client_capabilities) {
-            return refused(undeclared("this request", &meta.client_capabilities));
-        }
         service.ensure_works();
-        let owner = TaskOwner::new(peer.principal.as_ref().map(Principal::as_str));
-        let service = Arc::clone(service);
-        let work: OutcomeFuture = match request {
-            ClientRequest::GetTask(params) => Box::pin(service.get(owner, params.task_id.to_string())),
-            ClientRequest::UpdateTask(params) => {
-                let responses = params.input_responses.to_owned();
-                Box::pin(service.update(owner, params.task_id.to_string(), responses))
-            }
-            ClientRequest::CancelTask(params) => Box::pin(service.cancel(owner, params.task_id.to_string())),
-            other => return refused(ErrorObject::method_not_found(other.method())),
+        let work = match dialect {
+            Dialect::Extension => extension_request(service, request, peer),
+            Dialect::Sep2322 | Dialect::Experimental => self.bare_request(service, request, peer, dialect),
         };
-        (Work::Other(work).into(), Source::None)
+        work.map_or_else(unknown, |work| (Work::Other(work).into(), Source::None))
+    }
+
+    /// Prepares a request of SEP-2322 or of 2025-11-25; `None` if the dialect does not have it.
+    fn bare_request(
+        &self,
+        service: &Arc<TaskService>,
+        request: &ClientRequest<'_>,
+        peer: &Peer,
+        dialect: Dialect,
+    ) -> Option<OutcomeFuture> {
+        let (service, owner) = (Arc::clone(service), owner_of(peer));
+        let state = || TaskState {
+            flows: Arc::clone(&self.flows),
+            principal: peer.principal.as_ref().map(|principal| principal.as_str().to_owned()),
+        };
+        Some(match request {
+            ClientRequest::GetTask(params) => {
+                Box::pin(service.get_bare(owner, params.task_id.to_string(), dialect))
+            }
+            ClientRequest::CancelTask(params) => {
+                Box::pin(service.cancel_bare(owner, params.task_id.to_string(), dialect))
+            }
+            ClientRequest::TaskPayload(params) => {
+                let answers = params.input_responses.map(ToOwned::to_owned);
+                Box::pin(service.payload(owner, params.task_id.to_string(), (dialect, state()), answers))
+            }
+            ClientRequest::TaskInputResponse(params) if dialect == Dialect::Sep2322 => {
+                let (id, responses) = (params.task_id.to_string(), params.input_responses.to_owned());
+                let echoed = params.request_state.as_deref().map(str::to_owned);
+                Box::pin(service.respond(owner, id, responses, (state(), echoed)))
+            }
+            // Callers without a principal share their tasks, and may not see each other's ids.
+            ClientRequest::ListTasks(params) if peer.principal.is_some() || peer.is_only => {
+                let cursor = params.cursor.as_deref().map(str::to_owned);
+                Box::pin(service.list(owner, cursor, dialect))
+            }
+            _ => return None,
+        })
     }
 
     /// Opens a subscription that watches tasks, once it is known which of them are the caller's.
@@ -97,7 +140,7 @@ impl Started {
         }
         let mut honoured = self.honoured(&params.notifications);
         let (wanted, tasks) = (params.notifications.task_ids.clone(), self.tasks.clone());
-        let owner = TaskOwner::new(peer.principal.as_ref().map(Principal::as_str));
+        let owner = owner_of(peer);
         let (hub, caller, tag) = (Arc::clone(self.catalog.hub()), Owner::of(peer), id.clone());
         let viewer = Viewer::new(&params.meta, peer);
         let viewer = (!honoured.resource_subscriptions.is_empty()).then(|| viewer.hold());
@@ -170,6 +213,44 @@ impl Resume for Started {
         let span = tracing::info_span!("task", method = CallTool::NAME, target = &*params.name);
         span.in_scope(|| self.resume_tool(&params, &peer, record))
     }
+}
+
+fn owner_of(peer: &Peer) -> TaskOwner {
+    TaskOwner::new(peer.principal.as_ref().map(Principal::as_str))
+}
+
+/// Returns whether a method is one that the extension does not have.
+pub(super) fn is_of_sep_2322(method: &str) -> bool {
+    [TaskPayload::NAME, TaskInputResponse::NAME, ListTasks::NAME].contains(&method)
+}
+
+/// Refuses a call that asks for a task of a tool that is none, where its dialect has an error for that.
+fn no_task(
+    service: &TaskService,
+    params: &CallToolRequestParams<'_>,
+) -> Result<Option<Box<Promotion>>, ErrorObject> {
+    match params.task.and_then(|_| service.sep_2322.dialect(&params.meta)) {
+        Some(Dialect::Experimental) => Err(not_so("this tool is not called as a task: leave `task` out")),
+        _ => Ok(None),
+    }
+}
+
+/// Prepares a request of the extension; `None` if the extension does not have it.
+fn extension_request(
+    service: &Arc<TaskService>,
+    request: &ClientRequest<'_>,
+    peer: &Peer,
+) -> Option<OutcomeFuture> {
+    let (service, owner) = (Arc::clone(service), owner_of(peer));
+    Some(match request {
+        ClientRequest::GetTask(params) => Box::pin(service.get(owner, params.task_id.to_string())),
+        ClientRequest::UpdateTask(params) => {
+            let responses = params.input_responses.to_owned();
+            Box::pin(service.update(owner, params.task_id.to_string(), responses))
+        }
+        ClientRequest::CancelTask(params) => Box::pin(service.cancel(owner, params.task_id.to_string())),
+        _ => return None,
+    })
 }
 
 /// Adds a task's answers to the parameters of its call, as a client that retries does.

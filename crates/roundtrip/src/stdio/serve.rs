@@ -42,7 +42,7 @@ impl Server {
     /// [`serve_lines`]).
     pub async fn serve_stdio(self) -> Result<(), ServeError> {
         let endpoint = self.build()?;
-        Ok(serve_lines(&endpoint, &Peer::default(), std_streams::stdin(), std_streams::stdout()).await?)
+        Ok(serve_lines(&endpoint, &only(), std_streams::stdin(), std_streams::stdout()).await?)
     }
 }
 
@@ -91,6 +91,11 @@ pub async fn serve_lines(
         Ok(written) => ended.and(written),
         Err(_) => ended,
     }
+}
+
+/// Returns the peer of the process's own standard streams.
+fn only() -> Peer {
+    Peer { is_only: true, ..Peer::default() }
 }
 
 /// Describes the connection for the server's telemetry, unless the caller has.

@@ -16,5 +16,5 @@ pub use memory::MemoryTasks;
 pub use store::{StoredTask, TaskChanges, TaskStore, TaskStoreError};
 pub use time::Millis;
 
-pub(crate) use record::{Ended, Record, TaskCall};
+pub(crate) use record::{Ended, Record, SHORTEST_POLL, TaskCall};
 pub(crate) use store::TaskStoreHandle;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use bytes::Bytes;
+use roundtrip_core::round::{Journal, fits};
 use roundtrip_core::seal::{Digest, FlowId};
 use roundtrip_core::wire::{ErrorObject, InputRequest, InputRequests, Raw, Task, TaskStatus};
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,9 @@ const LARGEST_JOURNAL: usize = 4 * 1024 * 1024;
 /// Longest status message, in bytes.
 const LONGEST_MESSAGE: usize = 1024;
 /// Bounds of the time between two `tasks/get`: the longer nothing has changed, the longer.
-const POLL: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+const POLL: (Duration, Duration) = (Duration::from_millis(SHORTEST_POLL), Duration::from_secs(5));
+/// The shorter of them, in milliseconds: that of the examples in SEP-2322.
+pub(crate) const SHORTEST_POLL: u64 = 100;
 
 /// The call of a task: what a worker needs to make it again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -129,6 +132,16 @@ impl Record {
         self.status.is_terminal()
     }
 
+    pub(crate) fn status(&self) -> TaskStatus {
+        self.status
+    }
+
+    /// Returns whether it waits for answers to a handler that has set state of its own.
+    pub(crate) fn asks_with_state(&self) -> bool {
+        let journal = || Journal::decode(&self.journal);
+        self.status == TaskStatus::InputRequired && journal().is_ok_and(|journal| journal.state().is_some())
+    }
+
     /// Returns whether a worker is to stop.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled
@@ -188,9 +201,12 @@ impl Record {
         }
     }
 
-    /// Returns the status of a task that has not ended: it asks as long as a question has no answer.
+    /// Returns the status of a task that has not ended: it asks as long as a question has no answer that fits (T23).
     fn waiting_status(&self) -> TaskStatus {
-        let answered = |question: &OpenQuestion| self.answers.contains_key(&question.wire);
+        let answered = |question: &OpenQuestion| {
+            let own = self.answers.get(&question.wire);
+            own.is_some_and(|answer| fits(&question.request, answer.get()))
+        };
         if self.questions.iter().all(answered) { TaskStatus::Working } else { TaskStatus::InputRequired }
     }
 

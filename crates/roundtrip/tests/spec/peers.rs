@@ -75,11 +75,16 @@ pub(crate) struct Pipe {
 
 impl Pipe {
     pub(crate) fn open(server: Server) -> Self {
+        Self::open_for(server, Peer::default())
+    }
+
+    /// A pipe with this peer at our end.
+    pub(crate) fn open_for(server: Server, peer: Peer) -> Self {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let endpoint = server.build().expect("a server");
         let served = tokio::spawn(async move {
             let (input, output) = tokio::io::split(theirs);
-            serve_lines(&endpoint, &Peer::default(), input, output).await
+            serve_lines(&endpoint, &peer, input, output).await
         });
         let (output, input) = tokio::io::split(ours);
         Self { input: Some(input), output: BufReader::new(output), served }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
-    ClientRequest, ErrorObject, InputRequiredResult, ProtocolVersion, Request, RequestId, ServerResult,
+    CallTool, ClientRequest, ErrorObject, InputRequiredResult, ListTools, Method as _, ProtocolVersion,
+    Request, RequestId, ServerResult, TaskPayload,
 };
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
@@ -13,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::outstanding::{AGAIN, Outstanding};
 use super::session::{Session, Sink, Weight, answer};
 use super::{question, translate};
-use crate::server::{AskError, CannotAsk, Delivery, Event, Listens, Outcome, Peer, Reentry, given_up};
+use crate::server::{AskError, CannotAsk, Delivery, Event, Listens, Outcome, Peer, Reentry, When, given_up};
 
 /// First and longest pause before a handler is entered again that waits for something outside.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -51,15 +52,54 @@ impl Calling {
     /// Runs the call to its answer.
     pub(super) async fn run(mut self) -> Vec<u8> {
         let outcome = match self.rounds().await {
-            Ok(result) => translate::result(&self.method, &result, self.session.negotiated.version)
-                .map_err(|error| ErrorObject::internal(format!("the result does not serialise: {error}"))),
+            Ok(result) => {
+                self.follow(&result).await;
+                self.translated(&result)
+                    .map_err(|error| ErrorObject::internal(format!("the result does not serialise: {error}")))
+            }
             Err(error) => Err(translate::error(&self.method, error)),
         };
         answer(&self.id, outcome)
     }
 
+    fn translated(&self, result: &ServerResult) -> Result<Params, serde_json::Error> {
+        let mut members = translate::result(&self.method, result, self.session.negotiated.version)?;
+        if self.method == ListTools::NAME && self.session.has_tasks() {
+            let catalog = self.session.endpoint.catalog();
+            translate::task_support(&mut members, |name| match catalog.read().tools.get(name)?.own.when? {
+                When::Required => Some("required"),
+                When::Offered | When::After(_) => Some("optional"),
+            })?;
+        }
+        Ok(members)
+    }
+
+    /// Tells the client of the changes of a task that the call has become, if there is a stream to do so.
+    async fn follow(&self, result: &ServerResult) {
+        let (ServerResult::CreateBareTask(created), true) = (result, self.session.can_be_asked) else {
+            return;
+        };
+        let id = &created.task.task_id;
+        let watches = self.session.subscription().is_ok_and(|subscription| subscription.watch_task(id));
+        if let Some(tasks) = self.session.endpoint.inner().tasks.as_ref().filter(|_| watches) {
+            tasks.follow(self.peer.principal.as_ref(), id).await;
+        }
+    }
+
+    /// Returns the task whose result is waited for.
+    fn task(&self) -> Option<String> {
+        let id = self.params.get("taskId").filter(|_| self.method == TaskPayload::NAME);
+        id.and_then(|id| id.to().ok())
+    }
+
+    /// Returns whether the call asks for a task, whose questions are not the call's.
+    fn asks_for_task(&self) -> bool {
+        self.method == CallTool::NAME && self.params.get("task").is_some() && self.session.has_tasks()
+    }
+
     async fn rounds(&mut self) -> Outcome {
-        let outstanding = Outstanding::new(&self.session, &self.sink);
+        let task = self.task();
+        let outstanding = Outstanding::new(&self.session, &self.sink, task.clone());
         let (mut rounds, mut pause, mut waiting) = (0, PAUSES.0, None::<Instant>);
         loop {
             let asks = match self.round(&outstanding).await? {
@@ -77,7 +117,11 @@ impl Calling {
                 None
             } else {
                 (pause, waiting) = (PAUSES.0, None);
-                rounds += 1;
+                // A task has bounds of its own.
+                rounds += u32::from(task.is_none());
+                if let (Some(_), Delivery::Refuse { why, .. }) = (&task, self.delivery(&outstanding)) {
+                    return Err(ErrorObject::invalid_request(format!("the task asks: {why}")));
+                }
                 if rounds > AGAIN {
                     return given_up(
                         &self.method,
@@ -132,6 +176,9 @@ impl Calling {
 
     /// Returns the delivery of the handler's questions.
     fn delivery(&self, outstanding: &Outstanding) -> Delivery {
+        if self.asks_for_task() {
+            return Delivery::EndRound;
+        }
         let refuse = |why| Delivery::Refuse { why, error: |_| None };
         match (self.session.can_be_asked, self.peer.listens) {
             (true, Listens::Yes) => Delivery::Live(outstanding.live()),

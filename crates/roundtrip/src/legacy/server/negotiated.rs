@@ -7,6 +7,7 @@ use roundtrip_core::wire::{
     ClientCapabilities, ErrorObject, LoggingLevel, ProtocolVersion, Raw, RequestMeta, decode_params,
 };
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::translate;
 use crate::legacy::handshake::{
@@ -32,10 +33,12 @@ impl Negotiated {
     }
 
     /// Agrees on the client's revision, or on our newest if that is not supported (lifecycle, "Version Negotiation").
+    /// `lists_tasks` says whether the caller has tasks of its own to list.
     pub(super) fn agree(
         endpoint: &Endpoint,
         params: Option<&RawValue>,
         oldest: ProtocolVersion,
+        lists_tasks: bool,
     ) -> Result<(Self, Raw), ErrorObject> {
         if params.is_some_and(|params| params.get().len() > LARGEST) {
             return Err(ErrorObject::invalid_params(format!(
@@ -53,6 +56,11 @@ impl Negotiated {
             server_info: (*endpoint.inner().info).clone(),
             instructions: endpoint.inner().instructions.clone(),
         };
+        let mut answer = serde_json::to_value(&answer)
+            .map_err(|error| ErrorObject::internal(format!("this does not serialise: {error}")))?;
+        if version.has_experimental_tasks() && endpoint.inner().tasks.is_some() {
+            answer["capabilities"]["tasks"] = tasks(lists_tasks);
+        }
         let mut capabilities = within_revision(wanted.capabilities, version);
         capabilities.experimental.clear();
         let negotiated = Self { version, capabilities, client_info: Some(wanted.client_info) };
@@ -71,6 +79,9 @@ impl Negotiated {
         log_level: Option<LoggingLevel>,
     ) -> Result<Params, ErrorObject> {
         let (mut params, meta) = translate::request(params)?;
+        if !self.version.has_experimental_tasks() {
+            params.set("task", None);
+        }
         let meta = RequestMeta {
             progress_token: meta.progress_token,
             protocol_version: self.version.as_str().into(),
@@ -82,4 +93,13 @@ impl Negotiated {
         params.set("_meta", Some(translate::raw(&meta)?));
         Ok(params)
     }
+}
+
+/// Returns the `tasks` capability of 2025-11-25.
+fn tasks(lists: bool) -> Value {
+    let mut tasks = json!({ "cancel": {}, "requests": { "tools": { "call": {} } } });
+    if lists {
+        tasks["list"] = json!({});
+    }
+    tasks
 }

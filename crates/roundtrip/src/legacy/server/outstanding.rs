@@ -30,6 +30,8 @@ pub(super) struct Outstanding(Arc<Questions>);
 pub(super) struct Questions {
     session: Arc<Session>,
     sink: Arc<dyn Sink>,
+    /// Task that asks.
+    task: Option<String>,
     register: Mutex<Register>,
     /// Notified when a question was added, or the call has to be given up.
     changed: Notify,
@@ -61,8 +63,9 @@ enum Status {
 }
 
 impl Outstanding {
-    pub(super) fn new(session: &Arc<Session>, sink: &Arc<dyn Sink>) -> Self {
+    pub(super) fn new(session: &Arc<Session>, sink: &Arc<dyn Sink>, task: Option<String>) -> Self {
         Self(Arc::new(Questions {
+            task,
             session: Arc::clone(session),
             sink: Arc::clone(sink),
             register: Mutex::default(),
@@ -181,7 +184,7 @@ impl Questions {
             }
         }
         for (id, request) in unsent {
-            match question::message(id, *request, self.session.negotiated.version) {
+            match question::message(id, *request, self.session.negotiated.version, self.task.as_deref()) {
                 Ok(message) => self.sink.send(message, Weight::Must),
                 // A question that was not sent gets no answer: its waiter gets the error.
                 Err(error) => self.session.answer(id, Err(error.to_string())),

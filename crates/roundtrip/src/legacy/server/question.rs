@@ -3,7 +3,7 @@
 use roundtrip_core::wire::{
     CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams, ElicitSchema, ErrorObject,
     InputRequest, LegacyTitledEnumSchema, PrimitiveSchemaDefinition, ProtocolVersion, RequestId,
-    SamplingContent, SamplingMessage, encode_request,
+    SamplingContent, SamplingMessage, encode_request, related_task,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,20 +16,44 @@ pub(super) fn message(
     id: i64,
     question: InputRequest,
     version: ProtocolVersion,
+    task: Option<&str>,
 ) -> Result<Vec<u8>, ErrorObject> {
-    let id = RequestId::Number(id);
-    let method = question.method();
+    let encode = Encode { id: RequestId::Number(id), method: question.method(), task };
     match question {
-        InputRequest::Elicit(ElicitRequestParams::Form(form)) => encode(&id, method, &form_of(form, version)),
-        InputRequest::Elicit(ElicitRequestParams::Url(_)) => encode(&id, method, &page(&question)?),
-        InputRequest::CreateMessage(params) => encode(&id, method, &messages_of(*params, version)),
-        InputRequest::ListRoots(params) => encode(&id, method, &params),
+        InputRequest::Elicit(ElicitRequestParams::Form(form)) => encode.params(&form_of(form, version)),
+        InputRequest::Elicit(ElicitRequestParams::Url(_)) => encode.params(&page(&question)?),
+        InputRequest::CreateMessage(params) => encode.params(&messages_of(*params, version)),
+        InputRequest::ListRoots(params) => encode.params(&params),
     }
 }
 
-fn encode(id: &RequestId, method: &str, params: &impl Serialize) -> Result<Vec<u8>, ErrorObject> {
-    encode_request(id, method, params)
-        .map_err(|error| ErrorObject::internal(format!("a question does not serialise: {error}")))
+/// A question that is being encoded.
+struct Encode<'a> {
+    id: RequestId,
+    method: &'static str,
+    /// Task that asks it.
+    task: Option<&'a str>,
+}
+
+impl Encode<'_> {
+    fn params(&self, params: &impl Serialize) -> Result<Vec<u8>, ErrorObject> {
+        let encoded = match self.task {
+            None => encode_request(&self.id, self.method, params),
+            Some(task) => {
+                related(params, task).and_then(|params| encode_request(&self.id, self.method, &params))
+            }
+        };
+        encoded.map_err(|error| ErrorObject::internal(format!("a question does not serialise: {error}")))
+    }
+}
+
+/// Relates the parameters of a question to the task that asks it.
+fn related(params: &impl Serialize, task: &str) -> Result<Value, serde_json::Error> {
+    let mut params = serde_json::to_value(params)?;
+    for (name, value) in related_task(task) {
+        params["_meta"][name] = value;
+    }
+    Ok(params)
 }
 
 /// Adapts a form: before 2025-11-25 it has no mode, and choices with titles are written as two lists.

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use roundtrip_core::wire::{
-    Discover, ErrorObject, LoggingLevel, Method as _, Raw, Request, RequestId, SubscriptionFilter,
-    SubscriptionsListen, decode_params, encode_error, encode_result,
+    CancelTask, Discover, ErrorObject, GetTask, ListTasks, LoggingLevel, Method as _, Raw, Request,
+    RequestId, SubscriptionFilter, SubscriptionsListen, TaskPayload, decode_params, encode_error,
+    encode_result,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -148,6 +149,9 @@ impl Session {
             unknown @ (Discover::NAME | SubscriptionsListen::NAME | SET_LEVEL | SUBSCRIBE) => {
                 Err(ErrorObject::method_not_found(unknown))
             }
+            unknown if unknown.starts_with("tasks/") && !self.has_task_method(unknown) => {
+                Err(ErrorObject::method_not_found(unknown))
+            }
             _ => {
                 let params = self.negotiated.modern(request.params, Some(*lock(&self.level)));
                 match params {
@@ -160,6 +164,16 @@ impl Session {
             }
         };
         Handled::Now(answer(&request.id, outcome.map(|()| json!({}))))
+    }
+
+    /// Returns whether the session has the tasks of 2025-11-25.
+    pub(super) fn has_tasks(&self) -> bool {
+        self.negotiated.version.has_experimental_tasks() && self.endpoint.inner().tasks.is_some()
+    }
+
+    fn has_task_method(&self, method: &str) -> bool {
+        self.has_tasks()
+            && [GetTask::NAME, TaskPayload::NAME, CancelTask::NAME, ListTasks::NAME].contains(&method)
     }
 
     /// Returns the id for a request of a call to the client.

@@ -80,8 +80,9 @@ impl StdioSession {
     }
 
     fn initialize(&self, request: &Request<'_>, peer: &Peer) -> Result<Raw, ErrorObject> {
+        let lists_tasks = peer.principal.is_some() || peer.is_only;
         let (negotiated, agreed) =
-            Negotiated::agree(&self.endpoint, request.params, ProtocolVersion::V2024_11_05)?;
+            Negotiated::agree(&self.endpoint, request.params, ProtocolVersion::V2024_11_05, lists_tasks)?;
         let session = Session::new(&self.endpoint, self.settings, negotiated, Owner::of(peer))?;
         #[cfg(feature = "opentelemetry")]
         session.measure(peer.extensions.get());

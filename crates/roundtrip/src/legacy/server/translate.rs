@@ -4,7 +4,7 @@ use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     CallTool, ErrorObject, GetPrompt, INVALID_PARAMS, INVALID_REQUEST, ListTools,
     MISSING_REQUIRED_CLIENT_CAPABILITY, Method as _, ProtocolVersion, Raw, ReadResource, ServerResult,
-    clip_error, meta,
+    TaskPayload, clip_error, meta,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(super) fn result(method: &str, result: &ServerResult, version: ProtocolVersi
             }
             Ok(())
         })?,
-        CallTool::NAME => {
+        CallTool::NAME | TaskPayload::NAME => {
             let is_object = |raw: &Raw| raw.get().starts_with('{');
             if version < ProtocolVersion::V2025_06_18
                 || !members.get("structuredContent").is_some_and(is_object)
@@ -56,6 +56,20 @@ pub(super) fn result(method: &str, result: &ServerResult, version: ProtocolVersi
         _ => {}
     }
     Ok(members)
+}
+
+/// Adds `execution.taskSupport` to the tools of a list, where `support` knows of any (2025-11-25).
+pub(super) fn task_support(
+    members: &mut Params,
+    support: impl Fn(&str) -> Option<&'static str>,
+) -> Translated<()> {
+    each(members, "tools", |tool| {
+        let name = tool.get("name").and_then(|name| name.to::<String>().ok());
+        if let Some(support) = name.and_then(|name| support(&name)) {
+            tool.set("execution", Some(Raw::of(&json!({ "taskSupport": support }))?));
+        }
+        Ok(())
+    })
 }
 
 /// Changes every object of a list.
@@ -142,7 +156,7 @@ pub(super) fn request(
     ];
     modern.into_iter().for_each(|name| extra.set(name, None));
     // Rounds are made by this server: a legacy client has no say in them.
-    ["_meta", "inputResponses", "requestState", "task"].into_iter().for_each(|name| params.set(name, None));
+    ["_meta", "inputResponses", "requestState"].into_iter().for_each(|name| params.set(name, None));
     Ok((params, LegacyMeta { progress_token, extra }))
 }
 

@@ -9,6 +9,8 @@ use std::task::{Context, Poll, Waker};
 
 use indexmap::IndexSet;
 use roundtrip_core::error::BUSY;
+#[cfg(feature = "legacy")]
+use roundtrip_core::wire::{BareTask, TaskStatusNotification};
 use roundtrip_core::wire::{
     ErrorObject, NotificationMeta, NotificationMethod, PromptListChangedNotification, RequestId,
     ResourceListChangedNotification, ResourceUpdatedNotification, ResourceUpdatedNotificationParams,
@@ -25,6 +27,9 @@ use crate::server::limits::Limits;
 
 /// Most resources that one subscription may watch.
 const MAX_WATCHED: usize = 1_000;
+/// Most tasks that the subscription of a legacy session watches.
+#[cfg(feature = "legacy")]
+const MAX_TASKS: usize = 100;
 /// Bytes that a subscription takes besides the URIs it watches, and that each of those takes besides its text.
 const OVERHEAD: (usize, usize) = (512, 128);
 
@@ -243,6 +248,16 @@ impl Due {
         self.watched.get(uri).is_some_and(|watched| self.updated.insert(Arc::clone(watched)))
     }
 
+    /// Returns the notification of 2025-11-25 about a task, which is not watched any more once it has ended.
+    #[cfg(feature = "legacy")]
+    fn legacy_task(&mut self, task: &Task) -> Vec<u8> {
+        if task.status.is_terminal() {
+            self.lists.task_ids.retain(|watched| *watched != task.task_id);
+            self.bytes.shrink(bytes_of(&task.task_id));
+        }
+        encode::<TaskStatusNotification>(&BareTask::of_2025_11_25(task.clone()))
+    }
+
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -305,6 +320,17 @@ impl Subscription {
         }
     }
 
+    /// Watches a task until it has ended. Returns false if it watches as many as it may: a client may not rely on being told.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn watch_task(&self, id: &str) -> bool {
+        let due = &mut *lock(&self.subscriber.due);
+        let watches = due.lists.task_ids.len() < MAX_TASKS && due.bytes.grow(bytes_of(id));
+        if watches {
+            due.lists.task_ids.push(id.to_owned());
+        }
+        watches
+    }
+
     /// Returns the next notification, or `Pending` with the waker kept.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
         let mut due = lock(&self.subscriber.due);
@@ -345,6 +371,10 @@ impl Subscriber {
             }))
         } else {
             let (_, task) = due.tasks.pop_first()?;
+            #[cfg(feature = "legacy")]
+            if tag.is_none() {
+                return Some(due.legacy_task(&task));
+            }
             let params = TaskNotificationParams { meta: tagged(tag), task: (*task).clone() };
             Some(encode::<TaskNotification>(&params))
         }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::dialect::Sep2322;
 use crate::task::{TaskStore, TaskStoreHandle};
 
 /// Tasks of a server: their store, and what is allowed.
@@ -24,6 +25,7 @@ pub struct Tasks {
     pub(crate) per_caller: usize,
     pub(crate) at_once: usize,
     pub(crate) lease: Duration,
+    pub(crate) sep_2322: Sep2322,
 }
 
 impl Tasks {
@@ -35,6 +37,7 @@ impl Tasks {
             per_caller: 1_000,
             at_once: 64,
             lease: Duration::from_secs(30),
+            sep_2322: Sep2322::Off,
         }
     }
 
@@ -63,6 +66,21 @@ impl Tasks {
         self.lease = lease.max(Duration::from_millis(100));
         self
     }
+
+    /// Serves tasks as SEP-2322 describes them, too: `task` of `tools/call`, `tasks/result`, `tasks/input_response`. This is for
+    /// requests that declare `dev.roundtrip/tasks-sep-2322` among their extensions; those that declare the tasks extension keep
+    /// to it.
+    pub fn sep_2322(mut self) -> Self {
+        self.sep_2322 = Sep2322::Declared;
+        self
+    }
+
+    /// Serves tasks as SEP-2322 describes them to requests that declare neither extension, too: for clients that were written
+    /// from the SEP alone.
+    pub fn undeclared(mut self) -> Self {
+        self.sep_2322 = Sep2322::Undeclared;
+        self
+    }
 }
 
 impl fmt::Debug for Tasks {
@@ -72,6 +90,7 @@ impl fmt::Debug for Tasks {
             .field("per_caller", &self.per_caller)
             .field("at_once", &self.at_once)
             .field("lease", &self.lease)
+            .field("sep_2322", &self.sep_2322)
             .finish_non_exhaustive()
     }
 }

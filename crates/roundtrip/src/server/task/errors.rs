@@ -1,7 +1,9 @@
 //! Errors of requests about tasks, and the reading of a task's view.
 
 use roundtrip_core::error::BUSY;
-use roundtrip_core::wire::{ClientCapabilities, ErrorObject, JsonObject, TASKS_EXTENSION, Task, clip};
+use roundtrip_core::wire::{
+    ClientCapabilities, ErrorObject, JsonObject, TASKS_EXTENSION, Task, TaskStatus, clip,
+};
 
 use crate::task::{Millis, Record, TaskStoreError};
 
@@ -44,7 +46,12 @@ pub(super) fn unknown(id: &str) -> ErrorObject {
     ErrorObject::invalid_params(format!("params.taskId: no such task: {}", clip(id)))
 }
 
-/// Reads the view of a task, and adds the time after which it is worth another look.
+/// Reads the view of a task as the extension has it, and adds the time after which it is worth another look.
 pub(super) fn read_view(view: &[u8]) -> Result<Task, ErrorObject> {
-    Record::read_view(view, Millis::now()).map_err(|error| unwritable(&error))
+    let mut task = Record::read_view(view, Millis::now()).map_err(|error| unwritable(&error))?;
+    // An answer that does not fit waits for the handler to ask again: until then there is nothing to show.
+    if task.status == TaskStatus::InputRequired && task.input_requests.is_empty() {
+        task.status = TaskStatus::Working;
+    }
+    Ok(task)
 }

@@ -4,13 +4,17 @@
 //! [`Lease`](lease::Lease) of the store, which keeps its journal at every step and every question. A process that dies loses its
 //! leases, and the workers of any other ([`service`]) carry on from the journal.
 
+pub(crate) mod bare_requests;
 pub(crate) mod config;
+pub(crate) mod dialect;
 pub(crate) mod errors;
 pub(crate) mod lease;
 pub(crate) mod promotion;
+pub(crate) mod request_state;
 pub(crate) mod requests;
 pub(crate) mod run;
 pub(crate) mod service;
 mod sweep;
+mod waiting;
 
 pub use config::Tasks;

@@ -7,9 +7,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use roundtrip_core::seal::Digest;
-use roundtrip_core::wire::ServerResult;
 use tokio::time::sleep;
 
+use super::dialect::Dialect;
 use super::errors::read_view;
 use super::service::TaskService;
 use crate::server::notify::status::StatusSlot;
@@ -27,6 +27,11 @@ pub(crate) struct Promotion {
     pub(crate) owner: TaskOwner,
     pub(crate) account: Digest,
     pub(crate) status: Arc<StatusSlot>,
+    pub(crate) dialect: Dialect,
+    /// Time to live of the task.
+    pub(crate) ttl: Duration,
+    /// Name of the tool.
+    pub(crate) tool: String,
 }
 
 impl Promotion {
@@ -47,13 +52,14 @@ impl Promotion {
         }
         let snapshot = round.as_ref().map(|round| (round.flow(), round.snapshot()));
         let (flow, journal) = snapshot.unzip();
-        let created = self.service.create((self.call, flow, journal), (self.owner, self.account), true);
+        let created =
+            self.service.create((self.call, flow, journal), (self.owner, self.account), (self.ttl, true));
         match created.await {
             Ok((record, stored)) => {
                 let view = read_view(&stored.view)?;
                 let slot = self.service.slot();
                 self.service.run((stored, record), (runner, self.status), slot);
-                Ok(ServerResult::CreateTask(Box::new(view.into())))
+                Ok(self.dialect.created(view, &self.tool))
             }
             Err(error) => {
                 tracing::warn!(%error, "a call cannot become a task, and goes on as it is");
@@ -70,13 +76,14 @@ impl Promotion {
         let slot = self.service.slot();
         let (flow, journal) = runner.round_state().map(|round| (round.flow(), round.snapshot())).unzip();
         let owner = (self.owner, self.account);
-        let created = self.service.create((self.call, flow, journal), owner, slot.is_some()).await;
+        let created =
+            self.service.create((self.call, flow, journal), owner, (self.ttl, slot.is_some())).await;
         let (record, stored) = created?;
         let view = read_view(&stored.view)?;
         if slot.is_some() {
             self.service.run((stored, record), (runner, self.status), slot);
         }
-        Ok(ServerResult::CreateTask(Box::new(view.into())))
+        Ok(self.dialect.created(view, &self.tool))
     }
 }
 

@@ -5,12 +5,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::round::read_responses;
+#[cfg(feature = "legacy")]
+use roundtrip_core::wire::TaskStatus;
 use roundtrip_core::wire::{ErrorObject, ServerResult, TaskAcknowledgedResult};
 use serde_json::value::RawValue;
 
 use super::errors::{busy, read_view, unknown, unwritable};
 use super::service::TaskService;
 use crate::server::outcome::Outcome;
+#[cfg(feature = "legacy")]
+use crate::server::peer::Principal;
 use crate::task::{Millis, Record, StoredTask, TaskId, TaskOwner};
 
 /// Most tasks that one subscription may watch.
@@ -54,6 +58,18 @@ impl TaskService {
         }
     }
 
+    /// Begins to announce the changes of a task that a caller has just created, and what has changed since.
+    #[cfg(feature = "legacy")]
+    pub(crate) async fn follow(&self, principal: Option<&Principal>, id: &str) {
+        let Some(id) = TaskId::parse(id) else { return };
+        let owner = TaskOwner::new(principal.map(Principal::as_str));
+        self.watch_one(id.clone(), owner);
+        let view = self.store.0.view(&owner, &id).await.ok().flatten();
+        if view.is_some_and(|view| read_view(&view).is_ok_and(|task| task.status != TaskStatus::Working)) {
+            self.announce(&id).await;
+        }
+    }
+
     /// Returns a task with what its status brings along.
     pub(crate) async fn get(self: Arc<Self>, owner: TaskOwner, id: String) -> Outcome {
         let parsed = TaskId::parse(&id).ok_or_else(|| unknown(&id))?;
@@ -71,7 +87,8 @@ impl TaskService {
         responses: Box<RawValue>,
     ) -> Outcome {
         let responses = read_responses(&responses)?;
-        self.change(&owner, &id, |record, _, now| record.answer(&responses, now)).await
+        self.change(&owner, &id, |record, _, now| record.answer(&responses, now)).await?;
+        Ok(acknowledged())
     }
 
     /// Cancels a task: at once where none works on it, else as soon as its worker hears of it.
@@ -81,16 +98,17 @@ impl TaskService {
             record.cancel(is_held, now);
             Ok(open)
         };
-        self.change(&owner, &id, cancel).await
+        self.change(&owner, &id, cancel).await?;
+        Ok(acknowledged())
     }
 
     /// Makes a client's change, if it is one, however often others change the task meanwhile.
-    async fn change(
-        self: Arc<Self>,
+    pub(super) async fn change(
+        &self,
         owner: &TaskOwner,
         id: &str,
         change: impl Fn(&mut Record, bool, Millis) -> Result<bool, ErrorObject>,
-    ) -> Outcome {
+    ) -> Result<(), ErrorObject> {
         let parsed = TaskId::parse(id).ok_or_else(|| unknown(id))?;
         for _ in 0..TRIES {
             let stored = self.store.0.read(owner, &parsed).await.map_err(|error| busy(&error))?;
@@ -98,13 +116,13 @@ impl TaskService {
             let mut record = Record::read(&stored.work).map_err(|error| unwritable(&error))?;
             let (now, is_held) = (Millis::now(), is_held(&stored, &record));
             if !change(&mut record, is_held, now)? {
-                return Ok(acknowledged());
+                return Ok(());
             }
             // A worker that has it keeps it, and finds the change.
             let due = if is_held { stored.due } else { record.is_runnable().then_some(now) };
             record.put(&mut stored, due).map_err(|error| unwritable(&error))?;
             if self.store.0.write(stored).await.map_err(|error| busy(&error))? {
-                return Ok(acknowledged());
+                return Ok(());
             }
         }
         Err(ErrorObject::new(BUSY, "the task changes too often: try again later"))

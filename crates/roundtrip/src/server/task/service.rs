@@ -13,10 +13,12 @@ use tokio::time::sleep;
 use tracing::Instrument as _;
 
 use super::config::Tasks;
+use super::dialect::Sep2322;
 use super::errors::{busy, read_view, too_many, unwritable};
 use super::lease::Lease;
 use super::run::Run;
 use super::sweep::sweep;
+use super::waiting::Waiters;
 use crate::lock::lock;
 use crate::server::clock::random;
 use crate::server::limits::Admission;
@@ -41,7 +43,7 @@ pub(crate) trait Resume: Send + Sync {
 /// The tasks of a started server.
 pub(crate) struct TaskService {
     pub(super) store: TaskStoreHandle,
-    ttl: Duration,
+    pub(crate) ttl: Duration,
     per_caller: usize,
     lease: Duration,
     /// Places of tasks that this process works on.
@@ -57,6 +59,10 @@ pub(crate) struct TaskService {
     hub: Arc<Hub>,
     /// Owners of tasks that are watched.
     watched: Mutex<HashMap<TaskId, TaskOwner>>,
+    /// Requests that wait for a task to change.
+    pub(super) waiters: Waiters,
+    /// Requests that may speak SEP-2322's dialect.
+    pub(crate) sep_2322: Sep2322,
 }
 
 impl TaskService {
@@ -74,6 +80,8 @@ impl TaskService {
             admission: Arc::clone(admission),
             hub: Arc::clone(hub),
             watched: Mutex::default(),
+            waiters: Waiters::default(),
+            sep_2322: tasks.sep_2322,
         })
     }
 
@@ -116,14 +124,14 @@ impl TaskService {
         &self,
         (call, flow, journal): (TaskCall, Option<FlowId>, Option<Vec<u8>>),
         (owner, account): (TaskOwner, Digest),
-        held: bool,
+        (ttl, held): (Duration, bool),
     ) -> Result<(Record, StoredTask), ErrorObject> {
         let (id, now) = (TaskId::new(random()?), Millis::now());
         let flow = match flow {
             Some(flow) => flow,
             None => FlowId::new(random()?),
         };
-        let mut record = Record::new(call, flow, now, Some(self.ttl));
+        let mut record = Record::new(call, flow, now, Some(ttl));
         if let Some(journal) = journal {
             record.keep(journal, now);
         }
@@ -239,10 +247,12 @@ impl TaskService {
         if let Some(lease) = lock(&self.running).get(id) {
             lease.changed(version);
         }
+        self.waiters.wake(id);
         self.announce(id).await;
     }
 
     async fn all_changed(&self) {
+        self.waiters.wake_all();
         lock(&self.running).values().for_each(|lease| lease.look());
         let watched: Vec<TaskId> = lock(&self.watched).keys().cloned().collect();
         for id in watched {

@@ -7,6 +7,7 @@ mod http;
 mod may;
 mod sessions;
 mod stdio;
+mod tasks;
 mod tools;
 mod waiting;
 mod words;

@@ -2,6 +2,8 @@
 
 mod asking;
 mod lifecycle;
+mod sep_2322;
+mod sep_2322_requests;
 mod stores;
 mod workers;
 
@@ -14,6 +16,8 @@ use serde_json::{Value, json};
 use crate::support::{message, messages_of, meta};
 
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+pub(crate) const SEP_2322: &str = "dev.roundtrip/tasks-sep-2322";
 
 /// A client of one endpoint that speaks the extension.
 #[derive(Clone)]
@@ -54,16 +58,29 @@ impl TaskClient {
         self
     }
 
-    /// The whole message that answers a request.
-    pub(crate) async fn send(&self, method: &str, mut params: Value) -> Value {
+    /// Speaks the dialect of SEP-2322.
+    pub(crate) fn sep_2322(mut self) -> Self {
+        self.capabilities["extensions"] = json!({ SEP_2322: {} });
+        self
+    }
+
+    /// The whole message that answers a request, whenever it comes.
+    pub(crate) async fn ask(&self, method: &str, mut params: Value) -> Value {
         let mut meta = meta();
         meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
+        if let Some(Value::Object(own)) = params.get_mut("_meta").map(Value::take) {
+            meta.as_object_mut().expect("an object").extend(own);
+        }
         params["_meta"] = meta;
-        let (endpoint, peer, request) =
-            (self.endpoint.clone(), self.peer.clone(), message(1, method, params));
-        let answered = tokio::spawn(async move { messages_of(&endpoint, &peer, &request).await });
+        messages_of(&self.endpoint, &self.peer, &message(1, method, params)).await.pop().expect("a response")
+    }
+
+    /// The whole message that answers a request.
+    pub(crate) async fn send(&self, method: &str, params: Value) -> Value {
+        let (client, method) = (self.clone(), method.to_owned());
+        let answered = tokio::spawn(async move { client.ask(&method, params).await });
         let answered = tokio::time::timeout(Duration::from_secs(10), answered).await.expect("in time");
-        answered.expect("no panic").pop().expect("a response")
+        answered.expect("no panic")
     }
 
     pub(crate) async fn result(&self, method: &str, params: Value) -> Value {

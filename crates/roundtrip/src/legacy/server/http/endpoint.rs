@@ -160,8 +160,10 @@ impl LegacyHttp {
             let error = ErrorObject::invalid_request("this session has been initialized already");
             return Err(failed(Some(&request.id), &error));
         }
+        let lists_tasks = arrival.principal.is_some();
         let begun = || {
-            let (negotiated, agreed) = Negotiated::agree(&self.endpoint, request.params, UNSAID)?;
+            let (negotiated, agreed) =
+                Negotiated::agree(&self.endpoint, request.params, UNSAID, lists_tasks)?;
             let id = match self.settings.served {
                 Served::Sessions => {
                     let session = Session::new(&self.endpoint, self.settings, negotiated, arrival.owner())?;

@@ -1,0 +1,190 @@
+//! `tasks/get`, `tasks/result`, `tasks/input_response`, `tasks/cancel` and `tasks/list` of SEP-2322 and of revision 2025-11-25.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_core::error::BUSY;
+use roundtrip_core::round::read_responses;
+use roundtrip_core::wire::{
+    ErrorObject, ListTasksResult, ServerResult, Task, TaskAcknowledgedResult, TaskStatus, related_task,
+};
+use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep_until};
+
+use super::dialect::Dialect;
+use super::errors::{busy, unknown, unwritable};
+use super::request_state::TaskState;
+use super::service::TaskService;
+use crate::server::outcome::Outcome;
+use crate::task::{Millis, Record, TaskId, TaskOwner};
+
+/// Longest time that `tasks/result` waits in SEP-2322's dialect: shorter than most proxies do.
+const WAIT: Duration = Duration::from_secs(50);
+/// Longest time that `tasks/cancel` waits for a step to end.
+const CANCEL: Duration = Duration::from_secs(40);
+/// Time after which a task is looked at again, even if no change was announced.
+const LOOK: Duration = Duration::from_secs(5);
+/// Most tasks on a page of `tasks/list`.
+const PAGE: usize = 50;
+
+impl TaskService {
+    /// Returns a task, without what its status brings along.
+    pub(crate) async fn get_bare(self: Arc<Self>, owner: TaskOwner, id: String, dialect: Dialect) -> Outcome {
+        let parsed = TaskId::parse(&id).ok_or_else(|| unknown(&id))?;
+        self.look(&owner, &parsed).await.map(|task| dialect.shown(task))
+    }
+
+    /// Waits until a task asks or has ended, and returns its questions, its result or its error.
+    pub(crate) async fn payload(
+        self: Arc<Self>,
+        owner: TaskOwner,
+        id: String,
+        (dialect, state): (Dialect, TaskState),
+        answers: Option<Box<RawValue>>,
+    ) -> Outcome {
+        if let Some(answers) = answers.filter(|_| dialect == Dialect::Experimental) {
+            let answers = read_responses(&answers)?;
+            self.change(&owner, &id, |record, _, now| record.answer(&answers, now)).await?;
+        }
+        let within = (dialect == Dialect::Sep2322).then_some(WAIT);
+        let task = self.once(&owner, &id, within, |task| task.status.is_terminal() || asks(task)).await?;
+        let state = match dialect {
+            Dialect::Sep2322 if asks(&task) => self.state(&owner, &id, &state).await?,
+            _ => None,
+        };
+        Dialect::payload(task, state)
+    }
+
+    /// Takes answers to a task's questions.
+    pub(crate) async fn respond(
+        self: Arc<Self>,
+        owner: TaskOwner,
+        id: String,
+        responses: Box<RawValue>,
+        (state, echoed): (TaskState, Option<String>),
+    ) -> Outcome {
+        let responses = read_responses(&responses)?;
+        if let Some(token) = &echoed {
+            state.open(&id, token).await?;
+        }
+        let answer = |record: &mut Record, _: bool, now| {
+            if record.has_ended() {
+                return Err(ended(record.status(), "takes no answers"));
+            }
+            if echoed.is_none() && record.asks_with_state() {
+                return Err(TaskState::missing());
+            }
+            record.answer(&responses, now)
+        };
+        self.change(&owner, &id, answer).await?;
+        let meta = related_task(&id).into();
+        Ok(ServerResult::TaskAcknowledged(TaskAcknowledgedResult { meta, ..Default::default() }))
+    }
+
+    /// Cancels a task, and returns it once it has ended: a step that runs ends first.
+    pub(crate) async fn cancel_bare(
+        self: Arc<Self>,
+        owner: TaskOwner,
+        id: String,
+        dialect: Dialect,
+    ) -> Outcome {
+        let cancel = |record: &mut Record, is_held: bool, now| {
+            if record.has_ended() {
+                return Err(ended(record.status(), "cannot be cancelled"));
+            }
+            let open = !record.is_cancelled();
+            record.cancel(is_held, now);
+            Ok(open)
+        };
+        self.change(&owner, &id, cancel).await?;
+        let task = self.once(&owner, &id, Some(CANCEL), |task| task.status.is_terminal()).await?;
+        if task.status != TaskStatus::Cancelled {
+            return Err(ended(task.status, "cannot be cancelled"));
+        }
+        Ok(dialect.shown(task))
+    }
+
+    /// Returns a page of the owner's tasks.
+    pub(crate) async fn list(
+        self: Arc<Self>,
+        owner: TaskOwner,
+        cursor: Option<String>,
+        dialect: Dialect,
+    ) -> Outcome {
+        let no_cursor =
+            || ErrorObject::invalid_params("params.cursor: not one that this server has given out");
+        let after = cursor.map(|cursor| TaskId::parse(&cursor).ok_or_else(no_cursor)).transpose()?;
+        let page = self.store.0.list(&owner, after.as_ref(), PAGE + 1).await;
+        let mut page = page.map_err(|error| busy(&error))?;
+        let more = page.len() > PAGE;
+        page.truncate(PAGE);
+        let next_cursor = page.last().filter(|_| more).map(|(id, _)| id.to_string());
+        let now = Millis::now();
+        let tasks = page.iter().filter_map(|(_, view)| Record::read_view(view, now).ok());
+        let tasks = tasks.map(|task| dialect.bare(task)).collect();
+        Ok(ServerResult::ListTasks(ListTasksResult { tasks, next_cursor, ..ListTasksResult::default() }))
+    }
+
+    /// Reads a task as it is.
+    async fn look(&self, owner: &TaskOwner, id: &TaskId) -> Result<Task, ErrorObject> {
+        let view = self.store.0.view(owner, id).await.map_err(|error| busy(&error))?;
+        let view = view.ok_or_else(|| unknown(id.as_str()))?;
+        Record::read_view(&view, Millis::now()).map_err(|error| unwritable(&error))
+    }
+
+    /// Waits until a task `is` so. Nothing is lost if the request is given up meanwhile.
+    async fn once(
+        &self,
+        owner: &TaskOwner,
+        id: &str,
+        within: Option<Duration>,
+        is: impl Fn(&Task) -> bool,
+    ) -> Result<Task, ErrorObject> {
+        let id = &TaskId::parse(id).ok_or_else(|| unknown(id))?;
+        let end = within.map(|within| Instant::now() + within);
+        let waiting = self.waiters.wait(id);
+        loop {
+            // Before the task is read, so that no change is missed.
+            let mut changed = pin!(waiting.changed.notified());
+            changed.as_mut().enable();
+            let task = self.look(owner, id).await?;
+            let now = Instant::now();
+            if is(&task) {
+                return Ok(task);
+            }
+            if end.is_some_and(|end| now >= end) {
+                return Err(ErrorObject::new(BUSY, "the task has not ended yet: ask again"));
+            }
+            let again = now + LOOK;
+            tokio::select! {
+                () = changed => {}
+                () = sleep_until(end.map_or(again, |end| end.min(again))) => {}
+            }
+        }
+    }
+
+    /// Seals `requestState` for a task whose handler has set state.
+    async fn state(
+        &self,
+        owner: &TaskOwner,
+        id: &str,
+        state: &TaskState,
+    ) -> Result<Option<String>, ErrorObject> {
+        let Some(parsed) = TaskId::parse(id) else { return Ok(None) };
+        let stored = self.store.0.read(owner, &parsed).await.map_err(|error| busy(&error))?;
+        let stored = stored.ok_or_else(|| unknown(id))?;
+        let record = Record::read(&stored.work).map_err(|error| unwritable(&error))?;
+        if record.asks_with_state() { state.seal(id, &record).await.map(Some) } else { Ok(None) }
+    }
+}
+
+/// Returns whether a task has a question that waits for its answer.
+fn asks(task: &Task) -> bool {
+    task.status == TaskStatus::InputRequired && !task.input_requests.is_empty()
+}
+
+/// Returns the error of a request that a task which has ended refuses.
+fn ended(status: TaskStatus, refuses: &str) -> ErrorObject {
+    ErrorObject::invalid_params(format!("params.taskId: the task {refuses}: it is `{status}` already"))
+}
