@@ -38,12 +38,12 @@ const SERVER_FLOORS: &[&[&str]] = &[
 
 /// Floors of the client, the lowest first.
 const CLIENT_FLOORS: &[&[&str]] = &[
-    &["change", "limits", "page", "questions", "resend"],
+    &["change", "limits", "page", "part_numbers", "questions", "resend"],
     &["handlers", "options", "request"],
     &["caller", "cache", "closing", "link", "tools", "transport"],
     &["in_flight", "modern_client", "probe"],
     &["builder"],
-    &["send", "flow", "by_hand", "waiting", "rounds"],
+    &["send", "flow", "by_hand", "waiting", "rounds", "streamed_call"],
     &["call", "list", "listen", "methods", "on_question", "task"],
 ];
 

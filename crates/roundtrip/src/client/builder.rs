@@ -11,7 +11,7 @@ use opentelemetry::Context;
 use roundtrip_core::error::{ApiMisuse, Error};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, Era, Implementation, Method as _, ProtocolVersion, Raw, RequestId,
-    RequestMeta, TASKS_EXTENSION, encode_request, one_line,
+    RequestMeta, STREAM_EXTENSION, TASKS_EXTENSION, encode_request, one_line,
 };
 
 use super::cache::{Cache, Capacity};
@@ -277,7 +277,7 @@ impl Client {
             progress_token: options.on_progress.is_some().then(|| id.clone()),
             protocol_version: version.as_str().into(),
             client_info: settings.info.as_ref().map(AsRef::as_ref),
-            client_capabilities: Box::new(settings.declared(request.method, options.by_hand)),
+            client_capabilities: Box::new(settings.declared(request.method, options)),
             log_level: options.log_level(),
             extra: options.extra().map(|(key, value)| (key.into(), value.as_ref())).collect(),
         };
@@ -374,11 +374,14 @@ impl Client {
 }
 
 impl Settings {
-    /// Returns the capabilities that a request declares. Tasks are declared where they matter.
-    fn declared(&self, method: &str, by_hand: bool) -> ClientCapabilities {
-        let mut declared = self.handlers.declared(by_hand);
+    /// Returns the capabilities that a request declares. Tasks and parts are declared where they matter.
+    fn declared(&self, method: &str, options: &Options) -> ClientCapabilities {
+        let mut declared = self.handlers.declared(options.by_hand);
         if self.tasks && (method == CallTool::NAME || method.starts_with("tasks/")) {
             declared.extensions.entry(TASKS_EXTENSION.to_owned()).or_default();
+        }
+        if options.on_part.is_some() {
+            declared.extensions.entry(STREAM_EXTENSION.to_owned()).or_default();
         }
         declared
     }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use roundtrip_core::error::Error;
-use roundtrip_core::wire::{CallTool, Complete, Discover, GetPrompt, MayAsk, Method, Raw, ReadResource};
+use roundtrip_core::wire::{
+    CallTool, Complete, ContentBlock, Discover, GetPrompt, MayAsk, Method, Raw, ReadResource,
+};
 
 use super::builder::Client;
 use super::by_hand::OneRound;
@@ -11,6 +13,7 @@ use super::flow::Rounds;
 use super::options::{Options, options, rounds_options, status_option};
 use super::request::Request;
 use super::rounds::{self, Started};
+use super::streamed_call::StreamedCall;
 use super::transport::BoxFuture;
 
 /// Call of a method, to be awaited for its result.
@@ -127,9 +130,34 @@ impl<M: MayAsk> Call<M> {
     }
 }
 
-/// Calls of tools, which may become tasks.
+/// Calls of tools, whose results may come in parts, and which may become tasks.
 impl Call<CallTool> {
     status_option!();
+
+    /// Asks for the result in parts, and calls the hook with each as it comes. The result of the call is whole in any case; a server
+    /// that does not send parts sends it alone, and where a connection broke on the way some parts may be missing.
+    pub fn on_part(mut self, hook: impl FnMut(ContentBlock) + Send + 'static) -> Self {
+        self.request.set("stream", Some(serde_json::json!({}).into()));
+        self.options.on_part = Some(Box::new(hook));
+        self
+    }
+
+    /// Asks for the result in parts, and makes the call a stream of them, with the result at its end. Questions go to the
+    /// handlers.
+    ///
+    /// ```no_run
+    /// # async fn example(client: roundtrip::Client) -> Result<(), roundtrip::Error> {
+    /// let mut parts = client.call_tool("story", ()).parts();
+    /// while let Some(part) = parts.next().await {
+    ///     print!("{}", part.as_text().unwrap_or_default());
+    /// }
+    /// let whole = parts.result().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn parts(self) -> StreamedCall {
+        StreamedCall::new(|hook| self.on_part(hook).into_future())
+    }
 
     /// Makes the call up to its end, or until it becomes a task of the server, which any process can then look after
     /// ([`Client::task`]). Questions that come before that go to the handlers.

@@ -24,12 +24,14 @@ mod modern_client;
 mod on_question;
 mod options;
 mod page;
+mod part_numbers;
 mod probe;
 mod questions;
 mod request;
 mod resend;
 mod rounds;
 mod send;
+mod streamed_call;
 mod task;
 mod tools;
 mod transport;
@@ -52,6 +54,7 @@ pub use roundtrip_core::error::{
     ServerRejection, TaskError, Unreachable,
 };
 pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, PendingQuestion, RequestState, Task};
+pub use streamed_call::StreamedCall;
 pub use task::TaskHandle;
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 

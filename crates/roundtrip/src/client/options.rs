@@ -6,18 +6,21 @@ use std::time::Duration;
 use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
-    LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod,
-    ProgressNotification, ProgressNotificationParams, Raw, RequestId, clip, decode_params, meta,
+    ContentBlock, LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams,
+    NotificationMethod, PartNotification, PartNotificationParams, ProgressNotification,
+    ProgressNotificationParams, Raw, RequestId, clip, decode_params, meta,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::part_numbers::PartNumbers;
 use super::request::raw;
 use super::resend::{IDEMPOTENCY_KEY, Resend};
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::ClientSpan;
 
 type OnProgress = Box<dyn FnMut(ProgressNotificationParams) + Send>;
+pub(crate) type OnPart = Box<dyn FnMut(ContentBlock) + Send>;
 type OnLog = Box<dyn FnMut(LoggingMessageNotificationParams) + Send>;
 
 #[derive(Default)]
@@ -26,6 +29,8 @@ pub(crate) struct Options {
     pub(crate) on_progress: Option<OnProgress>,
     pub(crate) on_log: Option<OnLog>,
     log_level: Option<LoggingLevel>,
+    pub(crate) on_part: Option<OnPart>,
+    pub(crate) part_numbers: PartNumbers,
     pub(crate) extra: Vec<(String, Raw)>,
     /// True if the cache is left aside.
     pub(crate) fresh: bool,
@@ -151,6 +156,17 @@ impl Options {
                 match &mut self.on_log {
                     Some(on_log) if wanted => on_log(params),
                     _ => {}
+                }
+            }
+            PartNotification::NAME => {
+                let Some(on_part) = &mut self.on_part else { return Ok(()) };
+                let part: PartNotificationParams = decode(method, params)?;
+                if part.request_id != *id {
+                    let why = format!("request {id} was sent a part of request {}", part.request_id);
+                    return Err(PeerMisbehaved::WrongId(why).into());
+                }
+                if self.part_numbers.is_new(part.part)? {
+                    on_part(part.content);
                 }
             }
             other => tracing::debug!(method = &*clip(other), "a notification that no hook waits for"),

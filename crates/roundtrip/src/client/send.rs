@@ -76,6 +76,7 @@ async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> 
             }
             Err(error) if attempts.resend(options.resend(), request, &error) => {
                 tracing::debug!(%error, method = request.method, "the connection broke: sending again");
+                options.part_numbers.begin_again();
                 tokio::time::sleep(attempts.backoff()).await;
             }
             Err(error) => attempts.mend(client, request, error).await?,
@@ -85,6 +86,7 @@ async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> 
 
 /// Sends one request and returns its answer. Notifications on the way go to the hooks for them.
 async fn answer(client: &Client, outgoing: Outgoing, options: &mut Options) -> Result<Raw, Error> {
+    options.part_numbers.begin_response();
     let mut leg = InFlight::open(client.transport(), outgoing).await?;
     loop {
         match leg.event().await? {

@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 use roundtrip_core::seal::Digest;
 use roundtrip_core::wire::{
     CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompleteResult,
-    DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject, PaginatedRequestParams,
-    PromptsCapability, ReadResourceRequestParams, ReadResourceResult, RequestId, RequestMeta,
-    ResourcesCapability, ServerCapabilities, ServerResult, SubscriptionFilter,
+    DiscoverResult, Era, ErrorObject, GetPromptRequestParams, JsonObject, PaginatedRequestParams,
+    PromptsCapability, ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, RequestId,
+    RequestMeta, ResourcesCapability, STREAM_EXTENSION, ServerCapabilities, ServerResult, SubscriptionFilter,
     SubscriptionsListenRequestParams, ToolsCapability,
 };
 use serde_json::Value;
@@ -140,7 +140,12 @@ impl Started {
             Ok(promotion) => promotion,
             Err(error) => return refused(error),
         };
+        let stream = match streamed(params, received.id) {
+            Ok(stream) => stream,
+            Err(error) => return refused(error),
+        };
         let mut call = self.call(&params.meta, received.peer, arguments, input);
+        call.stream = stream;
         call.status = received.promotion.as_ref().map(|promotion| Arc::clone(&promotion.status));
         let work = |running| tool_work(tool, running);
         self.start(call, received, &*tool.handler, (), work, |problem| invalid_arguments(&problem))
@@ -209,8 +214,8 @@ impl Started {
         input: RoundInput<'a>,
     ) -> Call<'a> {
         let (target, resolvers) = (input.target, Resolvers::default());
-        let (state, outbox, status) = (&self.state, None, None);
-        Call { meta, peer, target, arguments, state, outbox, status, input, resolvers }
+        let (state, outbox, status, stream) = (&self.state, None, None, None);
+        Call { meta, peer, target, arguments, state, outbox, status, stream, input, resolvers }
     }
 
     /// Takes a handler's parameters from a call, and returns its runner and the source of its notifications: the one path of
@@ -349,6 +354,9 @@ impl Started {
         if tables.logging {
             capabilities.logging = Some(JsonObject::new());
         }
+        if tables.streams {
+            capabilities.extensions.entry(STREAM_EXTENSION.to_owned()).or_default();
+        }
         if tables.completions {
             capabilities.completions = Some(JsonObject::new());
         }
@@ -383,6 +391,24 @@ fn nothing_to_suggest() -> (Runner, Source) {
 
 fn ready(outcome: Outcome) -> (Runner, Source) {
     (Work::from(outcome).into(), Source::None)
+}
+
+/// Returns the id of a request whose result is wanted in parts.
+fn streamed<'a>(
+    params: &CallToolRequestParams<'_>,
+    id: &'a RequestId,
+) -> Result<Option<&'a RequestId>, ErrorObject> {
+    let Some(wish) = params.stream else { return Ok(None) };
+    let meta = &params.meta;
+    let modern =
+        meta.protocol_version.parse().is_ok_and(|version: ProtocolVersion| version.era() == Era::Modern);
+    if !modern || !meta.client_capabilities.extensions.contains_key(STREAM_EXTENSION) {
+        return Ok(None);
+    }
+    if !wish.get().starts_with('{') {
+        return Err(ErrorObject::invalid_params("params.stream: an object is wanted, such as {}"));
+    }
+    Ok(Some(id))
 }
 
 /// Checks a tool's arguments against its schema, parsing them only where that is needed.

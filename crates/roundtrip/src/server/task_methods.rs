@@ -50,8 +50,8 @@ impl Started {
                 When::Offered | When::After(_) => Ok(None),
             };
         };
-        let (input_responses, request_state, task) = (None, None, None);
-        let kept = CallToolRequestParams { input_responses, request_state, task, ..params.clone() };
+        let (input_responses, request_state, task, stream) = (None, None, None, None);
+        let kept = CallToolRequestParams { input_responses, request_state, task, stream, ..params.clone() };
         let params = Raw::of(&kept)
             .map_err(|error| ErrorObject::internal(format!("the request cannot be kept: {error}")))?;
         let principal = peer.principal.as_ref().map(|principal| principal.as_str().to_owned());

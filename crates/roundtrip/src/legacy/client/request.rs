@@ -56,7 +56,7 @@ impl Request {
         };
         let state = params.get("requestState").and_then(|state| state.to().ok());
         let answers = params.get("inputResponses").and_then(|answers| answers.to().ok()).unwrap_or_default();
-        for modern in ["_meta", "requestState", "inputResponses"] {
+        for modern in ["_meta", "requestState", "inputResponses", "stream"] {
             params.set(modern, None);
         }
         let (id, method) = (outgoing.id.clone(), outgoing.method);

@@ -29,7 +29,7 @@ use crate::server::peer::Principal;
     message = "`{Self}` cannot be a handler's parameter",
     label = "not something a call can provide",
     note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, \
-            `Progress`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
+            `Progress`, `Parts`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
     note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
 )]
 pub trait FromCall: Sized + Send + 'static {

@@ -21,6 +21,8 @@ pub struct Needs {
     pub(crate) typed: bool,
     /// True if it takes the URI of a resource.
     pub(crate) uri: bool,
+    /// True if it sends its result in parts.
+    pub(crate) streams: bool,
     /// Type of an extension of the request that it takes, if it does.
     pub(crate) extension: Option<&'static str>,
     /// The way in which it can ask, if it can.
@@ -83,11 +85,27 @@ impl Needs {
         }
     }
 
-    /// Returns the mistake in a handler's parameters, if there is one. `has_uri` says whether it reads a resource.
-    pub(crate) fn mistake(&self, has_uri: bool) -> Option<&str> {
+    /// Declares that the handler sends its result in parts.
+    pub(crate) fn streams(&mut self) {
+        if !self.resolving.is_empty() {
+            self.clash("a resolver takes `Parts`: the handler alone has a result to send");
+        }
+        if mem::replace(&mut self.streams, true) {
+            self.clash("its handler takes `Parts` twice: a call has one result");
+        }
+    }
+
+    /// Returns the mistake in a handler's parameters, if there is one. `has_uri` says whether it reads a resource, `is_tool`
+    /// whether it is called as a tool.
+    pub(crate) fn mistake(&self, has_uri: bool, is_tool: bool) -> Option<&str> {
+        let parts = "its handler takes `Parts`, which tools alone have";
         let uri = "its handler takes `Uri`, which resources and resource templates alone have";
         let typed = "its handler takes `Partial`, which only completers have: take `Args`";
-        self.clash.as_deref().or((self.uri && !has_uri).then_some(uri)).or(self.typed.then_some(typed))
+        self.clash
+            .as_deref()
+            .or((self.uri && !has_uri).then_some(uri))
+            .or(self.typed.then_some(typed))
+            .or((self.streams && !is_tool).then_some(parts))
     }
 
     /// Adds the needs of a completer to those of its prompt or template.

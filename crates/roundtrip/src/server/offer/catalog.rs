@@ -40,6 +40,8 @@ pub(crate) struct Tables {
     pub(crate) templates: Listing<wire::ResourceTemplate>,
     pub(crate) logging: bool,
     pub(crate) completions: bool,
+    /// True once a tool that sends its result in parts has been added.
+    pub(crate) streams: bool,
     /// True once a handler that can ask has been added.
     pub(crate) asks: bool,
     unchecked: Vec<Wanted>,
@@ -155,10 +157,10 @@ impl Catalog {
     pub fn add<O: Offer>(&self, offer: O) -> Result<(), SetupError> {
         let needs = offer.needs();
         let name = offer.definition().key().to_owned();
-        if let Some(mistake) = needs.mistake(DefinitionOf::<O>::HAS_URI) {
+        if let Some(mistake) = needs.mistake(DefinitionOf::<O>::HAS_URI, DefinitionOf::<O>::IS_TOOL) {
             return Err(SetupError::new(DefinitionOf::<O>::KIND, &name, mistake));
         }
-        let (logging, asks) = (needs.logging, needs.asks.is_some());
+        let (logging, streams, asks) = (needs.logging, needs.streams, needs.asks.is_some());
         let wanted = Wanted {
             kind: DefinitionOf::<O>::KIND,
             name: name.clone(),
@@ -183,6 +185,7 @@ impl Catalog {
             ));
         }
         tables.logging |= logging;
+        tables.streams |= streams;
         tables.asks |= asks;
         tables.completions |= completes;
         if started.is_none() {
