@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use roundtrip::http::HttpLimits;
 use roundtrip::server::{Limits, Peer};
+use roundtrip::testing::{ReplayError, SentParts, play, replay};
 use roundtrip::wire::ContentBlock;
 use roundtrip::{Ask, MemoryLedger, Parts, Prompt, Server, State, Tool, ToolError};
 use serde_json::{Value, json};
@@ -376,4 +377,38 @@ async fn parallel_calls_are_told_apart() {
         assert_eq!(parts(&own, id), numbered(&["Once ", "upon a time", "image/png", "The end."]));
         assert!(own.last().expect("a response").get("result").is_some(), "parts come before the result");
     }
+}
+
+/// A script sees the parts; the replay harness finds parts that are not the result: a handler that sends something else when it
+/// runs again, and one that returns something else.
+#[tokio::test]
+async fn the_harness_compares_parts_with_the_result() {
+    async fn moody(
+        ask: Ask,
+        State(runs): State<Arc<AtomicUsize>>,
+        mut out: Parts,
+    ) -> Result<Parts, ToolError> {
+        out.text(format!("run {} ", runs.fetch_add(1, Ordering::SeqCst))).await;
+        ask.confirm("a", "A?").await?;
+        out.text("end").await;
+        Ok(out)
+    }
+    async fn other(mut out: Parts) -> String {
+        out.text("this").await;
+        "that".to_owned()
+    }
+    let sent = SentParts::new();
+    let confirm = json!({ "confirm": true });
+    let call = replay(server()).tool("chapters", json!({})).accept("a", &confirm).accept("b", &confirm);
+    call.parts(&sent).await.expect("a handler that sends the same each time");
+    assert_eq!(sent.texts(), ["one ", "two ", "three ", "four"]);
+    assert_eq!(sent.all().len(), 4);
+
+    let moody = Server::new("s", "1").state(Arc::new(AtomicUsize::new(0))).tool(Tool::new("moody", moody));
+    let error = play(moody).tool("moody", json!({})).accept("a", &confirm).await.expect_err("other parts");
+    assert!(matches!(&error, ReplayError::ChangedParts { place, .. } if place == "/0/text"), "{error}");
+    assert!(error.to_string().contains("run 0") && error.to_string().contains("run 1"), "{error}");
+    let other = Server::new("s", "1").tool(Tool::new("other", other));
+    let error = replay(other).tool("other", json!({})).await.expect_err("another result");
+    assert!(matches!(error, ReplayError::ChangedParts { .. }), "{error}");
 }
