@@ -182,6 +182,8 @@ mod copied {
     struct Eras;
     #[doc = include_str!("../../../docs/manual/deprecated.md")]
     struct Deprecated;
+    #[doc = include_str!("../../../docs/manual/streaming.md")]
+    struct Streaming;
     #[doc = include_str!("../../../docs/manual/tasks.md")]
     struct Tasks;
     #[doc = include_str!("../../../docs/manual/limits.md")]

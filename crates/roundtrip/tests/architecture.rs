@@ -33,7 +33,7 @@ const SERVER_FLOORS: &[&[&str]] = &[
     &["handler"],
     &["offer", "run"],
     &["ledger", "task"],
-    &["started", "target", "methods", "task_methods", "deferred", "endpoint", "builder"],
+    &["started", "target", "tool_work", "methods", "task_methods", "deferred", "endpoint", "builder"],
 ];
 
 /// Floors of the client, the lowest first.

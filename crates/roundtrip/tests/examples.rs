@@ -87,6 +87,15 @@ async fn stdio_adds_in_a_child_process() {
     assert_eq!(output("stdio", &[]).await, "40 + 2 = 42\n");
 }
 
+/// The manual shows this output.
+#[tokio::test]
+async fn parts_are_shown_as_they_come() {
+    let said = output("streaming", &[]).await;
+    let manual = include_str!("../../../docs/manual/streaming.md");
+    assert!(said.starts_with("part: \"A crate \"\n"), "{said}");
+    assert!(manual.contains(&format!("--example streaming\n{said}```")), "{said}");
+}
+
 #[tokio::test]
 async fn notifications_are_shown_as_they_come() {
     let said = output("notifications", &[]).await;

@@ -28,6 +28,7 @@ mod started;
 mod target;
 mod task;
 mod task_methods;
+mod tool_work;
 mod when;
 
 pub use builder::{Listed, Server};

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::budget::Owner;
 use super::handler::call::Rejection;
 use super::hook::Viewer;
-use super::methods::{checked, refused, tool_work};
+use super::methods::{checked, refused};
 use super::notify::status::StatusSlot;
 use super::offer::entry::ToolEntry;
 use super::outcome::{OutcomeFuture, panicked};
@@ -29,6 +29,7 @@ use super::task::errors::{declared, undeclared};
 use super::task::promotion::Promotion;
 use super::task::request_state::TaskState;
 use super::task::service::{Resume, TaskService};
+use super::tool_work::tool_work;
 use super::when::When;
 use crate::task::{Record, TaskCall, TaskOwner};
 

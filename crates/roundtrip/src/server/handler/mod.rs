@@ -10,7 +10,7 @@ mod finite;
 pub(crate) mod function;
 pub(crate) mod needs;
 mod once;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod reply;
 mod resolve;
 pub(crate) mod resolving;

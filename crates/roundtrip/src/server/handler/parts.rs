@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
-use roundtrip_core::wire::{CallToolResult, ContentBlock, ErrorObject, RequestId, TextContent, join_part};
+use roundtrip_core::wire::{
+    CallToolRequestParams, CallToolResult, ContentBlock, Era, ErrorObject, ProtocolVersion, RequestId,
+    STREAM_EXTENSION, TextContent, join_part,
+};
 use serde::Serialize;
 
 use super::call::{Call, Rejection};
@@ -152,4 +155,22 @@ impl IntoReply<CallToolResult> for Parts {
         }
         Ok(Reply::complete(CallToolResult { content: self.content, ..Default::default() }))
     }
+}
+
+/// Returns the id of a request whose result is wanted in parts.
+pub(crate) fn wanted_in_parts<'a>(
+    params: &CallToolRequestParams<'_>,
+    id: &'a RequestId,
+) -> Result<Option<&'a RequestId>, ErrorObject> {
+    let Some(wish) = params.stream else { return Ok(None) };
+    let meta = &params.meta;
+    let modern =
+        meta.protocol_version.parse().is_ok_and(|version: ProtocolVersion| version.era() == Era::Modern);
+    if !modern || !meta.client_capabilities.extensions.contains_key(STREAM_EXTENSION) {
+        return Ok(None);
+    }
+    if !wish.get().starts_with('{') {
+        return Err(ErrorObject::invalid_params("params.stream: an object is wanted, such as {}"));
+    }
+    Ok(Some(id))
 }
