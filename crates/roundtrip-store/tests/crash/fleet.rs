@@ -147,11 +147,13 @@ impl Fleet {
         self.workers().killed.contains(&pid)
     }
 
-    /// Panics if a worker has ended by itself.
-    pub(crate) fn check_alive(&self) {
-        for (pid, worker) in &mut self.workers().running {
+    /// Ends all workers. Panics if one has ended by itself.
+    pub(crate) async fn end(&self) {
+        let running = std::mem::take(&mut self.workers().running);
+        for (pid, mut worker) in running {
             let ended = worker.process.try_wait().expect("its state");
             assert!(ended.is_none(), "worker {pid} ended by itself: {ended:?}");
+            worker.process.kill().await.expect("its end");
         }
     }
 }

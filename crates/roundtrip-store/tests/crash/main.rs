@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use roundtrip::task::TaskStore;
+use roundtrip::task::{TaskId, TaskOwner, TaskStore};
 use roundtrip::{Client, Started, Task};
 use serde_json::json;
 use tokio::sync::watch;
@@ -81,6 +81,7 @@ async fn play(test: &'static str, store: String) {
     let verdict = verdict::judge(&fleet, &kills, &notes, &results);
     print!("{}", table(&kills, &verdict, &results, begun.elapsed()));
     assert!(verdict.wrong.is_empty(), "{:#?}", verdict.wrong);
+    assert!(AIMS.iter().all(|phase| kills.of(*phase) > 0), "{kills:?}");
 }
 
 fn clock() -> u64 {
@@ -100,7 +101,7 @@ async fn crash(fleet: &Arc<Fleet>, scale: &Scale) -> (Kills, Results, Vec<Note>)
     let kills = killing.await.expect("the killer");
     let notes = notes::read(&fleet.log);
     results.extend(orphans(&client, &*store, &notes, &results).await);
-    fleet.check_alive();
+    fleet.end().await;
     // Orphans have gone on meanwhile.
     (kills, results, notes::read(&fleet.log))
 }
@@ -155,16 +156,16 @@ async fn result(client: &Client, task: Task) -> String {
 
 /// Waits for the tasks of which no client knows: their workers died after they had been stored and before they were named.
 async fn orphans(client: &Client, store: &dyn TaskStore, notes: &[Note], known: &Results) -> Results {
-    let mut orphans = Results::new();
+    let mut waiting = JoinSet::new();
     for note in notes.iter().filter(|note| note.event == "creating" && !known.contains_key(&note.job)) {
-        let id = roundtrip::task::TaskId::parse(note.detail(0)).expect("an id");
-        let stored = store.view(&roundtrip::task::TaskOwner::new(None), &id).await.expect("a store");
-        if stored.is_some() {
-            let task = Task::new(tool_of(&note.job), id.as_str());
-            orphans.insert(note.job.clone(), result(client, task).await);
+        let id = TaskId::parse(note.detail(0)).expect("an id");
+        if store.view(&TaskOwner::new(None), &id).await.expect("a store").is_some() {
+            let (client, job) = (client.clone(), note.job.clone());
+            let task = Task::new(tool_of(&job), id.as_str());
+            waiting.spawn(async move { (job, result(&client, task).await) });
         }
     }
-    orphans
+    waiting.join_all().await.into_iter().collect()
 }
 
 /// Returns what was counted, to be read.
