@@ -143,8 +143,8 @@ impl Fleet {
         true
     }
 
-    pub(crate) fn was_killed(&self, pid: u32) -> bool {
-        self.workers().killed.contains(&pid)
+    pub(crate) fn killed(&self) -> BTreeSet<u32> {
+        self.workers().killed.clone()
     }
 
     /// Ends all workers. Panics if one has ended by itself.

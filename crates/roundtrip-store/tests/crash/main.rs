@@ -29,7 +29,7 @@ use tokio::time::timeout;
 use crate::fleet::{Fleet, answering};
 use crate::killer::{AIMS, Kills, Phase};
 use crate::notes::Note;
-use crate::verdict::Verdict;
+use crate::verdict::{Killed, Verdict};
 use crate::worker::{front, is_worker, open, tool_of};
 
 /// Variable that makes the test long.
@@ -78,8 +78,9 @@ async fn play(test: &'static str, store: String) {
     let begun = Instant::now();
     let fleet = Fleet::new(test, store, scale.lease, seed);
     let (kills, results, notes) = timeout(scale.limit, crash(&fleet, &scale)).await.expect("an end in time");
-    let verdict = verdict::judge(&fleet, &kills, &notes, &results);
-    print!("{}", table(&kills, &verdict, &results, begun.elapsed()));
+    let killed = Killed { pids: &fleet.killed(), stored: &kills.stored };
+    let verdict = verdict::judge(&killed, &notes, &results);
+    println!("{test}: seed {seed}\n{}", table(&kills, &verdict, &results, begun.elapsed()));
     assert!(verdict.wrong.is_empty(), "{:#?}", verdict.wrong);
     assert!(AIMS.iter().all(|phase| kills.of(*phase) > 0), "{kills:?}");
 }
@@ -142,7 +143,9 @@ async fn job(fleet: Arc<Fleet>, client: Client, number: usize) -> (String, Strin
         match worker.call_tool(tool_of(&name), json!({ "job": name })).into_task().await {
             Ok(Started::Task(task)) => return (name.clone(), result(&client, task).await),
             Ok(Started::Done(done)) => panic!("{name} is not a task: {done:?}"),
-            Err(error) => assert!(fleet.was_killed(pid), "{name} at worker {pid}, which lives: {error}"),
+            Err(error) => {
+                assert!(fleet.killed().contains(&pid), "{name} at worker {pid}, which lives: {error}")
+            }
         }
     }
     unreachable!("there is always another attempt")

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fleet::{Fleet, amount_of};
-use crate::killer::Kills;
+use crate::fleet::amount_of;
 use crate::notes::Note;
 
 /// Steps of every job, in order.
@@ -31,13 +30,14 @@ struct Runs<'a> {
     late: Option<&'a Note>,
 }
 
+/// What is known of the processes: those that were killed, and results of steps that were in the store when they were.
+pub(crate) struct Killed<'a> {
+    pub(crate) pids: &'a BTreeSet<u32>,
+    pub(crate) stored: &'a BTreeSet<String>,
+}
+
 /// Compares the log with the results of all tasks, by their jobs.
-pub(crate) fn judge(
-    fleet: &Fleet,
-    kills: &Kills,
-    notes: &[Note],
-    results: &BTreeMap<String, String>,
-) -> Verdict {
+pub(crate) fn judge(killed: &Killed<'_>, notes: &[Note], results: &BTreeMap<String, String>) -> Verdict {
     let mut steps: BTreeMap<(&str, &str), Runs<'_>> = BTreeMap::new();
     for note in notes {
         let runs = || (&*note.job, note.detail(0));
@@ -53,7 +53,7 @@ pub(crate) fn judge(
     }
     let mut verdict = Verdict { steps: steps.len(), ..Verdict::default() };
     for ((job, key), runs) in &steps {
-        verdict.step(fleet, kills, (job, key), runs);
+        verdict.step(killed, (job, key), runs);
     }
     for (job, result) in results {
         verdict.result(job, result, &steps);
@@ -63,7 +63,7 @@ pub(crate) fn judge(
 
 impl Verdict {
     /// Judges a step: one idempotency key, one result, and nothing done again once that was stored (T17).
-    fn step(&mut self, fleet: &Fleet, kills: &Kills, (job, key): (&str, &str), runs: &Runs<'_>) {
+    fn step(&mut self, killed: &Killed<'_>, (job, key): (&str, &str), runs: &Runs<'_>) {
         let mut wrong = |what: &str| self.wrong.push(format!("{job} {key}: {what}"));
         if let Some(late) = runs.late {
             wrong(&format!("ran again after its result had been given: {late:?}"));
@@ -81,10 +81,10 @@ impl Verdict {
         }
         let Some((_, repeated)) = runs.effects.split_last() else { return };
         for earlier in repeated {
-            if kills.stored.contains(earlier.detail(1)) {
+            if killed.stored.contains(earlier.detail(1)) {
                 wrong(&format!("ran again after its result was in the store: {earlier:?}"));
             }
-            if fleet.was_killed(earlier.pid) {
+            if killed.pids.contains(&earlier.pid) {
                 self.repeated += 1;
             } else {
                 self.overtaken += 1;
@@ -100,5 +100,47 @@ impl Verdict {
         if result != expected {
             self.wrong.push(format!("{job}: the result is `{result}`, not `{expected}`"));
         }
+    }
+}
+
+/// Returns the verdict on a job of which these are the notes, without the job's name; worker 1 was killed when `stored` was.
+fn verdict_on(notes: &[&str], stored: &[&str], result: &str) -> Verdict {
+    let notes = notes.iter().map(|note| note.replacen(' ', " 0.1 ", 1));
+    let notes: Vec<Note> = notes.map(|note| Note::parse(&note).expect("a note")).collect();
+    let stored = stored.iter().map(|&value| value.to_owned()).collect();
+    let killed = Killed { pids: &BTreeSet::from([1]), stored: &stored };
+    judge(&killed, &notes, &BTreeMap::from([("0.1".to_owned(), result.to_owned())]))
+}
+
+const REST: [&str; 4] =
+    ["2 effect second b kb a", "2 stored second b", "2 effect third c kc a,b", "2 stored third c"];
+
+/// A step that was killed between effect and record runs again with its key, and nothing is wrong.
+#[test]
+fn a_step_that_was_not_stored_may_run_again() {
+    let notes = ["1 effect first x ka -", "2 effect first a ka -", "2 stored first a"];
+    let verdict = verdict_on(&[&notes[..], &REST].concat(), &[], "1 true a b c");
+    assert_eq!((verdict.steps, verdict.repeated, verdict.overtaken), (3, 1, 0));
+    assert!(verdict.wrong.is_empty(), "{verdict:?}");
+}
+
+/// The verdict finds every way in which a promise is broken.
+#[test]
+fn broken_promises_are_found() {
+    let stored = ["1 effect first x ka -", "2 effect first a ka -", "2 stored first a"];
+    let given = ["1 effect first x ka -", "1 stored first x", "2 effect first a ka -", "2 stored first a"];
+    let keys = ["1 effect first x kx -", "2 effect first a ka -", "2 stored first a"];
+    let right = "1 true a b c";
+    for (notes, in_store, result, wrong) in [
+        (&stored[..], &["x"][..], right, "after its result was in the store"),
+        (&given, &[], right, "after its result had been given"),
+        (&given, &[], right, "several results"),
+        (&keys, &[], right, "several idempotency keys"),
+        (&stored, &[], "1 true x b c", "the result is"),
+        (&stored, &[], "2 true a b c", "the result is"),
+        (&["1 effect second x kb z", "2 effect first a ka -"], &[], right, "has seen several results"),
+    ] {
+        let verdict = verdict_on(&[notes, &REST].concat(), in_store, result);
+        assert!(verdict.wrong.iter().any(|found| found.contains(wrong)), "{wrong}: {verdict:?}");
     }
 }

@@ -12,6 +12,7 @@ use crate::support::{TaskSite, instance};
 
 on_each_store_of_tasks! {
     changes_at_another_instance_are_announced
+    a_task_is_found_though_nothing_announced_it
 }
 
 /// Returns the next message on a subscription.
@@ -80,4 +81,22 @@ async fn changes_at_another_instance_are_announced(site: &impl TaskSite) {
     let done = told_of(&mut subscription, "completed").await;
     assert_eq!(done["result"]["content"][0]["text"], "done: true", "{done}");
     assert_eq!(answered.await.expect("no panic").expect("a result").text(), "done: true");
+}
+
+/// K3: a worker looks for tasks that are due, even if it is not told of any: here one becomes due behind the store's back.
+async fn a_task_is_found_though_nothing_announced_it(site: &impl TaskSite) {
+    let server = async |at_once| {
+        let tasks = Tasks::new(instance(site).await).at_once(at_once);
+        Server::new("jobs", "1.0.0").tool(Tool::new("job", async || "done").task(When::Required)).tasks(tasks)
+    };
+    let client = Client::in_process(server(0).await).expect("a server");
+    let Started::Task(hidden) = client.call_tool("job", ()).into_task().await.expect("a task") else {
+        panic!("a task, not a result");
+    };
+    site.execute("UPDATE roundtrip_tasks SET due = NULL").await;
+    let _worker = server(1).await.build().expect("a worker");
+    assert_eq!(client.call_tool("job", ()).await.expect("the worker works").text(), "done");
+    site.execute("UPDATE roundtrip_tasks SET due = 1 WHERE due IS NULL AND fence = 0").await;
+    let found = tokio::time::timeout(Duration::from_secs(30), async { client.task(hidden).wait().await });
+    assert_eq!(found.await.expect("in time").expect("a result").text(), "done");
 }
