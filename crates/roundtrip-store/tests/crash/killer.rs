@@ -46,12 +46,13 @@ impl Phase {
             Self::Before => ("before", 20),
             Self::Inside => ("inside", 20),
             Self::Between => ("effect", 20),
-            Self::Question => ("asking", 10),
-            Self::Promotion => ("creating", 40),
+            // The database is on its way already, and takes its own time.
+            Self::Question => ("asking", 2),
+            Self::Promotion => ("leased", 10),
             Self::Elsewhere => return None,
         };
-        let is_promoted = self != Self::Promotion || tool_of(&note.job) != "required";
-        (note.event == event && is_promoted).then_some(Duration::from_millis(longest))
+        let fits = self != Self::Promotion || is_promoted(note);
+        (note.event == event && fits).then_some(Duration::from_millis(longest))
     }
 
     /// Returns the phase in which a worker left a task, by its last note on it and by what is stored.
@@ -62,11 +63,16 @@ impl Phase {
             "effect" if has(stored, last.detail(1)) => Self::Elsewhere,
             "effect" => Self::Between,
             "asking" => Self::Question,
-            "creating" | "leased" if stored.fence == 1 && tool_of(&last.job) != "required" => Self::Promotion,
+            "creating" | "leased" if is_promoted(last) => Self::Promotion,
             "creating" | "leased" => Self::Before,
             _ => Self::Elsewhere,
         }
     }
+}
+
+/// Returns whether a lease is the first of a call that became a task while it ran.
+fn is_promoted(lease: &Note) -> bool {
+    lease.detail(1) == "1" && tool_of(&lease.job) != "required"
 }
 
 /// Returns whether the result of a step, a text that no other step has, is among what is stored of a task.

@@ -1,4 +1,4 @@
-//! The verdict: what the log and the results say about the promises.
+//! The verdict: the promises, checked against the log and the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub(crate) struct Verdict {
     pub(crate) repeated: usize,
     /// Runs of a step whose worker lived, and had lost its lease.
     pub(crate) overtaken: usize,
-    /// Wrong things, in words.
+    /// Broken promises, in words.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ struct Runs<'a> {
     late: Option<&'a Note>,
 }
 
-/// What is known of the processes: those that were killed, and results of steps that were in the store when they were.
+/// Processes that were killed, and results of steps that were in the store when they were.
 pub(crate) struct Killed<'a> {
     pub(crate) pids: &'a BTreeSet<u32>,
     pub(crate) stored: &'a BTreeSet<String>,

@@ -13,7 +13,7 @@ use crate::notes::Log;
 type Answer<'a, T> = BoxFuture<'a, Result<T, TaskStoreError>>;
 
 /// Longest time that is added before a change, and after it: a database may be far away. A kill falls on either side of a commit.
-const DISTANCE: Duration = Duration::from_millis(25);
+const DISTANCE: Duration = Duration::from_millis(40);
 
 /// A store, watched.
 pub(crate) struct Watched {

@@ -51,7 +51,7 @@ struct Amount {
     amount: u32,
 }
 
-/// What a handler needs to note what it does.
+/// Log and random numbers of a handler.
 #[derive(Clone)]
 struct Site {
     log: Log,
