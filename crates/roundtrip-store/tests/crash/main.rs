@@ -144,7 +144,7 @@ async fn job(fleet: Arc<Fleet>, client: Client, number: usize) -> (String, Strin
             Ok(Started::Task(task)) => return (name.clone(), result(&client, task).await),
             Ok(Started::Done(done)) => panic!("{name} is not a task: {done:?}"),
             Err(error) => {
-                assert!(fleet.killed().contains(&pid), "{name} at worker {pid}, which lives: {error}")
+                assert!(fleet.killed().contains(&pid), "{name} at worker {pid}, which lives: {error}");
             }
         }
     }
