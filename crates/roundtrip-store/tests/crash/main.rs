@@ -71,7 +71,7 @@ type Results = BTreeMap<String, String>;
 
 /// T7, T15, T17: workers are killed before a step, in it, between its effect and its record, at a question and during promotion; every
 /// task ends with the right result, and no step whose result was stored runs again.
-async fn play(test: &'static str, store: String) {
+async fn workers_are_killed_at_random_points(test: &'static str, store: String) {
     let scale = if std::env::var_os(FULL).is_some() { LONG } else { SHORT };
     let seed = std::env::var(SEED).map_or_else(|_| clock(), |seed| seed.parse().expect("a number"));
     println!("{test}: seed {seed} (set {SEED} to choose it)");
@@ -198,7 +198,7 @@ fn table(kills: &Kills, verdict: &Verdict, results: &Results, took: Duration) ->
 async fn sqlite() {
     if !is_worker().await {
         let site = support::SqliteSite::new();
-        play("sqlite", format!("sqlite|{}", site.file().display())).await;
+        workers_are_killed_at_random_points("sqlite", format!("sqlite|{}", site.file().display())).await;
     }
 }
 
@@ -207,6 +207,6 @@ async fn postgres() {
     if !is_worker().await
         && let Some(site) = support::PostgresSite::new().await
     {
-        play("postgres", format!("postgres|{}", site.url)).await;
+        workers_are_killed_at_random_points("postgres", format!("postgres|{}", site.url)).await;
     }
 }
