@@ -55,7 +55,13 @@ impl Run {
         match ended {
             Ok(outcome) => conclude(&lease, &status, outcome).await,
             Err(Stop::Cancelled) => {
-                finish_steps(&mut runner, round.as_deref()).await;
+                // The lease is renewed meanwhile: another worker would find the task cancelled, and end it in mid-step.
+                tokio::select! {
+                    biased;
+                    () = lease.lost() => {}
+                    () = finish_steps(&mut runner, round.as_deref()) => {}
+                    () = attend(&lease, &status) => {}
+                }
                 drop(runner);
                 lease.end(|| Ended::Cancelled).await;
             }

@@ -172,8 +172,8 @@ impl TaskService {
         self.wake.notify_one();
     }
 
-    /// Takes up a task that is due.
-    async fn resume(self: &Arc<Self>, stored: StoredTask, slot: OwnedSemaphorePermit) {
+    /// Takes up a task that is due. Where calls of this process have filled its places meanwhile, it is given back.
+    async fn resume(self: &Arc<Self>, stored: StoredTask, slot: Option<OwnedSemaphorePermit>) {
         let Some(server) = self.resume.get().and_then(Weak::upgrade) else { return };
         let record = match Record::read(&stored.work) {
             Ok(record) => record,
@@ -182,12 +182,17 @@ impl TaskService {
             }
         };
         let lease = self.lease_of(stored, record);
+        if slot.is_none() {
+            lease.release(None, Duration::ZERO).await;
+            lock(&self.running).remove(lease.id());
+            return;
+        }
         let prepared = lease.with(|record| server.resume(record)).await;
         drop(server);
         lease.begin().await;
         match prepared {
             Ok((runner, status)) => {
-                Arc::clone(self).attended(Run { lease, runner, status }, Some(slot)).await;
+                Arc::clone(self).attended(Run { lease, runner, status }, slot).await;
             }
             Err(error) => {
                 lease.end(|| Ended::Failed(error.clone())).await;
@@ -212,8 +217,7 @@ impl TaskService {
         };
         let all = taken.len() == free;
         for stored in taken {
-            let Some(slot) = self.slot() else { continue };
-            let service = Arc::clone(self);
+            let (service, slot) = (Arc::clone(self), self.slot());
             tokio::spawn(async move { service.resume(stored, slot).await });
         }
         all
