@@ -144,7 +144,7 @@ impl<T: Clone + Send + Sync + 'static> FromCall for Extension<T> {
     }
 
     fn needs(needs: &mut Needs) {
-        needs.extension = Some(std::any::type_name::<T>());
+        needs.extension::<T>();
     }
 }
 

@@ -21,8 +21,10 @@ pub struct Needs {
     pub(crate) typed: bool,
     /// True if it takes the URI of a resource.
     pub(crate) uri: bool,
-    /// Type of an extension of the request that it takes, if it does.
-    pub(crate) extension: Option<&'static str>,
+    /// Types of the extensions of the request that it takes.
+    pub(crate) extensions: Vec<(TypeId, &'static str)>,
+    /// True if it takes the connection of a client of a handshake era.
+    pub(crate) stream: bool,
     /// The way in which it can ask, if it can.
     pub(crate) asks: Option<AskStyle>,
     /// Resolvers among its parameters, and those that they need.
@@ -99,6 +101,13 @@ impl Needs {
     /// Declares that the handler takes a value given to [`Server::state`](crate::Server::state).
     pub fn state<S: 'static>(&mut self) {
         self.state.push((TypeId::of::<S>(), type_name::<S>()));
+    }
+
+    /// Declares that the handler takes an extension of the request
+    /// ([`Peer::extensions`](crate::server::Peer::extensions)), which a task has only if its server stores it
+    /// ([`Tasks::keep_extension`](crate::Tasks::keep_extension)).
+    pub fn extension<T: 'static>(&mut self) {
+        self.extensions.push((TypeId::of::<T>(), type_name::<T>()));
     }
 
     /// Declares that the handler takes a question, or its answer.
