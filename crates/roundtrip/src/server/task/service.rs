@@ -16,7 +16,7 @@ use super::config::Tasks;
 use super::dialect::Sep2322;
 use super::errors::{busy, read_view, too_many, unwritable};
 use super::kept_extension::KeptExtensions;
-use super::lease::Lease;
+use super::lease::{Lease, Stop};
 use super::run::Run;
 use super::sweep::sweep;
 use super::waiting::Waiters;
@@ -161,7 +161,11 @@ impl TaskService {
 
     fn lease_of(&self, stored: StoredTask, record: Record) -> Arc<Lease> {
         let lease = Lease::new(self.store.clone(), stored, record, self.lease, Arc::clone(&self.admission));
-        lock(&self.running).insert(lease.id().clone(), Arc::clone(&lease));
+        let before = lock(&self.running).insert(lease.id().clone(), Arc::clone(&lease));
+        // A clock that jumped has ended a lease of this very process.
+        if let Some(before) = before {
+            before.stop(Stop::Lost);
+        }
         lease
     }
 
@@ -176,8 +180,7 @@ impl TaskService {
         self.wake.notify_one();
     }
 
-    /// Forgets a task that this process does not work on any more. A clock that jumped may have made it take up its own task
-    /// again, under another lease.
+    /// Forgets a task that this process does not work on any more, unless it has taken it up again under another lease.
     fn left(&self, lease: &Arc<Lease>) {
         let mut running = lock(&self.running);
         if running.get(lease.id()).is_some_and(|other| Arc::ptr_eq(other, lease)) {

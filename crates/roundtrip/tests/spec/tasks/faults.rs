@@ -81,8 +81,8 @@ async fn the_extension_ignores_task() {
 #[tokio::test]
 async fn a_client_that_polls_all_the_time_changes_nothing() {
     let (store, go_on) = (Clocked::default(), Arc::new(Notify::new()));
-    let server = Server::new("tasks", "1.0.0").tool(waiting(&go_on)).tasks(Tasks::new(store.clone()));
-    let client = TaskClient::of(server);
+    let tasks = Tasks::new(store.clone()).lease(Duration::from_secs(3600));
+    let client = TaskClient::of(Server::new("tasks", "1.0.0").tool(waiting(&go_on)).tasks(tasks));
     let id = client.start("waits", json!({})).await;
     let (views, writes) = (store.views(), store.writes());
     for _ in 0..2_000 {
