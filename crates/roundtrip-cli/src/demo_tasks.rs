@@ -26,7 +26,7 @@ pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
         ("crates/roundtrip-cli/src/instance.rs", "the tool you just called"),
         ("cargo run -p roundtrip --example long-task", "look after a task"),
         ("cargo run -p roundtrip --example rounds-then-task", "ask first, then work"),
-        ("docs/manual/tasks.md", "write a tool that takes its time"),
+        ("docs/manual/tasks.md", "write one of your own"),
     ]);
     Ok(())
 }

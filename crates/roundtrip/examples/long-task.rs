@@ -4,8 +4,7 @@
 
 use std::error::Error;
 
-use roundtrip::client::{Started, Turn};
-use roundtrip::{Ask, Client, MemoryTasks, Server, Status, Task, Tasks, Tool, ToolError, When};
+use roundtrip::{Ask, Client, MemoryTasks, Server, Status, Task, Tasks, Tool, ToolError, Turn, When};
 use serde_json::json;
 
 /// Reads an archive, asks, and publishes. It may be days before somebody answers.
@@ -27,7 +26,7 @@ fn server() -> Server {
 
 /// Starts the call. It returns as soon as the task is stored.
 async fn start(client: &Client) -> Result<String, Box<dyn Error>> {
-    let Started::Task(task) = client.call_tool("report", ()).into_task().await? else {
+    let Turn::Task(task) = client.call_tool("report", ()).one_round().await? else {
         return Err("it should have become a task".into());
     };
     println!("started: {}", task.last_seen().status);
