@@ -127,6 +127,8 @@ async fn asking_examples_end_with_their_answers() {
         ("once-and-ledger", "with a ledger: 1 payment"),
         ("test-your-tool", "careful: \"ada sent one\""),
         ("work-item", "by_hand: bug 4522: duplicate of bug 4301"),
+        ("long-task", "result: 42 rows published"),
+        ("rounds-then-task", "in one call: 42 rows as csv in the archive"),
     ] {
         let said = output(name, &[]).await;
         assert_eq!(said.lines().last(), Some(last_line), "{name}: {said}");

@@ -56,6 +56,7 @@ impl Started {
         let params = Raw::of(&kept)
             .map_err(|error| ErrorObject::internal(format!("the request cannot be kept: {error}")))?;
         let principal = peer.principal.as_ref().map(|principal| principal.as_str().to_owned());
+        let extensions = service.extensions.stored(&peer.extensions)?;
         Ok(Some(Box::new(Promotion {
             service: Arc::clone(service),
             when: dialect.when(when),
@@ -64,7 +65,7 @@ impl Started {
             tool: kept.name.to_string(),
             owner: TaskOwner::new(principal.as_deref()),
             account: Owner::of(peer).digest(),
-            call: TaskCall { params, principal },
+            call: TaskCall { params, principal, extensions },
             status: Arc::default(),
         })))
     }
@@ -206,8 +207,10 @@ impl Resume for Started {
         };
         let params = with_responses(&call.params, &record.responses())?;
         let params: CallToolRequestParams<'_> = decode_params(Some(&params))?;
+        let extensions = self.tasks.as_ref().map(|tasks| tasks.extensions.restored(&call.extensions));
         let peer = Peer {
             principal: call.principal.as_deref().map(Principal::new),
+            extensions: extensions.transpose()?.unwrap_or_default(),
             listens: Listens::No,
             ..Peer::default()
         };

@@ -128,6 +128,7 @@ impl<S> Deref for State<S> {
 }
 
 /// Extractor for an extension that the HTTP stack attached to the request (`http::Extensions`), cloned for the call.
+/// A tool whose calls may become tasks takes those that [`Tasks::keep_extension`](crate::Tasks::keep_extension) stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extension<T>(pub T);
 
@@ -144,7 +145,7 @@ impl<T: Clone + Send + Sync + 'static> FromCall for Extension<T> {
     }
 
     fn needs(needs: &mut Needs) {
-        needs.extension = Some(std::any::type_name::<T>());
+        needs.extension::<T>();
     }
 }
 

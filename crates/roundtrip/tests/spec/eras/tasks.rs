@@ -143,6 +143,31 @@ async fn a_call_is_a_task_from_the_start() {
     assert_eq!(text(&client.call("tools/call", json!({ "name": "quick" })).await), "done");
 }
 
+/// T27: a `ttl` has at least a second and at most what the author allows, to the millisecond; a `task` that is no object and a `ttl`
+/// that is no time are -32602.
+#[tokio::test]
+async fn a_ttl_is_a_time() {
+    let mut client = Client::of(server()).await;
+    for (wanted, ttl) in [
+        (r#"{"ttl":0}"#, 1_000),
+        (r#"{"ttl":0.5}"#, 1_000),
+        (r#"{"ttl":60000.9}"#, 60_000),
+        (r#"{"ttl":3600001}"#, 3_600_000),
+        (r#"{"ttl":1e300}"#, 3_600_000),
+        (r#"{"ttl":null}"#, 3_600_000),
+    ] {
+        let task: Value = serde_json::from_str(wanted).expect("JSON");
+        let created = client.call("tools/call", json!({ "name": "quick", "task": task })).await;
+        assert_eq!(created["result"]["task"]["ttl"], ttl, "{wanted}: {created}");
+    }
+    let wrong =
+        [json!({ "ttl": -1 }), json!({ "ttl": "60000" }), json!({ "ttl": true }), json!([]), json!("x")];
+    for task in wrong {
+        let code = client.code("tools/call", json!({ "name": "quick", "task": task })).await;
+        assert_eq!(code, -32602, "{task}");
+    }
+}
+
 /// T27: a tool that has to be called as a task and is not, and one that must not be and is, are -32601; so are the methods of
 /// other dialects.
 #[tokio::test]
