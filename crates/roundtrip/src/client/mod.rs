@@ -31,6 +31,7 @@ mod resend;
 mod rounds;
 mod send;
 mod task;
+mod task_watch;
 mod tools;
 mod transport;
 mod waiting;
@@ -51,7 +52,9 @@ pub use roundtrip_core::error::{
     ApiMisuse, Error, GaveUp, HttpRefusal, PeerIncompatible, PeerMisbehaved, RequestName, Sent,
     ServerRejection, TaskError, Unreachable,
 };
-pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, PendingQuestion, RequestState, Task};
+pub use roundtrip_core::exchange::{
+    Answer, Kind, Misfit, Pending, PendingQuestion, RequestState, Task, TaskDialect,
+};
 pub use task::TaskHandle;
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 
