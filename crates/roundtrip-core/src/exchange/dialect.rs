@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, PeerMisbehaved};
-use crate::wire::{BareTaskResult, CreateBareTaskResult, Raw, ResultMeta, TASKS_EXTENSION, TASKS_SEP_2322, Task};
+use crate::wire::{
+    BareTaskResult, CreateBareTaskResult, Raw, ResultMeta, TASKS_EXTENSION, TASKS_SEP_2322, Task,
+};
 
 /// Parameter by which a call asks for a task in SEP-2322's dialect.
 pub(super) const TASK: &str = "task";

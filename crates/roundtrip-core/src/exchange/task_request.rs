@@ -13,8 +13,8 @@ use super::task::Task;
 use super::task_state::TaskState;
 use crate::error::{BUSY, Error, PeerMisbehaved, TaskError};
 use crate::wire::{
-    CallTool, GetTask, Implementation, InputRequiredResult, Method, RoundResult, TaskInputResponse, TaskPayload,
-    TaskStatus, UpdateTask, decode_complete, decode_round_result,
+    CallTool, GetTask, Implementation, InputRequiredResult, Method, RoundResult, TaskInputResponse,
+    TaskPayload, TaskStatus, UpdateTask, decode_complete, decode_round_result,
 };
 
 /// A request about a task: one that answers questions, one for the payload of its status, or `tasks/get`.

@@ -110,7 +110,12 @@ impl TaskState {
     }
 
     /// Counts a look at which the task asked nothing.
-    pub(super) fn count_poll(&mut self, took: Duration, flow: &Flow, method: &'static str) -> Result<(), Error> {
+    pub(super) fn count_poll(
+        &mut self,
+        took: Duration,
+        flow: &Flow,
+        method: &'static str,
+    ) -> Result<(), Error> {
         self.waited = self.waited.saturating_add(took).saturating_add(self.pause());
         self.polls = self.polls.saturating_add(1);
         self.within_ttl(flow, method)
@@ -127,7 +132,12 @@ impl TaskState {
     }
 
     /// Counts a `tasks/get` that asked nothing but what was answered. A server may take a while to see an answer, within a bound.
-    pub(super) fn count_stall(&mut self, took: Duration, flow: &Flow, method: &'static str) -> Result<(), Error> {
+    pub(super) fn count_stall(
+        &mut self,
+        took: Duration,
+        flow: &Flow,
+        method: &'static str,
+    ) -> Result<(), Error> {
         self.stalled = self.stalled.saturating_add(took).saturating_add(self.pause());
         if self.stalled > flow.limits.polling {
             let (request, allowed) = (flow.request_name(method), flow.limits.polling);
@@ -236,4 +246,3 @@ pub(super) fn without_payload(mut task: WireTask) -> WireTask {
     (task.result, task.error) = (None, None);
     task
 }
-

@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 use super::meta::key::RELATED_TASK;
 use super::serde::{cow, null};
 use super::{
-    CallToolResult, InputRequests, MetaObject, Raw, RequestMeta, ResultComplete, ResultMeta, Task, TaskStatus, clip,
+    CallToolResult, InputRequests, MetaObject, Raw, RequestMeta, ResultComplete, ResultMeta, Task,
+    TaskStatus, clip,
 };
 
 /// Name of SEP-2322's own tasks in the capabilities of client and server. It is Roundtrip's own, under Roundtrip's own prefix.

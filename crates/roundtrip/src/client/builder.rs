@@ -368,7 +368,9 @@ impl Client {
 
     /// Learns the dialect of tasks of a server from an answer to `server/discover`.
     pub(crate) fn learn(&self, method: &str, result: &Raw) {
-        if method == Discover::NAME && let Ok(found) = result.to::<DiscoverResult>() {
+        if method == Discover::NAME
+            && let Ok(found) = result.to::<DiscoverResult>()
+        {
             self.learn_dialect(|name| found.capabilities.extensions.contains_key(name));
         }
     }

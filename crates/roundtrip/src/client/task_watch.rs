@@ -41,7 +41,8 @@ impl TaskWatch {
         match self {
             // A change from before the acknowledgment is seen by the look that is due.
             Self::Unopened if task.looks() >= LOOKS && !pause.is_zero() => {
-                *self = timeout_at(until, open(client, task)).await.ok().flatten().map_or(Self::Off, Self::Open);
+                *self =
+                    timeout_at(until, open(client, task)).await.ok().flatten().map_or(Self::Off, Self::Open);
             }
             Self::Open(_) if !task.payload_is_due() => until = begun + pause.max(LISTENING),
             _ => {}

@@ -336,7 +336,8 @@ impl<L: SessionLink> OpenCall<L> {
     /// process go to the questions that say the same.
     pub(super) async fn answer_some(&mut self, answers: &InputResponses) -> Result<(), Error> {
         for open in std::mem::take(&mut self.open) {
-            let alike = || answers.iter().find(|(key, _)| stem(key) == stem(&open.key)).map(|(_, answer)| answer);
+            let alike =
+                || answers.iter().find(|(key, _)| stem(key) == stem(&open.key)).map(|(_, answer)| answer);
             match answers.get(&open.key).or_else(alike) {
                 Some(answer) => self.respond(&open.id, Ok(answer)).await?,
                 None => self.open.push(open),
@@ -367,8 +368,7 @@ impl<L: SessionLink> Drop for OpenCall<L> {
         let (session, id, over) = (Arc::clone(&self.session), self.id.clone(), self.over);
         // A task's questions are left for the next stream, of this process or another.
         let is_of_task = self.suffix.is_some();
-        let asked: Vec<RequestId> =
-            self.open.drain(..).filter(|_| !is_of_task).map(|open| open.id).collect();
+        let asked: Vec<RequestId> = self.open.drain(..).filter(|_| !is_of_task).map(|open| open.id).collect();
         // The stream is closed only once the server knows why: some servers fail otherwise.
         let incoming = std::mem::replace(&mut self.incoming, nothing());
         in_background(async move {

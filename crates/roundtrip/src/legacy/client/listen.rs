@@ -368,7 +368,8 @@ impl<L: SessionLink> Listener<L> {
             TaskStatusNotification::NAME => {
                 let task: BareTask = serde_json::from_value(value["params"].take()).ok()?;
                 let wanted = self.granted.task_ids.contains(&task.task_id);
-                value = json!({ "jsonrpc": "2.0", "method": TaskNotification::NAME, "params": Task::from(task) });
+                value =
+                    json!({ "jsonrpc": "2.0", "method": TaskNotification::NAME, "params": Task::from(task) });
                 wanted
             }
             _ => false,

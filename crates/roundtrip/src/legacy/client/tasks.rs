@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_core::wire::{
-    BareTask, CallTool, CancelTask, CreateBareTaskResult, CreateTaskResult, ErrorObject, GetTask, GetTaskResult,
-    INVALID_PARAMS, InputRequests, Method as _, Raw, Task, TaskAcknowledgedResult, TaskStatus, UpdateTask,
+    BareTask, CallTool, CancelTask, CreateBareTaskResult, CreateTaskResult, ErrorObject, GetTask,
+    GetTaskResult, INVALID_PARAMS, InputRequests, Method as _, Raw, Task, TaskAcknowledgedResult, TaskStatus,
+    UpdateTask,
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -91,7 +92,8 @@ impl<L: SessionLink> Tasks<'_, L> {
     /// Returns the task in full.
     async fn get(&self) -> Result<Task, SessionFailure> {
         let shown = self.session.aside(GetTask::NAME, json!({ TASK_ID: self.id })).await?;
-        let misfit = |error: serde_json::Error| PeerMisbehaved::MalformedResult(format!("`tasks/get`: {error}"));
+        let misfit =
+            |error: serde_json::Error| PeerMisbehaved::MalformedResult(format!("`tasks/get`: {error}"));
         let mut task = Task::from(shown.to::<BareTask>().map_err(|error| Error::from(misfit(error)))?);
         let asks = match task.status {
             // A task of another id is refused by the caller.

@@ -13,9 +13,8 @@ use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{BareTask, TaskStatusNotification};
 use roundtrip_core::wire::{
     ErrorObject, NotificationMeta, NotificationMethod, ProgressNotification, ProgressNotificationParams,
-    PromptListChangedNotification, RequestId,
-    ResourceListChangedNotification, ResourceUpdatedNotification, ResourceUpdatedNotificationParams,
-    ResultMeta, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
+    PromptListChangedNotification, RequestId, ResourceListChangedNotification, ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParams, ResultMeta, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
     SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenResult, Task, TaskNotification,
     TaskNotificationParams, ToolListChangedNotification, encode_notification,
 };

@@ -152,7 +152,9 @@ impl TaskService {
         slot: Option<OwnedSemaphorePermit>,
     ) {
         let lease = self.lease_of(stored, record);
-        tokio::spawn(Arc::clone(self).attended(Run { hub: Arc::clone(&self.hub), lease, runner, status }, slot));
+        tokio::spawn(
+            Arc::clone(self).attended(Run { hub: Arc::clone(&self.hub), lease, runner, status }, slot),
+        );
     }
 
     fn lease_of(&self, stored: StoredTask, record: Record) -> Arc<Lease> {
@@ -187,7 +189,9 @@ impl TaskService {
         lease.begin().await;
         match prepared {
             Ok((runner, status)) => {
-                Arc::clone(self).attended(Run { hub: Arc::clone(&self.hub), lease, runner, status }, Some(slot)).await;
+                Arc::clone(self)
+                    .attended(Run { hub: Arc::clone(&self.hub), lease, runner, status }, Some(slot))
+                    .await;
             }
             Err(error) => {
                 lease.end(|| Ended::Failed(error.clone())).await;
