@@ -71,6 +71,7 @@ impl<M: MayAsk> TaskHandle<M> {
     /// [`Error::Task`] for a task that the server does not know, [`Error::PeerMisbehaved`] for a page that no user may be sent
     /// to, and those of any request.
     pub async fn status(&mut self) -> Result<WireTask, Error> {
+        self.options.by_hand = true;
         let (_, result) = outcome(&self.client, &self.task.clone().look(), &mut self.options).await?;
         let mut task = self.task.observe((*result).as_ref())?;
         if self.task.payload_is_due() {
@@ -141,6 +142,7 @@ impl<M: MayAsk> TaskHandle<M> {
     /// can be asked again after any of them.
     pub async fn wait(&mut self) -> Result<M::Result, Error> {
         let deadline = self.bound();
+        self.options.by_hand = false;
         let Self { client, task, options, rounds } = self;
         bounded(deadline, finish(client, task, options, rounds)).await
     }
@@ -152,6 +154,7 @@ impl<M: MayAsk> TaskHandle<M> {
     /// Those of [`wait`](Self::wait).
     pub async fn turn(&mut self) -> Result<Turn<M>, Error> {
         let deadline = self.bound();
+        self.options.by_hand = true;
         let Self { client, task, options, rounds } = self;
         bounded(deadline, next_turn(client, task, options, rounds, Duration::ZERO)).await
     }
@@ -162,6 +165,7 @@ impl<M: MayAsk> TaskHandle<M> {
 
     /// Returns the open questions of the task, `key` among them.
     async fn asked(&mut self, key: &str) -> Result<Pending<M>, Error> {
+        self.options.by_hand = true;
         let mut looked = leg(&self.client, self.task.clone().look(), &mut self.options).await?;
         if let (Action::Wait(task), _) = &looked
             && task.payload_is_due()

@@ -123,8 +123,12 @@ impl<L: SessionLink> Tasks<'_, L> {
         {
             return Ok(payload);
         }
-        let call = self.session.call(&self.request.for_result_of(self.id)).await?;
-        Ok(self.read(call, asks).await?)
+        let request = self.request.for_result_of(self.id);
+        let opening = self.session.call(&request);
+        let opened = if asks { timeout(ASKING, opening).await.ok() } else { Some(opening.await) };
+        // Some servers send nothing before there is something to say.
+        let Some(call) = opened else { return Ok(Payload::Asks(InputRequests::new())) };
+        Ok(self.read(call?, asks).await?)
     }
 
     /// Reads a `tasks/result` up to its answer or its next questions, with which it is kept: it goes on after them.

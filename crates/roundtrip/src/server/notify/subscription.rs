@@ -12,13 +12,13 @@ use roundtrip_core::error::BUSY;
 #[cfg(feature = "legacy")]
 use roundtrip_core::wire::{BareTask, TaskStatusNotification};
 use roundtrip_core::wire::{
-    ErrorObject, NotificationMeta, NotificationMethod, ProgressNotification, ProgressNotificationParams,
-    PromptListChangedNotification, RequestId, ResourceListChangedNotification, ResourceUpdatedNotification,
-    ResourceUpdatedNotificationParams, ResultMeta, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
-    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenResult, Task, TaskNotification,
-    TaskNotificationParams, ToolListChangedNotification, encode_notification,
+    ErrorObject, NotificationMeta, NotificationMethod, NotificationParams, ProgressNotification,
+    ProgressNotificationParams, PromptListChangedNotification, RequestId, ResourceListChangedNotification,
+    ResourceUpdatedNotification, ResourceUpdatedNotificationParams, ResultMeta, SubscriptionFilter,
+    SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenResult, Task, TaskNotification, TaskNotificationParams, ToolListChangedNotification,
+    encode_notification,
 };
-use serde::Serialize;
 
 use crate::lock::lock;
 use crate::server::budget::{Budget, Owner, Reservation};
@@ -440,12 +440,7 @@ fn encode<N: NotificationMethod>(params: &N::Params) -> Vec<u8> {
 }
 
 fn encode_tagged(method: &str, tag: &Option<RequestId>) -> Vec<u8> {
-    #[derive(Serialize)]
-    struct Params {
-        #[serde(rename = "_meta", skip_serializing_if = "NotificationMeta::is_empty")]
-        meta: NotificationMeta,
-    }
-    encode_notification(method, &Params { meta: tagged(tag) }).unwrap_or_default()
+    encode_notification(method, &NotificationParams { meta: tagged(tag) }).unwrap_or_default()
 }
 
 #[cfg(test)]
