@@ -59,6 +59,8 @@ impl TaskRequest {
         state.payload_is_due = false;
         // Should the same be asked again, it counts as another round.
         state.settle(answered.into_iter());
+        // Counted as a look, so that there is a pause before the next.
+        state.count_poll(Duration::ZERO, flow, M::NAME)?;
         state.count_stall(Duration::ZERO, flow, M::NAME)?;
         Ok(Action::Wait(Task::going_on(flow.clone(), server, state)))
     }

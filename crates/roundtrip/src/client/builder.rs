@@ -22,8 +22,6 @@ use super::closing::{Closed, Closing};
 use super::handlers::Handlers;
 use super::limits::ClientLimits;
 use super::options::Options;
-#[cfg(feature = "legacy")]
-use super::options::TaskWish;
 use super::request::{Request, raw};
 use super::tools::Tools;
 use super::transport::{Outgoing, Transport};
@@ -317,7 +315,8 @@ impl Client {
             caller: Caller {
                 pinned: settings.pinned,
                 limits: settings.limits,
-                task: TaskWish { is_offered: self.offers_tasks(), ..options.task },
+                offers_tasks: self.offers_tasks(),
+                task: options.task,
                 handlers: Arc::downgrade(&settings.handlers),
                 #[cfg(feature = "opentelemetry")]
                 telemetry: settings

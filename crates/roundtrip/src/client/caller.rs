@@ -16,6 +16,8 @@ pub(crate) struct Caller {
     /// The one revision the user wants spoken, where there is one.
     pub(crate) pinned: Option<ProtocolVersion>,
     pub(crate) limits: ClientLimits,
+    /// True if calls of tools may become tasks.
+    pub(crate) offers_tasks: bool,
     /// Wish for a task, where the request is a call.
     pub(crate) task: TaskWish,
     /// Handlers for questions outside of any call. They end with their clients, whatever a session still waits for.

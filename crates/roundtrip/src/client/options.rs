@@ -23,9 +23,8 @@ type OnLog = Box<dyn FnMut(LoggingMessageNotificationParams) + Send>;
 /// The caller's wish for a task.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TaskWish {
-    /// True if the call may become a task.
-    pub(crate) is_offered: bool,
-    /// True if the caller wants the call to become one.
+    /// True if the caller wants the call to become one, where that is the client's to say.
+    #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "modern servers decide"))]
     pub(crate) is_wanted: bool,
     /// Time that the task is to be kept.
     pub(crate) ttl: Option<Duration>,

@@ -34,8 +34,8 @@ pub(super) async fn as_task<L: SessionLink>(
     session: &Arc<Session<L>>,
     request: &Request,
 ) -> Result<Option<Request>, SessionFailure> {
-    let wish = request.hello.caller.task;
-    if !session.has_tasks || !wish.is_offered || request.method != CallTool::NAME {
+    let (offers, wish) = (request.hello.caller.offers_tasks, request.hello.caller.task);
+    if !session.has_tasks || !offers || request.method != CallTool::NAME {
         return Ok(None);
     }
     let tool = request.params.get("name").and_then(|name| name.to::<String>().ok());

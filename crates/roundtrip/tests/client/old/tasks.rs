@@ -86,7 +86,8 @@ async fn a_tool_says_whether_it_is_called_as_a_task() {
     assert!(plain.call_tool("must", ()).await.is_ok());
     assert_eq!(tasks(&old).last(), Some(&false));
     let (client, old) = Old::start(|_, _| None).await;
-    client.call_tool("must", ()).into_task().await.expect("a call");
+    let started = client.call_tool("must", ()).into_task().await.expect("a call");
+    assert!(matches!(started, Started::Done(_)), "{started:?}");
     assert_eq!((tasks(&old), count(&old, "tools/list")), (vec![false], 0));
 }
 

@@ -39,6 +39,13 @@ async fn twice(ask: Ask) -> Result<String, ToolError> {
     Ok(format!("{} and {}", one.people, two.people))
 }
 
+async fn rounds_first(ask: Ask) -> Result<String, ToolError> {
+    let party: Party = ask.form("party", "How many people?").await?;
+    ask.detach("booking").await?;
+    let again: Party = ask.form("again", "Are you sure?").await?;
+    Ok(format!("{} and {}", party.people, again.people))
+}
+
 async fn by_hand(round: Round) -> Result<Reply, ToolError> {
     let seen: u32 = round.state()?.unwrap_or(0);
     round.set_state(&(seen + 1))?;
@@ -65,6 +72,7 @@ fn server() -> Server {
         .tool(Tool::new("book", book).task(When::Offered))
         .tool(Tool::new("both", both).task(When::Offered))
         .tool(Tool::new("twice", twice).task(When::Offered))
+        .tool(Tool::new("rounds_first", rounds_first).task(When::After(Duration::from_secs(60))))
         .tool(Tool::new("by_hand", by_hand).task(When::Offered))
         .tool(Tool::new("train", book).task(When::Required))
         .tool(Tool::new("never", never).task(When::Required))
@@ -154,17 +162,26 @@ fn sep_2322(client: Client) -> Client {
 async fn tasks_of_sep_2322() {
     let client = sep_2322(Client::in_process(server()).expect("a sound server"));
     plays(client.clone(), client.clone()).await;
-    answers_in_part(client.clone(), client.clone()).await;
+    answers_in_part(answering(client.clone()), client.clone()).await;
     let result = answering(client).call_tool("by_hand", ()).await.expect("a result");
     assert_eq!(text(&result), "2, after 1", "the state has come back");
     let (client, _stop) = serve(server()).await;
     plays(sep_2322(client.clone()), sep_2322(client)).await;
 }
 
+/// M20, T26: in SEP-2322's dialect, too, rounds come first and a task after them.
+#[tokio::test]
+async fn rounds_first_and_then_a_task() {
+    let client = answering(sep_2322(Client::in_process(server()).expect("a sound server")));
+    assert_eq!(text(&client.call_tool("rounds_first", ()).await.expect("a result")), "2 and 3");
+    let task = started(&client, "rounds_first").await;
+    assert_eq!(text(&client.task(stored(&task)).wait().await.expect("a result")), "2 and 3");
+}
+
 /// T24, T26: the tasks of a caller are listed where the dialect has a list, and found again by their identifiers.
 #[tokio::test]
 async fn tasks_are_listed() {
-    let client = sep_2322(Client::in_process(server()).expect("a sound server"));
+    let client = answering(sep_2322(Client::in_process(server()).expect("a sound server")));
     let ada = client.clone().principal(Principal::new("ada"));
     started(&ada, "never").await;
     let kept = ada.call_tool("book", ()).keep_for(Duration::from_secs(60)).into_task().await;
