@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use roundtrip_core::error::Error;
 use roundtrip_core::exchange::{Task, TaskDialect};
-use roundtrip_core::wire::{Method, Task as WireTask};
+use roundtrip_core::wire::{Method, Task as WireTask, TaskStatus};
 use tokio::task::coop;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -44,7 +44,10 @@ impl TaskWatch {
                 *self =
                     timeout_at(until, open(client, task)).await.ok().flatten().map_or(Self::Off, Self::Open);
             }
-            Self::Open(_) if !task.payload_is_due() => until = begun + pause.max(LISTENING),
+            // A task that asks nothing but what was answered is looked at as ever, up to its bound.
+            Self::Open(_) if task.last_seen().status == TaskStatus::Working && !task.payload_is_due() => {
+                until = begun + pause.max(LISTENING);
+            }
             _ => {}
         }
         let news = self.news(task.id(), until, begun + pause).await;
