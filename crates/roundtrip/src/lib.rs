@@ -121,7 +121,7 @@ pub mod testing;
 #[cfg(feature = "client")]
 pub use client::{
     Change, Changes, Client, Error, FormAnswer, FormRequest, Pending, Resend, SampleRequest, Started, Task,
-    TaskHandle, Turn, UrlAnswer, UrlRequest,
+    TaskDialect, TaskHandle, Turn, UrlAnswer, UrlRequest,
 };
 #[cfg(feature = "client")]
 pub use in_process::InProcess;

@@ -43,8 +43,8 @@ const CLIENT_FLOORS: &[&[&str]] = &[
     &["caller", "cache", "closing", "link", "tools", "transport"],
     &["in_flight", "modern_client", "probe"],
     &["builder"],
-    &["send", "flow", "by_hand", "waiting", "rounds", "streamed_call"],
-    &["call", "list", "listen", "methods", "on_question", "task"],
+    &["send", "flow", "listen", "by_hand", "task_watch", "waiting", "rounds", "streamed_call"],
+    &["call", "list", "methods", "on_question", "task"],
 ];
 
 /// Every source file below a folder.

@@ -125,6 +125,7 @@ async fn asking_examples_end_with_their_answers() {
         ("client-by-hand", "a table for 2"),
         ("resume-elsewhere", "answered by another process: published"),
         ("once-and-ledger", "with a ledger: 1 payment"),
+        ("task-elsewhere", "42 rows archived"),
         ("test-your-tool", "careful: \"ada sent one\""),
         ("work-item", "by_hand: bug 4522: duplicate of bug 4301"),
         ("long-task", "result: 42 rows published"),

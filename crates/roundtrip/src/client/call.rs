@@ -159,8 +159,16 @@ impl Call<CallTool> {
         StreamedCall::new(|hook| self.on_part(hook).into_future())
     }
 
+    /// Asks for a task that is kept this long from its creation. Servers that speak the extension decide that alone; those of
+    /// SEP-2322 and of 2025-11-25 keep it for at most this long.
+    pub fn keep_for(mut self, time: Duration) -> Self {
+        self.options.task.ttl = Some(time);
+        self
+    }
+
     /// Makes the call up to its end, or until it becomes a task of the server, which any process can then look after
-    /// ([`Client::task`]). Questions that come before that go to the handlers.
+    /// ([`Client::task`]). Questions that come before that go to the handlers. A server of 2025-11-25 leaves it to the client
+    /// whether some of its tools run as tasks: with this they do, and inside the call otherwise.
     ///
     /// ```no_run
     /// # async fn example(client: roundtrip::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -178,6 +186,7 @@ impl Call<CallTool> {
     /// Those of the call.
     pub async fn into_task(self) -> Result<Started, Error> {
         let Self { client, request, mut options, rounds } = self;
+        options.task.is_wanted = true;
         rounds::start(&client, request, &mut options, rounds).await
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
-use roundtrip_core::exchange::Params;
+use roundtrip_core::exchange::{Params, TaskDialect};
 use roundtrip_core::wire::{
     ContentBlock, LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams,
     NotificationMethod, PartNotification, PartNotificationParams, ProgressNotification,
@@ -23,6 +23,16 @@ type OnProgress = Box<dyn FnMut(ProgressNotificationParams) + Send>;
 pub(crate) type OnPart = Box<dyn FnMut(ContentBlock) + Send>;
 type OnLog = Box<dyn FnMut(LoggingMessageNotificationParams) + Send>;
 
+/// The caller's wish for a task.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TaskWish {
+    /// True if the caller wants the call to become one, where that is the client's to say.
+    #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "modern servers decide"))]
+    pub(crate) is_wanted: bool,
+    /// Time that the task is to be kept.
+    pub(crate) ttl: Option<Duration>,
+}
+
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) timeout: Option<Duration>,
@@ -40,6 +50,12 @@ pub(crate) struct Options {
     pub(crate) request_key: Option<Raw>,
     /// True if questions go to the caller, who can put them to the user.
     pub(crate) by_hand: bool,
+    /// Wish for a task.
+    pub(crate) task: TaskWish,
+    /// Dialect of a request about tasks, where it is not the client's.
+    pub(crate) dialect: Option<TaskDialect>,
+    /// Task that the request names in `_meta`.
+    pub(crate) related_task: Option<Raw>,
     /// First mistake in the settings of the call.
     pub(crate) problem: Option<Error>,
     /// Highest progress so far, of all rounds.
@@ -105,8 +121,9 @@ impl Options {
     /// Returns the members to be added to `_meta`.
     pub(crate) fn extra(&self) -> impl Iterator<Item = (&str, &Raw)> {
         let key = self.request_key.iter().map(|key| (IDEMPOTENCY_KEY, key));
+        let related = self.related_task.iter().map(|task| (meta::key::RELATED_TASK, task));
         let extra = self.extra.iter().map(|(name, value)| (name.as_str(), value));
-        extra.chain(key).chain(self.trace_context())
+        extra.chain(key).chain(related).chain(self.trace_context())
     }
 
     #[cfg(not(feature = "opentelemetry"))]

@@ -50,6 +50,7 @@ pub(crate) async fn fetch(
     #[cfg(feature = "opentelemetry")]
     client.end_span(options, sent.as_ref().map(Some));
     let result = Arc::new(sent.map_err(|error| error.about(&request.name()))?);
+    client.learn(request.method, &result);
     if let Some(key) = key {
         cache.keep(key, &result, generation, client.cache_capacity());
     }

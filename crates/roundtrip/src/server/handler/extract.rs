@@ -259,7 +259,7 @@ impl Status {
 }
 
 /// Extractor that reports progress to a client that asked for it; for any other, reporting costs nothing. In a task, the last
-/// report is its `statusMessage`.
+/// report is its `statusMessage`; sessions of 2025-11-25 are sent progress too, by the process that works on the task.
 #[derive(Debug, Clone)]
 pub struct Progress {
     outbox: Option<(Arc<Outbox>, ProgressToken)>,
@@ -283,19 +283,22 @@ impl Progress {
             return;
         }
         let ProgressStep { progress, total, message } = step.into();
-        self.status.set(match (&message, total) {
+        let described = self.status.0.as_ref().map(|_| match (&message, total) {
             (Some(message), _) => message.clone(),
             (None, Some(total)) => format!("{progress} of {total}"),
             (None, None) => progress.to_string(),
         });
-        let Some((outbox, token)) = &self.outbox else { return };
-        outbox.progress(&ProgressNotificationParams {
-            progress_token: token.clone(),
-            progress,
-            total,
-            message,
-            meta: NotificationMeta::default(),
-        });
+        if let Some((outbox, token)) = &self.outbox {
+            let (progress_token, meta) = (token.clone(), NotificationMeta::default());
+            let report = ProgressNotificationParams { progress_token, progress, total, message, meta };
+            outbox.progress(&report);
+            if let Some(status) = &self.status.0 {
+                status.report(report);
+            }
+        }
+        if let Some(described) = described {
+            self.status.set(described);
+        }
     }
 }
 

@@ -156,7 +156,9 @@ impl TaskService {
         slot: Option<OwnedSemaphorePermit>,
     ) {
         let lease = self.lease_of(stored, record);
-        tokio::spawn(Arc::clone(self).attended(Run { lease, runner, status }, slot));
+        tokio::spawn(
+            Arc::clone(self).attended(Run { hub: Arc::clone(&self.hub), lease, runner, status }, slot),
+        );
     }
 
     fn lease_of(&self, stored: StoredTask, record: Record) -> Arc<Lease> {
@@ -208,7 +210,8 @@ impl TaskService {
         lease.begin().await;
         match prepared {
             Ok((runner, status)) => {
-                Arc::clone(self).attended(Run { lease, runner, status }, slot).await;
+                let run = Run { hub: Arc::clone(&self.hub), lease, runner, status };
+                Arc::clone(self).attended(run, slot).await;
             }
             Err(error) => {
                 lease.end(|| Ended::Failed(error.clone())).await;
