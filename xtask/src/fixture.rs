@@ -57,11 +57,11 @@ impl Fixtures {
     }
 }
 
-/// Builds our client for servers that ask, whatever is put in the place of the other two.
-pub(crate) fn asking_client(workspace: &Workspace) -> Result<Command> {
-    let build = ["build", "--quiet", "-p", "roundtrip-interop", "--bin", "asking-client"];
+/// Builds one of our clients for servers on other SDKs, whatever is put in the place of the other two.
+pub(crate) fn our_client(workspace: &Workspace, name: &str) -> Result<Command> {
+    let build = ["build", "--quiet", "-p", "roundtrip-interop", "--bin", name];
     anyhow::ensure!(process::show(&mut workspace.cargo(&build))?, "the client does not build");
-    Ok(Command::new(workspace.target.join("debug").join("asking-client")))
+    Ok(Command::new(workspace.target.join("debug").join(name)))
 }
 
 /// A running server; it ends with this value.
