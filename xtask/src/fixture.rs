@@ -57,11 +57,12 @@ impl Fixtures {
     }
 }
 
-/// Builds one of our clients for servers on other SDKs, whatever is put in the place of the other two.
-pub(crate) fn our_client(workspace: &Workspace, name: &str) -> Result<Command> {
-    let build = ["build", "--quiet", "-p", "roundtrip-interop", "--bin", name];
-    anyhow::ensure!(process::show(&mut workspace.cargo(&build))?, "the client does not build");
-    Ok(Command::new(workspace.target.join("debug").join(name)))
+/// Builds our clients for servers on other SDKs, whatever is put in the place of the other two. Returns their folder.
+pub(crate) fn our_clients(workspace: &Workspace) -> Result<PathBuf> {
+    let build =
+        ["build", "--quiet", "-p", "roundtrip-interop", "--bin", "asking-client", "--bin", "task-client"];
+    anyhow::ensure!(process::show(&mut workspace.cargo(&build))?, "our clients do not build");
+    Ok(workspace.target.join("debug"))
 }
 
 /// A running server; it ends with this value.

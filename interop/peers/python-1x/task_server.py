@@ -24,7 +24,7 @@ from mcp.server.fastmcp.server import StreamableHTTPASGIApp
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.types import TASK_OPTIONAL, TASK_REQUIRED, CallToolResult, CreateTaskResult, TextContent, Tool, ToolExecution
+from mcp.types import TASK_REQUIRED, CallToolResult, CreateTaskResult, TextContent, Tool, ToolExecution
 from starlette.applications import Starlette
 from starlette.routing import Route
 
@@ -82,10 +82,8 @@ TOOLS = {"compute": compute, "greet": greet, "rounds": rounds, "together": toget
 @server.list_tools()
 async def list_tools() -> list[Tool]:
     schema = {"type": "object", "properties": {"label": {"type": "string"}}}
-    support = lambda name: TASK_OPTIONAL if name == "compute" else TASK_REQUIRED  # noqa: E731
-    return [
-        Tool(name=name, inputSchema=schema, execution=ToolExecution(taskSupport=support(name))) for name in TOOLS
-    ]
+    execution = ToolExecution(taskSupport=TASK_REQUIRED)
+    return [Tool(name=name, inputSchema=schema, execution=execution) for name in TOOLS]
 
 
 @server.call_tool()

@@ -16,11 +16,20 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "python"))  # for what the SDKs' scripts share
 
-from checks import HANDSHAKE, INVALID_PARAMS, MCPError, Mismatch, Report, Server, command_line, expect
+from checks import (
+    HANDSHAKE,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MCPError,
+    Mismatch,
+    Report,
+    Server,
+    command_line,
+    expect,
+)
 from mcp.types import CallToolResult
 from sdk import User, connect, nothing_newer, wire
 
-METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 RELATED = "io.modelcontextprotocol/related-task"
 STATUS = "notifications/tasks/status"

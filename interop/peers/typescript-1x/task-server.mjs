@@ -86,7 +86,7 @@ function newServer() {
     const config = {
       description: 'Runs as a task',
       inputSchema: { label: z.string().optional() },
-      execution: { taskSupport: name === 'compute' ? 'optional' : 'required' }
+      execution: { taskSupport: 'required' }
     };
     server.experimental.tasks.registerToolTask(name, config, {
       async createTask(args, extra) {

@@ -8,11 +8,10 @@
 
 import { CallToolResultSchema, CreateTaskResultSchema } from '@modelcontextprotocol/sdk/types.js';
 
-import { INVALID_PARAMS, check, conclude, connect, expect, refusal, target } from './checks.mjs';
+import { INVALID_PARAMS, METHOD_NOT_FOUND, check, conclude, connect, expect, refusal, target } from './checks.mjs';
 import { newClient } from './sdk.mjs';
 import { nothingNewer } from './wire.mjs';
 
-const METHOD_NOT_FOUND = -32601;
 const INTERNAL_ERROR = -32603;
 const RELATED = 'io.modelcontextprotocol/related-task';
 const STATUS = 'notifications/tasks/status';

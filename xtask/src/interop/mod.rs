@@ -39,7 +39,7 @@ pub(crate) fn all(workspace: &Workspace) -> Result<Tally> {
 }
 
 fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tally> {
-    let fixtures = Fixtures::build(workspace)?;
+    let (fixtures, clients) = (Fixtures::build(workspace)?, fixture::our_clients(workspace)?);
     let mut meetings = Vec::new();
     for name in peers {
         let peer = Peer::install(workspace, name)?;
@@ -51,13 +51,9 @@ fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tal
                 meetings.push(Meeting { what, client, server, transport });
             }
             for (script, ours) in &peer.servers {
-                let (client, server) = (fixture::our_client(workspace, ours)?, peer.run(script)?);
-                meetings.push(Meeting {
-                    what: format!("{name} {script} {transport}"),
-                    client,
-                    server,
-                    transport,
-                });
+                let (client, server) = (Command::new(clients.join(ours)), peer.run(script)?);
+                let what = format!("{name} {script} {transport}");
+                meetings.push(Meeting { what, client, server, transport });
             }
         }
     }
