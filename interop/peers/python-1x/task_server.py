@@ -31,7 +31,7 @@ from starlette.routing import Route
 NAME = "What is your name?"
 
 server: Server[Any] = Server("tasks-python-1x")
-server.experimental.enable_tasks()
+support = server.experimental.enable_tasks()
 
 
 class Refused(Exception):
@@ -116,7 +116,10 @@ def main() -> None:
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with manager.run():
+        # This SDK has one group for the work on tasks, and ends it with whichever session ends first. Here it is the
+        # process's.
+        async with support.run(), manager.run():
+            support.run = contextlib.nullcontext
             yield
 
     app = Starlette(routes=[Route("/mcp", endpoint=StreamableHTTPASGIApp(manager))], lifespan=lifespan)
