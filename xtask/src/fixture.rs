@@ -20,6 +20,7 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 pub(crate) struct Fixtures {
     pub(crate) server: Vec<String>,
     pub(crate) client: String,
+    our_server: bool,
 }
 
 impl Fixtures {
@@ -33,11 +34,18 @@ impl Fixtures {
             anyhow::ensure!(process::show(build)?, "the fixtures do not build");
         }
         let ours = |name| workspace.target.join("debug").join(name).display().to_string();
+        let our_server = server.is_none();
         let server = server.unwrap_or_else(|| ours("conformance-server"));
         Ok(Self {
+            our_server,
             server: server.split_whitespace().map(String::from).collect(),
             client: client.unwrap_or_else(|| ours("conformance-client")),
         })
+    }
+
+    /// Returns whether the server is ours, which alone knows its arguments.
+    pub(crate) fn is_our_server(&self) -> bool {
+        self.our_server
     }
 
     /// The command that starts the server.
@@ -49,11 +57,12 @@ impl Fixtures {
     }
 }
 
-/// Builds our client for servers that ask, whatever is put in the place of the other two.
-pub(crate) fn asking_client(workspace: &Workspace) -> Result<Command> {
-    let build = ["build", "--quiet", "-p", "roundtrip-interop", "--bin", "asking-client"];
-    anyhow::ensure!(process::show(&mut workspace.cargo(&build))?, "the client does not build");
-    Ok(Command::new(workspace.target.join("debug").join("asking-client")))
+/// Builds our clients for servers on other SDKs, whatever is put in the place of the other two. Returns their folder.
+pub(crate) fn our_clients(workspace: &Workspace) -> Result<PathBuf> {
+    let build =
+        ["build", "--quiet", "-p", "roundtrip-interop", "--bin", "asking-client", "--bin", "task-client"];
+    anyhow::ensure!(process::show(&mut workspace.cargo(&build))?, "our clients do not build");
+    Ok(workspace.target.join("debug"))
 }
 
 /// A running server; it ends with this value.
@@ -65,12 +74,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the fixture on a free loopback port and waits until it listens.
-    pub(crate) fn start(workspace: &Workspace, fixtures: &Fixtures) -> Result<Self> {
-        Self::spawn(workspace, fixtures.server()?)
-    }
-
-    /// Starts any server that takes its port from `PORT`, and waits until it listens.
+    /// Starts a server that takes its port from `PORT` on a free loopback port, and waits until it listens.
     pub(crate) fn spawn(workspace: &Workspace, mut command: Command) -> Result<Self> {
         let port = free_port()?;
         let log = workspace.interop().join(format!("server-{port}.log"));

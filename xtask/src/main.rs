@@ -26,7 +26,8 @@ usage: cargo xtask <command>
 
   conformance [server|client] [--spec V] [scenario..]   the official conformance suite, strictly
   crash [--seed N]                                      workers of tasks killed at random points, 200 times a database
-  interop [python|typescript][-1x] [http|stdio]         published SDKs of other languages, both ways
+  interop [peer] [http|stdio]                           published SDKs, both ways: python, typescript, python-1x,
+                                                        typescript-1x, fastmcp, rmcp, neva
   services -- command..                                 a command with PostgreSQL and Redis, which end with it
   spec [--check]                                        write SPEC.md from the tests' doc comments
   test [--quick]                                        everything; --quick leaves out sets of features and the network

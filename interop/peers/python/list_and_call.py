@@ -22,7 +22,7 @@ from answers import Obliging
 from checks import (
     HANDSHAKE,
     INVALID_PARAMS,
-    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     MISSING_CAPABILITY,
     REVISION,
     MCPError,
@@ -148,7 +148,7 @@ async def check_tools(report: Report, client: Connected, can_ask: bool) -> None:
     for name in sorted(TASK_ONLY & tools.keys()):
 
         async def refused(name: str = name) -> str:
-            missing = MISSING_CAPABILITY if client.version == REVISION else INVALID_REQUEST
+            missing = MISSING_CAPABILITY if client.version == REVISION else METHOD_NOT_FOUND
             return await refusal(client.call_tool(name), missing)
 
         await report.check(f"{name} (tasks not declared)", refused)

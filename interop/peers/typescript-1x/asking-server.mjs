@@ -16,12 +16,7 @@
 // sent to its page, and `roots_apart` asks on the stream of the session, not on that of the call, as this SDK does
 // unless it is told.
 
-import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
-
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
   CreateMessageResultSchema,
   EmptyResultSchema,
@@ -31,6 +26,7 @@ import {
 import { z } from 'zod';
 
 import { CAPITAL, NAME, PAGE, SURVEY, schema, sorted } from './questions.mjs';
+import { serve } from './serving.mjs';
 
 const PATIENCE_MS = 10_000;
 const ENOUGH = 100;
@@ -188,49 +184,4 @@ function newServer() {
   return server;
 }
 
-// HTTP: a server and a transport for every session.
-
-const sessions = new Map();
-
-async function newTransport() {
-  const transport = new StreamableHTTPServerTransport({
-    sessionIdGenerator: randomUUID,
-    onsessioninitialized: (id) => sessions.set(id, transport)
-  });
-  transport.onclose = () => sessions.delete(transport.sessionId);
-  await newServer().connect(transport);
-  return transport;
-}
-
-async function serve(incoming, outgoing) {
-  const id = incoming.headers['mcp-session-id'];
-  const transport = id === undefined ? await newTransport() : sessions.get(id);
-  if (!transport) {
-    outgoing.writeHead(404, { 'content-type': 'application/json' });
-    const error = { code: -32001, message: 'Session not found' };
-    outgoing.end(JSON.stringify({ jsonrpc: '2.0', error, id: null }));
-    return;
-  }
-  if (incoming.method === 'GET') {
-    const { writeHead } = outgoing;
-    outgoing.writeHead = (status, ...rest) => {
-      if (status === 200) listens(id).resolve();
-      return writeHead.call(outgoing, status, ...rest);
-    };
-  }
-  await transport.handleRequest(incoming, outgoing);
-}
-
-if (process.argv.includes('--stdio')) {
-  await newServer().connect(new StdioServerTransport());
-} else {
-  const http = createServer((incoming, outgoing) => {
-    serve(incoming, outgoing).catch((error) => {
-      console.error(error);
-      outgoing.destroy();
-    });
-  });
-  http.listen(Number(process.env.PORT ?? 3005), '127.0.0.1', () => {
-    console.log(`listening on http://127.0.0.1:${http.address().port}/mcp`);
-  });
-}
+await serve(newServer, (sessionId) => listens(sessionId).resolve());

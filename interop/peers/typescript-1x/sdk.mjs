@@ -41,6 +41,9 @@ class Older extends Client {
   }
 }
 
+/** A tool that only runs as a task is refused by the client itself, without `task`. */
+export const OLD_NEEDS_TASK = -32600;
+
 /** A client that has not connected yet; `received` has what the server sends. */
 export function newClient(capabilities, { version = HANDSHAKE, ...more } = {}) {
   if (version !== HANDSHAKE) throw new Error(`this SDK cannot speak ${version}`);

@@ -5,7 +5,7 @@ import { HANDSHAKE, REVISION } from './wire.mjs';
 
 export const MISSING_CAPABILITY = -32021;
 export const INVALID_PARAMS = -32602;
-export const INVALID_REQUEST = -32600;
+export const METHOD_NOT_FOUND = -32601;
 const STEP_MS = 20_000;
 
 let passed = 0;

@@ -13,7 +13,6 @@
 import { answerEverything } from './answers.mjs';
 import {
   INVALID_PARAMS,
-  INVALID_REQUEST,
   MISSING_CAPABILITY,
   check,
   conclude,
@@ -23,7 +22,7 @@ import {
   refusal,
   target
 } from './checks.mjs';
-import { OLD_NOT_FOUND, newClient } from './sdk.mjs';
+import { OLD_NEEDS_TASK, OLD_NOT_FOUND, newClient } from './sdk.mjs';
 import { HANDSHAKE, REVISION, nothingNewer } from './wire.mjs';
 
 const version = flag ? HANDSHAKE : REVISION;
@@ -48,8 +47,8 @@ const OPEN_TOOLS = {
 };
 // Tools with a check of their own below.
 const SPECIAL = ['test_error_handling', 'test_tool_with_progress', 'test_missing_capability'];
-// Optional tools that refuse a client which does not declare the tasks extension.
-const MISSING_TASKS = flag ? INVALID_REQUEST : MISSING_CAPABILITY;
+// Optional tools that refuse a client which does not declare the tasks extension, or in the handshake era sends no `task`.
+const MISSING_TASKS = flag ? OLD_NEEDS_TASK : MISSING_CAPABILITY;
 const TASK_ONLY = { failing_job: MISSING_TASKS, protocol_error_job: MISSING_TASKS };
 // What asks is named like this; without a session nobody can be asked.
 const ASKING = /^(test_(input_required_result_|elicitation|sampling|tool_with_task)|multi_input)/;

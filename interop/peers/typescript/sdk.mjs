@@ -11,6 +11,9 @@ export const Refusal = ProtocolError;
 /** What a server of the handshake era says of a resource that is not there: -32002, for which this SDK puts its own. */
 export const OLD_NOT_FOUND = -32602;
 
+/** What a server of the handshake era says of a tool that only runs as a task, called without `task`. */
+export const OLD_NEEDS_TASK = -32601;
+
 /** A client that has not connected yet; `received` has what the server sends. */
 export function newClient(capabilities, { version = REVISION, ...more } = {}) {
   // Without a pin it speaks the handshake era.

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 pub(crate) use list::Leg;
 use list::{Entry, Wanted};
-use suite::Suite;
+use suite::{Run, Suite};
 use verdict::Verdict;
 
 use crate::fixture::{Fixtures, Server};
@@ -22,6 +22,8 @@ use crate::workspace::Workspace;
 
 const LIST: &str = "interop/conformance.list";
 const NEWEST: &str = "2026-07-28";
+/// Argument of our server that switches SEP-2322's tasks on.
+const SECOND_DIALECT: &str = "--sep-2322";
 
 /// What to run; nothing given means the whole list.
 #[derive(Debug, Default)]
@@ -93,17 +95,29 @@ fn run(workspace: &Workspace, choice: &Choice<'_>) -> Result<Tally> {
                 [] => list::plan(&listed, &known),
                 names => names.iter().map(|&name| (name.to_owned(), named(&listed, name))).collect(),
             };
-            let mut bench =
-                Bench { workspace, suite: &suite, fixtures: &fixtures, leg, revision, server: server.take() };
-            for (scenario, wanted) in plan {
-                if let Some(passed) = bench.judge(&scenario, &wanted)? {
-                    tally.count(passed);
-                }
+            let mut bench = Bench {
+                workspace,
+                suite: &suite,
+                fixtures: &fixtures,
+                leg,
+                revision,
+                server: server.take(),
+                flag: None,
+            };
+            tally.add(bench.judge_all(&plan)?);
+            if leg == Leg::Server && fixtures.is_our_server() {
+                tally.add(bench.second_dialect().judge_all(&about_tasks(plan))?);
             }
             server = bench.server;
         }
     }
     Ok(tally)
+}
+
+/// The scenarios about tasks, which run once more with SEP-2322's tasks switched on: these must change nothing for
+/// requests that declare the extension.
+fn about_tasks(plan: Vec<(String, Wanted)>) -> Vec<(String, Wanted)> {
+    plan.into_iter().filter(|(scenario, _)| scenario.starts_with("tasks-")).collect()
 }
 
 fn revisions<'a>(entries: &'a [Entry], leg: Leg, choice: &Choice<'a>) -> BTreeSet<&'a str> {
@@ -133,9 +147,29 @@ struct Bench<'a> {
     leg: Leg,
     revision: &'a str,
     server: Option<Server>,
+    /// Argument of the server, which also marks the results.
+    flag: Option<&'static str>,
 }
 
 impl Bench<'_> {
+    /// Returns the same bench with a server that has both dialects of tasks.
+    fn second_dialect(&self) -> Self {
+        Self { server: None, flag: Some(SECOND_DIALECT), ..*self }
+    }
+
+    fn judge_all(&mut self, plan: &[(String, Wanted)]) -> Result<Tally> {
+        let mut tally = Tally::default();
+        if let Some(flag) = self.flag.filter(|_| !plan.is_empty()) {
+            println!("conformance {} {} {flag}", self.leg, self.revision);
+        }
+        for (scenario, wanted) in plan {
+            if let Some(passed) = self.judge(scenario, wanted)? {
+                tally.count(passed);
+            }
+        }
+        Ok(tally)
+    }
+
     /// Runs a scenario and prints its line. A skipped scenario that fails, as it should, does not count.
     fn judge(&mut self, scenario: &str, wanted: &Wanted) -> Result<Option<bool>> {
         let at_least = if let Wanted::Pass { at_least } = wanted { *at_least } else { 1 };
@@ -164,14 +198,19 @@ impl Bench<'_> {
     }
 
     fn run(&mut self, scenario: &str, at_least: usize) -> Result<Verdict> {
+        let run = Run { leg: self.leg, revision: self.revision, flag: self.flag, scenario, at_least };
         if self.leg == Leg::Client {
-            return self.suite.run(self.leg, self.revision, scenario, &self.fixtures.client, at_least);
+            return self.suite.run(&run, &self.fixtures.client);
         }
         let server = match &mut self.server {
             Some(server) => server,
-            none => none.insert(Server::start(self.workspace, self.fixtures)?),
+            none => {
+                let mut command = self.fixtures.server()?;
+                command.args(self.flag);
+                none.insert(Server::spawn(self.workspace, command)?)
+            }
         };
-        let mut verdict = self.suite.run(self.leg, self.revision, scenario, &server.url, at_least)?;
+        let mut verdict = self.suite.run(&run, &server.url)?;
         if !server.is_running() {
             verdict.problem(format!("the server did not survive it\n{}", process::tail(&server.log, 20)));
             self.server = None; // the next scenario gets a new one

@@ -20,6 +20,17 @@ const VERSION: &str = "0.2.0-alpha.12";
 const SCENARIO_MS: &str = "30000";
 const SCENARIO_LIMIT: Duration = Duration::from_secs(120);
 
+/// One run of a scenario.
+pub(crate) struct Run<'a> {
+    pub(crate) leg: Leg,
+    pub(crate) revision: &'a str,
+    /// Argument of the server, if it has one.
+    pub(crate) flag: Option<&'a str>,
+    pub(crate) scenario: &'a str,
+    /// Fewest successful checks.
+    pub(crate) at_least: usize,
+}
+
 /// The installed suite.
 #[derive(Debug)]
 pub(crate) struct Suite {
@@ -57,15 +68,10 @@ impl Suite {
     }
 
     /// Runs one scenario in a process of its own. The target is a URL (server) or a command (client).
-    pub(crate) fn run(
-        &self,
-        leg: Leg,
-        revision: &str,
-        scenario: &str,
-        target: &str,
-        at_least: usize,
-    ) -> Result<Verdict> {
-        let folder = self.results.join(format!("{leg}-{revision}")).join(scenario.replace('/', "_"));
+    pub(crate) fn run(&self, run: &Run<'_>, target: &str) -> Result<Verdict> {
+        let Run { leg, revision, flag, scenario, at_least } = *run;
+        let results = self.results.join(format!("{leg}-{revision}{}", flag.unwrap_or_default()));
+        let folder = results.join(scenario.replace('/', "_"));
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("emptying {}", folder.display()))?;
         }

@@ -109,7 +109,8 @@ impl Signature {
 
 impl ServerResult {
     /// Appends the result as the response to a request to `out`, with the server's name and version in its `_meta`
-    /// (W7).
+    /// (W7). The acknowledgements of `tasks/update` and `tasks/cancel` are bare (T2): there are clients that take one with a
+    /// `_meta` for the result of a tool.
     ///
     /// Members that are the same on every result, and long text without escapes, are copied instead of serialised.
     ///
@@ -121,6 +122,9 @@ impl ServerResult {
         id: &RequestId,
         signature: &Signature,
     ) -> Result<(), serde_json::Error> {
+        if matches!(&self, Self::TaskAcknowledged(bare) if bare.meta.is_empty()) {
+            return encode_result(out, id, &self);
+        }
         let meta = match (self.meta_mut(), &signature.text) {
             (Some(meta), Some(text)) if meta.is_empty() => text,
             (Some(meta), _) => {
@@ -164,6 +168,22 @@ fn write_text(out: &mut Vec<u8>, text: &str) -> Result<(), serde_json::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// T2: an acknowledgement is its type and nothing else, unless there is something to say beside it.
+    #[test]
+    fn an_acknowledgement_is_bare() {
+        let signature = Signature::new(Arc::new(Implementation::new("server", "1.0.0")));
+        let written = |result: TaskAcknowledgedResult| {
+            let mut written = Vec::new();
+            ServerResult::from(result).encode(&mut written, &7.into(), &signature).unwrap();
+            String::from_utf8(written).unwrap()
+        };
+        let bare = written(TaskAcknowledgedResult::default());
+        assert!(bare.ends_with(r#""result":{"resultType":"complete"}}"#), "{bare}");
+        let mut named = TaskAcknowledgedResult::default();
+        named.meta.extra.insert("a".to_owned(), 1.into());
+        assert!(written(named).contains("serverInfo"));
+    }
 
     /// W7, C2: what is copied is what would have been serialised.
     #[test]

@@ -1,11 +1,10 @@
 //! Calls that end with an answer, through every kind of question.
 
 use roundtrip::Client;
+use roundtrip_interop::report::{Failure, Report, Text, expect};
+use roundtrip_interop::user::User;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-
-use crate::report::{Failure, Report, Text, expect};
-use crate::user::User;
 
 /// A tool, its questions by round (sorted), and the text of its answer.
 pub(crate) struct Asking {

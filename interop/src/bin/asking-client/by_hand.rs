@@ -7,11 +7,11 @@ use roundtrip::wire::{
     ClientCapabilities, GetPrompt, Method, ReadResource, RootsCapability, SamplingCapability,
 };
 use roundtrip::{Client, Error, Pending, Turn};
+use roundtrip_interop::report::{Failure, Report, Text, expect};
+use roundtrip_interop::user::{everything, folders, paris};
 use serde_json::json;
 
 use crate::answered::{Asking, TOOLS};
-use crate::report::{Failure, Report, Text, expect};
-use crate::user::{everything, folders, paris};
 
 /// More requests than any of these calls needs.
 const ENOUGH: usize = 10;

@@ -7,37 +7,18 @@
 //! `asking-client http URL`, or `asking-client stdio COMMAND [ARGUMENT ..]`. Prints one line per check; the last line
 //! is `N passed, M failed`.
 
-#![expect(clippy::print_stdout, reason = "it says what it checked")]
-
 mod answered;
 mod by_hand;
 mod refused;
-mod report;
-mod user;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use report::{Failure, Report};
-use roundtrip::Client;
-use roundtrip::wire::ProtocolVersion;
+use roundtrip_interop::connect;
+use roundtrip_interop::report::{Failure, Report};
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let client = match arguments.as_slice() {
-        ["http", url] => Client::http(*url)?,
-        ["stdio", program, rest @ ..] => {
-            let mut command = Command::new(program);
-            command.args(rest);
-            Client::stdio(command)
-        }
-        _ => return Err("usage: asking-client http URL | stdio COMMAND [ARGUMENT ..]".into()),
-    };
-    let client = client.info("asking-client", env!("CARGO_PKG_VERSION"));
-    let found = client.discover().await?;
-    let handshake =
-        !found.supported_versions.iter().any(|version| version == ProtocolVersion::LATEST.as_str());
+    let (client, handshake) = connect("asking-client").await?;
     let mut report = Report::default();
     answered::check(&mut report, &client, handshake).await;
     refused::check(&mut report, &client, handshake).await;

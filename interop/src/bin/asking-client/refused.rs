@@ -3,10 +3,9 @@
 use roundtrip::client::{GaveUp, PeerMisbehaved};
 use roundtrip::wire::MISSING_REQUIRED_CLIENT_CAPABILITY;
 use roundtrip::{Client, Error, FormAnswer, FormRequest};
+use roundtrip_interop::report::{Failure, Report, Text, expect};
+use roundtrip_interop::user::{Act, User};
 use serde_json::json;
-
-use crate::report::{Failure, Report, Text, expect};
-use crate::user::{Act, User};
 
 pub(crate) async fn check(report: &mut Report, client: &Client, handshake: bool) {
     for act in [Act::Decline, Act::Cancel] {

@@ -1,7 +1,7 @@
 //! Server for the official conformance suite and for the peers in other languages.
 //!
 //! `PORT` is the port (`http://127.0.0.1:$PORT/mcp`); `--stdio` serves standard input and output instead.
-//! `--stateless` serves clients of the handshake eras without sessions.
+//! `--stateless` serves clients of the handshake eras without sessions, `--sep-2322` also the tasks of that proposal.
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
@@ -37,7 +37,7 @@ fn sealed(server: Server) -> Result<Server, KeysError> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let told = |flag: &str| std::env::args().any(|argument| argument == flag);
-    let mut server = sealed(server())?;
+    let mut server = tasks::keep(sealed(server())?, told("--sep-2322"));
     if told("--stateless") {
         server = server.handshake(Handshake::stateless());
     }

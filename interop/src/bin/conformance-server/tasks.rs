@@ -26,7 +26,12 @@ pub(crate) fn offer(server: Server) -> Server {
                 .description("Asks for a name, then goes on as a task")
                 .task(When::After(Duration::MAX)),
         )
-        .tasks(Tasks::new(MemoryTasks::new()))
+}
+
+/// Keeps tasks in memory; `sep_2322` serves those of SEP-2322 beside the extension's.
+pub(crate) fn keep(server: Server, sep_2322: bool) -> Server {
+    let tasks = Tasks::new(MemoryTasks::new());
+    server.tasks(if sep_2322 { tasks.sep_2322() } else { tasks })
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -10,15 +10,18 @@ use serde_json::{Value, json};
 
 /// Reaction of the user to a form or a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Act {
+pub enum Act {
+    /// Answers.
     Accept,
+    /// Says no.
     Decline,
+    /// Closes the form.
     Cancel,
 }
 
 impl Act {
     /// Returns the `action` on the wire.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Accept => "accept",
             Self::Decline => "decline",
@@ -29,7 +32,7 @@ impl Act {
 
 /// Answers every question, and records it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct User(Arc<Mutex<Inner>>);
+pub struct User(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -39,20 +42,28 @@ struct Inner {
 
 impl User {
     /// Reacts this way to the first forms and pages, in turn; then accepts.
-    pub(crate) fn who(acts: impl IntoIterator<Item = Act>) -> Self {
+    pub fn who(acts: impl IntoIterator<Item = Act>) -> Self {
         Self(Arc::new(Mutex::new(Inner { acts: acts.into_iter().collect(), asked: Vec::new() })))
     }
 
     /// Returns every question so far, with the round it came in. The questions of one round arrive in any order, so
     /// they are sorted.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    pub fn asked(&self) -> Vec<String> {
         let mut asked = self.lock().asked.clone();
         asked.sort();
         asked
     }
 
+    /// Returns every question so far, sorted, without its round.
+    pub fn questions(&self) -> Vec<String> {
+        let mut asked: Vec<String> =
+            self.lock().asked.iter().filter_map(|asked| Some(asked.split_once(' ')?.1.to_owned())).collect();
+        asked.sort();
+        asked
+    }
+
     /// Answers the questions of a client.
-    pub(crate) fn at(&self, client: &Client) -> Client {
+    pub fn at(&self, client: &Client) -> Client {
         let [forms, pages, model, folders] = [(); 4].map(|()| self.clone());
         client
             .clone()
@@ -104,7 +115,7 @@ impl User {
 }
 
 /// Returns values for the fields of every form.
-pub(crate) fn everything() -> Value {
+pub fn everything() -> Value {
     json!({
         "name": "Ada", "email": "ada@example.com", "age": 36, "score": 9.5, "colour": "teal",
         "toppings": ["cheese", "olives"], "topic": "tides", "ok": true,
@@ -112,10 +123,11 @@ pub(crate) fn everything() -> Value {
 }
 
 /// Returns the model's answer to any prompt.
-pub(crate) fn paris() -> Value {
+pub fn paris() -> Value {
     json!({ "role": "assistant", "content": { "type": "text", "text": "Paris" }, "model": "none" })
 }
 
-pub(crate) fn folders() -> Vec<Root> {
+/// Returns the user's folders.
+pub fn folders() -> Vec<Root> {
     ["file:///project", "file:///notes"].map(|uri| Root { uri: uri.into(), ..Root::default() }).into()
 }

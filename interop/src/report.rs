@@ -7,19 +7,21 @@ use std::time::Duration;
 use roundtrip::wire::{CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents};
 use tokio::time::timeout;
 
-pub(crate) type Failure = Box<dyn StdError + Send + Sync>;
+/// Reason why a check failed.
+pub type Failure = Box<dyn StdError + Send + Sync>;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// Checks so far.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub struct Report {
     passed: usize,
     failed: usize,
 }
 
 impl Report {
     /// Runs one check. Its failure does not stop the others.
-    pub(crate) async fn check(&mut self, name: &str, step: impl Future<Output = Result<String, Failure>>) {
+    pub async fn check(&mut self, name: &str, step: impl Future<Output = Result<String, Failure>>) {
         let said =
             timeout(LIMIT, step).await.unwrap_or_else(|_| Err(format!("no end within {LIMIT:?}").into()));
         match said {
@@ -35,7 +37,7 @@ impl Report {
     }
 
     /// Returns the exit code. A run without checks is a failure.
-    pub(crate) fn conclude(self) -> ExitCode {
+    pub fn conclude(self) -> ExitCode {
         println!("{} passed, {} failed", self.passed, self.failed);
         if self.passed > 0 && self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
@@ -45,12 +47,17 @@ fn one_line(said: &str) -> String {
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn expect(condition: bool, what: impl FnOnce() -> String) -> Result<(), Failure> {
+/// Fails a check unless something is so.
+///
+/// # Errors
+/// What was found instead.
+pub fn expect(condition: bool, what: impl FnOnce() -> String) -> Result<(), Failure> {
     if condition { Ok(()) } else { Err(what().into()) }
 }
 
 /// Text of a result.
-pub(crate) trait Text {
+pub trait Text {
+    /// Returns all of it in one piece.
     fn text(&self) -> String;
 }
 

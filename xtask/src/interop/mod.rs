@@ -1,0 +1,162 @@
+//! `cargo xtask interop`: published clients of other SDKs list and call everything our conformance server offers, answer
+//! whatever it asks, and run its tools as tasks; and our clients do the same with servers on the same SDKs. Over HTTP
+//! and over stdio; at 2026-07-28, and with the handshake of the older revisions, with a session and without.
+
+mod peer;
+
+use std::fs;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use peer::{PEERS, Peer};
+
+use crate::fixture::{self, Fixtures, Server};
+use crate::process;
+use crate::tally::Tally;
+use crate::workspace::Workspace;
+
+const LIMIT: Duration = Duration::from_secs(180);
+const TRANSPORTS: [&str; 2] = ["http", "stdio"];
+
+pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool> {
+    let (mut peers, mut transports) = (PEERS.to_vec(), TRANSPORTS.to_vec());
+    for argument in arguments {
+        match *argument {
+            peer if PEERS.contains(&peer) => peers = vec![peer],
+            transport if TRANSPORTS.contains(&transport) => transports = vec![transport],
+            other => bail!("{other} is neither a peer ({PEERS:?}) nor a transport ({TRANSPORTS:?})"),
+        }
+    }
+    Ok(Tally::conclude(run(workspace, &peers, &transports)))
+}
+
+/// Every peer over every transport.
+pub(crate) fn all(workspace: &Workspace) -> Result<Tally> {
+    run(workspace, &PEERS, &TRANSPORTS)
+}
+
+fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tally> {
+    let (fixtures, clients) = (Fixtures::build(workspace)?, fixture::our_clients(workspace)?);
+    let mut meetings = Vec::new();
+    for name in peers {
+        let peer = Peer::install(workspace, name)?;
+        for transport in transports {
+            for (script, manner) in peer.clients.iter().filter(|(_, manner)| manner.suits(transport)) {
+                let (mut client, mut server) = (peer.run(script)?, fixtures.server()?);
+                manner.tell(&mut client, &mut server);
+                let what = format!("{name} {script} {} {transport}", manner.word());
+                meetings.push(Meeting { what, client, server, transport });
+            }
+            for (script, ours) in &peer.servers {
+                let (client, server) = (Command::new(clients.join(ours)), peer.run(script)?);
+                let what = format!("{name} {script} {transport}");
+                meetings.push(Meeting { what, client, server, transport });
+            }
+        }
+    }
+    side_by_side(workspace, meetings)
+}
+
+/// Holds the meetings, as many at a time as there are processors. What each of them says stays together.
+fn side_by_side(workspace: &Workspace, meetings: Vec<Meeting<'_>>) -> Result<Tally> {
+    let (open, tally) = (Mutex::new(meetings.into_iter()), Mutex::new(Tally::default()));
+    let work = || -> Result<()> {
+        loop {
+            let Some(meeting) = open.lock().unwrap_or_else(PoisonError::into_inner).next() else {
+                return Ok(());
+            };
+            let (what, (said, ending)) = (meeting.what.clone(), meeting.hold(workspace)?);
+            let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            println!("interop {what}");
+            tally.add(report(&said, ending));
+        }
+    };
+    thread::scope(|scope| {
+        let workers = thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().unwrap_or_else(|_| bail!("a meeting broke off")))
+    })?;
+    Ok(tally.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A client and a server of its own: what one does to it must not excuse the next.
+struct Meeting<'a> {
+    what: String,
+    client: Command,
+    server: Command,
+    transport: &'a str,
+}
+
+impl Meeting<'_> {
+    /// Runs the client to its end. Returns what it printed.
+    fn hold(self, workspace: &Workspace) -> Result<(String, process::Ending)> {
+        let Self { what, mut client, mut server, transport } = self;
+        client.arg(transport);
+        let _running = if transport == "http" {
+            let server = Server::spawn(workspace, server)?;
+            client.arg(&server.url);
+            Some(server)
+        } else {
+            server.arg("--stdio");
+            client.arg(server.get_program()).args(server.get_args());
+            client.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            None
+        };
+        let log = workspace.interop().join(format!("{}.log", what.replace(' ', "-")));
+        let ending = process::log(&mut client, &log, LIMIT)?;
+        Ok((fs::read_to_string(&log)?, ending))
+    }
+}
+
+/// Shows what a script printed and counts its checks: its own last line is not taken at its word.
+fn report(output: &str, ending: process::Ending) -> Tally {
+    let mut tally = Tally::default();
+    for line in output.lines().filter(|line| !is_sum(line)) {
+        println!("  {line}");
+        if line.starts_with("ok ") {
+            tally.count(true);
+        } else if line.starts_with("FAIL ") {
+            tally.count(false);
+        }
+    }
+    if !ending.is_success() && tally.failed == 0 || tally == Tally::default() {
+        println!("  FAIL  the script ended without saying why: {ending}");
+        tally.count(false);
+    }
+    tally
+}
+
+fn is_sum(line: &str) -> bool {
+    line.ends_with(" failed") && line.contains(" passed, ")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    fn exit(code: i32) -> process::Ending {
+        process::Ending::Exited(ExitStatus::from_raw(code << 8))
+    }
+
+    #[test]
+    fn counts_the_lines_of_a_script() {
+        let said = "ok    tools/list: 3 tools\nFAIL  a: no\nsome noise\n1 passed, 1 failed\n";
+        assert_eq!(report(said, exit(1)), Tally { passed: 1, failed: 1 });
+    }
+
+    #[test]
+    fn a_script_that_dies_or_says_nothing_fails() {
+        assert_eq!(report("ok    a: b\nTraceback", exit(1)), Tally { passed: 1, failed: 1 });
+        assert_eq!(report("", exit(0)), Tally { passed: 0, failed: 1 });
+        let late = process::Ending::TimedOut(LIMIT);
+        assert_eq!(report("ok    a: b", late), Tally { passed: 1, failed: 1 });
+    }
+}
