@@ -190,7 +190,7 @@ fn a_device_signs_in_with_a_code() {
     let error =
         Play::of(step, World::default()).answer(400, &json!({ "error": "access_denied" })).unwrap_err();
     assert_eq!(error.blame(), AuthBlame::Refused);
-    let mut late = World { seconds: 600, ..World::default() };
+    let mut late = World::after(600);
     assert_eq!(SignIn::poll(settings, pending, &mut late).err(), Some(AuthError::DeviceCodeExpired));
 }
 

@@ -19,8 +19,15 @@ pub(super) const CALLBACK: &str = "http://127.0.0.1:7777/callback";
 /// A clock and a source of randomness.
 #[derive(Default)]
 pub(super) struct World {
-    pub(super) seconds: u64,
+    seconds: u64,
     drawn: u8,
+}
+
+impl World {
+    /// Returns the world this many seconds after noon.
+    pub(super) fn after(seconds: u64) -> Self {
+        Self { seconds, drawn: 0 }
+    }
 }
 
 impl Surroundings for World {
@@ -62,7 +69,9 @@ pub(super) fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
     };
     // Fields of one name are kept side by side.
     let mut map = HeaderMap::new();
-    pairs.iter().map(pair).for_each(|(name, value)| drop(map.append(name, value)));
+    for (name, value) in pairs.iter().map(pair) {
+        map.append(name, value);
+    }
     map
 }
 

@@ -26,7 +26,7 @@ fn signed_in(response: &Value) -> Grant {
 }
 
 fn refresh(grant: &Grant) -> Play {
-    let mut world = World { seconds: 100, ..World::default() };
+    let mut world = World::after(100);
     let step = SignIn::refresh(browser(), grant, &mut world).unwrap().expect("a refresh token");
     Play::of(step, world)
 }
