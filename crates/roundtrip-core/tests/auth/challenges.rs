@@ -50,7 +50,7 @@ fn broken_challenges_are_refused() {
         "Bearer realm=\"a\u{7}b\"",
         "Bearer realm=\"a\\\u{1}b\"",
         "Bearer Basic x",
-        "Bearer realm=,",
+        "Bearer a=b, realm=",
         "Bearer a b c",
     ] {
         assert_eq!(Challenge::parse(field), Err(ChallengeError::Malformed), "{field:?}");

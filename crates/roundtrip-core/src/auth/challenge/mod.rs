@@ -110,8 +110,8 @@ impl Challenge {
         parse::challenges(field)
     }
 
-    /// Reads the challenges of several header fields. One that cannot be read is passed over: a server may speak of schemes
-    /// that are no business of ours, badly.
+    /// Reads the challenges of several header fields. One that cannot be read is passed over: it may be of schemes
+    /// that are not used here.
     pub fn parse_all<'a>(fields: impl IntoIterator<Item = &'a HeaderValue>) -> Vec<Self> {
         let text = |field: &'a HeaderValue| std::str::from_utf8(field.as_bytes()).ok();
         let read = fields.into_iter().filter_map(text).take(parse::MOST_CHALLENGES);

@@ -29,8 +29,9 @@ pub(super) fn proceed(
     known: Box<Known>,
     around: &mut dyn Surroundings,
 ) -> Result<Step, AuthError> {
+    // Before anything is registered: a server is not signed in to that does no PKCE, or wants a key that there is not.
+    client::dpop(&settings, &known)?;
     if let GrantType::Code { redirect_uri } = &settings.grant {
-        // Before anything is registered: a server without PKCE is not signed in to.
         known.server.check_pkce().map_err(|why| known.refused(why))?;
         if client::registration(&settings, &known, around.now())?.is_none() {
             let kind = ApplicationType::of(redirect_uri);

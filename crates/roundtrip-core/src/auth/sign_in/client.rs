@@ -103,7 +103,7 @@ fn check_algorithm(known: &Known, key: &dyn Signer) -> Result<(), AuthError> {
 }
 
 /// Returns the thumbprint of the key that tokens are bound to, where the server wants or takes that.
-fn dpop(settings: &Settings, known: &Known) -> Result<Option<String>, AuthError> {
+pub(super) fn dpop(settings: &Settings, known: &Known) -> Result<Option<String>, AuthError> {
     let challenged = known.flow.demand.as_ref().is_some_and(|demand| demand.scheme == TokenScheme::Dpop);
     let wanted = challenged || known.target.dpop_required;
     match &settings.dpop {
