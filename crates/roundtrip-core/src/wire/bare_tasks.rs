@@ -169,6 +169,9 @@ pub struct TaskPayloadRequestParams<'a> {
     /// Answers to the questions that the same request has brought before. Only a server's own door to 2025-11-25 sets them.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<&'a RawValue>,
+    /// The wish for parts of the result, undecoded: `dev.roundtrip/stream`.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<&'a RawValue>,
 }
 
 /// Parameters of `tasks/input_response`.

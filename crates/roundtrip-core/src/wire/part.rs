@@ -22,6 +22,14 @@ pub struct PartNotificationParams {
     pub content: ContentBlock,
 }
 
+/// Wish for the parts of a task's result, from a number on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartsFrom {
+    /// The number of the first part.
+    #[serde(default)]
+    pub from: u32,
+}
+
 /// Appends a part to a result: text is joined with the text before it, if neither has annotations or `_meta`.
 pub fn join_part(content: &mut Vec<ContentBlock>, part: ContentBlock) {
     match (content.last_mut(), part) {

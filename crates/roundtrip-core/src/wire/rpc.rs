@@ -26,6 +26,8 @@ pub struct Request<'a> {
     pub method: Cow<'a, str>,
     /// Its parameters, not yet decoded: the method says how.
     pub params: Option<&'a RawValue>,
+    /// The wish for a task's result in parts, where it stands beside the parameters.
+    pub stream: Option<&'a RawValue>,
 }
 
 /// A notification, which has no id and gets no response.
@@ -79,6 +81,8 @@ struct Envelope<'a, P> {
     #[serde(default = "none")]
     params: Option<P>,
     #[serde(borrow, default)]
+    stream: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     result: Option<&'a RawValue>,
     #[serde(default)]
     error: Option<ErrorObject>,
@@ -126,7 +130,9 @@ impl<'a> Message<'a> {
         }
         match (envelope.method, envelope.result, envelope.error) {
             (Some(method), None, None) => Ok(match id {
-                Some(id) => Self::Request(Request { id, method, params: envelope.params }),
+                Some(id) => {
+                    Self::Request(Request { id, method, params: envelope.params, stream: envelope.stream })
+                }
                 None => Self::Notification(Notification { method, params: envelope.params }),
             }),
             (None, Some(result), None) if id.is_some() => {
@@ -151,6 +157,7 @@ pub fn decode_call<'a, M: Method>(bytes: &'a [u8]) -> Option<(RequestId, M::Para
             id: IdField::Present(id),
             method: Some(method),
             params: Some(params),
+            stream: _,
             result: None,
             error: None,
         } if version == JSONRPC_VERSION && method == M::NAME => Some((id, params)),

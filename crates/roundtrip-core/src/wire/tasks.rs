@@ -142,6 +142,9 @@ pub struct TaskRequestParams<'a> {
     /// Identifier of the task.
     #[serde(borrow)]
     pub task_id: Cow<'a, str>,
+    /// The wish for parts of the result, undecoded: `dev.roundtrip/stream`.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<&'a RawValue>,
 }
 
 /// Parameters of `tasks/update`.

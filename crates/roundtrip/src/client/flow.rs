@@ -188,7 +188,10 @@ pub(crate) async fn outcome<M: Method>(
     options.dialect = exchange.dialect();
     options.related_task = exchange.related_task().map(|id| json!({ "taskId": id }).into());
     let target = exchange.request_name().target;
-    let request = Request::borrowing(exchange.method(), exchange.params());
+    let mut request = Request::borrowing(exchange.method(), exchange.params());
+    if options.on_part.is_some() && exchange.is_about_task() {
+        request.set("stream", Some(raw(&options.part_numbers.wanted(), "`stream`")?));
+    }
     // Errors name the tool: the identifier of a task may be all that it takes to reach the task.
     let request = if exchange.is_about_task() { request.about(target.clone()) } else { request };
     let result = fetch(client, &request, options).await.map_err(|error| exchange.failed(error))?;

@@ -1,6 +1,7 @@
 //! The numbers of a result's parts: each comes once, and in order.
 
 use roundtrip_core::error::{Error, PeerMisbehaved};
+use roundtrip_core::wire::PartsFrom;
 
 /// Numbers of the parts that a call has been sent, over all its requests.
 #[derive(Debug, Default)]
@@ -17,6 +18,11 @@ impl PartNumbers {
     /// Begins a response.
     pub(crate) fn begin_response(&mut self) {
         self.due = None;
+    }
+
+    /// Returns the wish for the parts of a task that are new.
+    pub(crate) fn wanted(&self) -> PartsFrom {
+        PartsFrom { from: self.next }
     }
 
     /// Begins a response in place of one that broke off.

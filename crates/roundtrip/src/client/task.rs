@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use roundtrip_core::error::{ApiMisuse, Error, RequestName, TaskError};
 use roundtrip_core::exchange::{Action, Answer, Pending, Task};
-use roundtrip_core::wire::{CallTool, CancelTask, MayAsk, Method as _, Task as WireTask, TaskStatus};
+use roundtrip_core::wire::{
+    CallTool, CancelTask, ContentBlock, MayAsk, Method as _, Task as WireTask, TaskStatus,
+};
 use serde::Serialize;
 
 use super::builder::Client;
@@ -14,6 +16,7 @@ use super::options::{Options, rounds_options, status_option};
 use super::page::check_questions;
 use super::request::Request;
 use super::send::{bounded, complete, fetch};
+use super::streamed_call::StreamedCall;
 use super::waiting::{finish, next_turn};
 
 /// A task at its server, to be looked at, answered, cancelled, or waited for ([`Client::task`]).
@@ -187,5 +190,34 @@ impl<M: MayAsk> TaskHandle<M> {
             self.task = task;
         }
         Ok(())
+    }
+}
+
+/// Tasks of tools, whose results may come in parts.
+impl TaskHandle<CallTool> {
+    /// Asks for the parts of the result, from the first on, and calls the hook with each as it comes: with those that the task has
+    /// stored already too.
+    pub fn on_part(mut self, hook: impl FnMut(ContentBlock) + Send + 'static) -> Self {
+        self.options.on_part = Some(Box::new(hook));
+        self
+    }
+
+    /// Waits for the task as a stream of the parts of its result, from the first on, with the result at its end.
+    ///
+    /// ```no_run
+    /// # async fn example(client: roundtrip::Client, task: roundtrip::Task) -> Result<(), roundtrip::Error> {
+    /// let mut parts = client.task(task).parts();
+    /// while let Some(part) = parts.next().await {
+    ///     print!("{}", part.as_text().unwrap_or_default());
+    /// }
+    /// let whole = parts.result().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn parts(self) -> StreamedCall {
+        StreamedCall::new(|hook| {
+            let mut handle = self.on_part(hook);
+            Box::pin(async move { handle.wait().await })
+        })
     }
 }

@@ -58,8 +58,9 @@ pub(super) async fn next_turn<M: Method>(
         rounds.tell(task.last_seen());
         let pause = task.pause_after(take(&mut passed));
         let turn = match client.closed().unless(watch.wait(client, task, pause)).await? {
-            Some(news) => told(client, task.clone(), news)?,
-            None => request(client, task.clone().poll(), options).await?,
+            // Its parts come with an answer alone.
+            Some(news) if options.on_part.is_none() => told(client, task.clone(), news)?,
+            _ => request(client, task.clone().poll(), options).await?,
         };
         match turn {
             Turn::Task(seen) => *task = seen,

@@ -58,6 +58,10 @@ impl Endpoint {
     /// another revision may well have other parameters. `initialize` belongs to an unsupported version.
     pub fn decode<'a>(&self, request: &Request<'a>) -> Result<ClientRequest<'a>, ErrorObject> {
         match ClientRequest::decode(&request.method, request.params) {
+            Ok(ClientRequest::TaskPayload(mut params)) if request.stream.is_some() => {
+                params.stream = params.stream.or(request.stream);
+                supported(&params.meta.protocol_version).map(|()| ClientRequest::TaskPayload(params))
+            }
             Ok(decoded) => supported(&decoded.meta().protocol_version).map(|()| decoded),
             Err(error) => match peek_version(request.params) {
                 Some(version) => supported(&version).and(Err(self.refusal(&request.method, error))),

@@ -82,7 +82,7 @@ impl Started {
                 | ClientRequest::TaskInputResponse(_)
                 | ClientRequest::ListTasks(_),
                 _,
-            ) => return self.task_request(request, received.peer),
+            ) => return self.task_request(request, &received),
             (ClientRequest::GetPrompt(params), Target::Prompt(prompt)) => {
                 return self.get_prompt(params, received, &prompt);
             }

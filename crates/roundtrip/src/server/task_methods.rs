@@ -15,8 +15,10 @@ use serde_json::value::RawValue;
 
 use super::budget::Owner;
 use super::handler::call::Rejection;
+use super::handler::parts::parts_from;
 use super::hook::Viewer;
-use super::methods::{checked, refused};
+use super::methods::{Received, checked, refused};
+use super::notify::outbox::Outbox;
 use super::notify::status::StatusSlot;
 use super::offer::entry::ToolEntry;
 use super::outcome::{OutcomeFuture, panicked};
@@ -26,6 +28,7 @@ use super::run::runner::{Runner, Work};
 use super::started::Started;
 use super::task::dialect::{Dialect, Sep2322, not_so};
 use super::task::errors::{declared, undeclared};
+use super::task::part_sender::PartSender;
 use super::task::promotion::Promotion;
 use super::task::request_state::TaskState;
 use super::task::service::{Resume, TaskService};
@@ -71,7 +74,11 @@ impl Started {
     }
 
     /// Prepares a request about a task, in the dialect that the request speaks.
-    pub(super) fn task_request(&self, request: &ClientRequest<'_>, peer: &Peer) -> (Runner, Source) {
+    pub(super) fn task_request(
+        &self,
+        request: &ClientRequest<'_>,
+        &Received { id, peer, .. }: &Received<'_>,
+    ) -> (Runner, Source) {
         let meta = request.meta();
         let unknown = || refused(ErrorObject::method_not_found(request.method()));
         let Some(service) = &self.tasks else { return unknown() };
@@ -84,11 +91,18 @@ impl Started {
             };
         };
         service.ensure_works();
-        let work = match dialect {
-            Dialect::Extension => extension_request(service, request, peer),
-            Dialect::Sep2322 | Dialect::Experimental => self.bare_request(service, request, peer, dialect),
+        let (parts, source) = match wanted_parts(request, id, peer) {
+            Ok(Some((outbox, sender))) => (Some(sender), Source::Outbox(outbox)),
+            Ok(None) => (None, Source::None),
+            Err(error) => return refused(error),
         };
-        work.map_or_else(unknown, |work| (Work::Other(work).into(), Source::None))
+        let work = match dialect {
+            Dialect::Extension => extension_request(service, request, peer, parts),
+            Dialect::Sep2322 | Dialect::Experimental => {
+                self.bare_request(service, request, peer, (dialect, parts))
+            }
+        };
+        work.map_or_else(unknown, |work| (Work::Other(work).into(), source))
     }
 
     /// Prepares a request of SEP-2322 or of 2025-11-25; `None` if the dialect does not have it.
@@ -97,7 +111,7 @@ impl Started {
         service: &Arc<TaskService>,
         request: &ClientRequest<'_>,
         peer: &Peer,
-        dialect: Dialect,
+        (dialect, parts): (Dialect, Option<PartSender>),
     ) -> Option<OutcomeFuture> {
         let (service, owner) = (Arc::clone(service), owner_of(peer));
         let state = || TaskState {
@@ -106,14 +120,15 @@ impl Started {
         };
         Some(match request {
             ClientRequest::GetTask(params) => {
-                Box::pin(service.get_bare(owner, params.task_id.to_string(), dialect))
+                Box::pin(service.get_bare(owner, params.task_id.to_string(), dialect, parts))
             }
             ClientRequest::CancelTask(params) => {
                 Box::pin(service.cancel_bare(owner, params.task_id.to_string(), dialect))
             }
             ClientRequest::TaskPayload(params) => {
                 let answers = params.input_responses.map(ToOwned::to_owned);
-                Box::pin(service.payload(owner, params.task_id.to_string(), (dialect, state()), answers))
+                let id = params.task_id.to_string();
+                Box::pin(service.payload(owner, id, (dialect, state()), answers, parts))
             }
             ClientRequest::TaskInputResponse(params) if dialect == Dialect::Sep2322 => {
                 let (id, responses) = (params.task_id.to_string(), params.input_responses.to_owned());
@@ -188,6 +203,7 @@ impl Started {
         let arguments = checked(&tool.own.input, params.arguments).map_err(misfit)?;
         let mut call = self.call(&params.meta, peer, arguments, input);
         let status: Arc<StatusSlot> = Arc::default();
+        status.has_parts(record.parts().count(), record.parts().size());
         call.status = Some(Arc::clone(&status));
         // A panic of the author's extractor is this task's problem alone (Z1).
         let started = catch_unwind(AssertUnwindSafe(|| tool.handler.start(&mut call, ())));
@@ -239,15 +255,32 @@ fn no_task(
     }
 }
 
+/// Returns the sender of a task's parts and its queue, if a request wants them.
+fn wanted_parts(
+    request: &ClientRequest<'_>,
+    id: &RequestId,
+    peer: &Peer,
+) -> Result<Option<(Arc<Outbox>, PartSender)>, ErrorObject> {
+    let wish = match request {
+        ClientRequest::GetTask(params) => params.stream,
+        ClientRequest::TaskPayload(params) => params.stream,
+        _ => None,
+    };
+    let from = parts_from(wish, request.meta())?;
+    let sender = from.map(|from| PartSender::new(id, from, peer.listens));
+    Ok(sender.map(|sender| (sender.outbox(), sender)))
+}
+
 /// Prepares a request of the extension; `None` if the extension does not have it.
 fn extension_request(
     service: &Arc<TaskService>,
     request: &ClientRequest<'_>,
     peer: &Peer,
+    parts: Option<PartSender>,
 ) -> Option<OutcomeFuture> {
     let (service, owner) = (Arc::clone(service), owner_of(peer));
     Some(match request {
-        ClientRequest::GetTask(params) => Box::pin(service.get(owner, params.task_id.to_string())),
+        ClientRequest::GetTask(params) => Box::pin(service.get(owner, params.task_id.to_string(), parts)),
         ClientRequest::UpdateTask(params) => {
             let responses = params.input_responses.to_owned();
             Box::pin(service.update(owner, params.task_id.to_string(), responses))

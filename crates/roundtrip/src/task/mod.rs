@@ -7,6 +7,7 @@
 
 mod id;
 mod memory;
+mod parts;
 mod record;
 mod store;
 mod time;

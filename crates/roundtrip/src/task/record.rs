@@ -12,6 +12,7 @@ use roundtrip_core::wire::{ErrorObject, InputRequest, InputRequests, Raw, Task, 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::parts::TaskParts;
 use super::{Millis, StoredTask, TaskId, TaskOwner};
 
 /// Time for which a task that outlived its time to live can still be read as failed.
@@ -81,6 +82,9 @@ pub(crate) struct Record {
     error: Option<ErrorObject>,
     #[serde(skip)]
     journal: Vec<u8>,
+    /// Parts of its result so far. They are stored with the view.
+    #[serde(skip)]
+    parts: TaskParts,
 }
 
 impl Record {
@@ -102,6 +106,7 @@ impl Record {
             result: None,
             error: None,
             journal: Vec::new(),
+            parts: TaskParts::default(),
         }
     }
 
@@ -265,6 +270,17 @@ impl Record {
         self.updated = now;
     }
 
+    /// Returns the parts of its result so far.
+    pub(crate) fn parts(&self) -> &TaskParts {
+        &self.parts
+    }
+
+    /// Adds parts of its result, the first of which has this number.
+    pub(crate) fn add_parts(&mut self, first: u32, parts: &[Raw], now: Millis) {
+        self.parts.add(first, parts);
+        self.updated = now;
+    }
+
     /// Asks the worker to stop; a task that none works on ends at once.
     pub(crate) fn cancel(&mut self, is_held: bool, now: Millis) {
         if self.has_ended() {
@@ -332,10 +348,11 @@ impl Record {
     ///
     /// # Errors
     /// Fails if the bytes are not those of a record.
-    pub(crate) fn read(work: &[u8]) -> Result<Self, serde_json::Error> {
-        let (head, journal) = split(work);
+    pub(crate) fn read(stored: &StoredTask) -> Result<Self, serde_json::Error> {
+        let (head, journal) = split(&stored.work);
         let mut record: Self = serde_json::from_slice(head)?;
         record.journal = journal.to_vec();
+        record.parts = TaskParts::read(split_view(&stored.view).2);
         Ok(record)
     }
 
@@ -347,8 +364,10 @@ impl Record {
         work.extend_from_slice(&length.to_be_bytes());
         work.extend_from_slice(&head);
         work.extend_from_slice(&self.journal);
-        let mut view = self.updated.0.to_be_bytes().to_vec();
-        serde_json::to_writer(&mut view, &self.view(id))?;
+        let task = serde_json::to_vec(&self.view(id))?;
+        let length = u32::try_from(task.len()).unwrap_or(u32::MAX);
+        let updated = self.updated.0.to_be_bytes();
+        let view = [&updated[..], &length.to_be_bytes(), &task, self.parts.as_bytes()].concat();
         Ok((view.into(), work.into()))
     }
 
@@ -357,14 +376,19 @@ impl Record {
     /// # Errors
     /// Fails if the bytes are not those of a view.
     pub(crate) fn read_view(view: &[u8], now: Millis) -> Result<Task, serde_json::Error> {
-        let (updated, task) = view.split_first_chunk().unwrap_or((&[0; 8], view));
+        let (updated, task, _) = split_view(view);
         let mut task: Task = serde_json::from_slice(task)?;
         if !task.status.is_terminal() {
-            let unchanged_for = now.since(Millis(u64::from_be_bytes(*updated)));
+            let unchanged_for = now.since(updated);
             let interval = (unchanged_for / 4).clamp(POLL.0, POLL.1);
             task.poll_interval_ms = Some(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX));
         }
         Ok(task)
+    }
+
+    /// Returns the parts of a stored task's result from a number on.
+    pub(crate) fn read_parts(view: &[u8], from: u32) -> impl Iterator<Item = Raw> {
+        TaskParts::from(split_view(view).2, from)
     }
 
     /// Returns a new task for the store: with a fence of 1 a worker has it until `due`, with 0 any may take it from then on.
@@ -405,6 +429,13 @@ fn new_key(key: &str, used: &BTreeSet<String>) -> String {
         return key.to_owned();
     }
     (2u32..).map(|n| format!("{key}~{n}")).find(|wire| !used.contains(wire)).unwrap_or_default()
+}
+
+/// Splits a view into the time of its last change, the task as JSON, and the parts of its result.
+fn split_view(view: &[u8]) -> (Millis, &[u8], &[u8]) {
+    let (updated, rest) = view.split_first_chunk().unwrap_or((&[0; 8], view));
+    let (task, parts) = split(rest);
+    (Millis(u64::from_be_bytes(*updated)), task, parts)
 }
 
 /// Splits stored bytes into the record's own and its journal's.

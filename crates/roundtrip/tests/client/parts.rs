@@ -3,10 +3,14 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_core::Stream;
-use roundtrip::client::{PeerMisbehaved, Resend};
-use roundtrip::{Ask, Client, Error, FormRequest, Parts, Server, Tool, ToolError};
+use roundtrip::client::Started;
+use roundtrip::client::{PeerMisbehaved, Resend, StreamedCall};
+use roundtrip::{
+    Ask, Client, Error, FormRequest, MemoryTasks, Parts, Server, Task, Tasks, Tool, ToolError, When,
+};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -33,8 +37,24 @@ async fn many(mut out: Parts) -> Parts {
     out
 }
 
+/// Becomes a task between its parts.
+async fn later(ask: Ask, mut out: Parts) -> Result<Parts, ToolError> {
+    out.text("Once ").await;
+    ask.detach("the rest takes a while").await?;
+    out.text("upon ").await;
+    ask.confirm("go_on", "Go on?").await?;
+    out.text("a time").await;
+    Ok(out)
+}
+
 fn server() -> Server {
-    Server::new("parts", "1").tool(Tool::new("story", story)).tool(Tool::new("many", many))
+    let tasks = Tasks::new(MemoryTasks::new()).sep_2322();
+    Server::new("parts", "1")
+        .tool(Tool::new("story", story))
+        .tool(Tool::new("many", many))
+        .tool(Tool::new("task", story).task(When::Required))
+        .tool(Tool::new("later", later).task(When::After(Duration::from_secs(3600))))
+        .tasks(tasks)
 }
 
 /// Not a test of its own: the server that another one starts.
@@ -170,4 +190,32 @@ async fn a_stream_may_be_left() {
     drop(parts);
     let whole = client.call_tool("many", ()).parts().result().await.expect("a result");
     assert!(whole.text().ends_with("4999 "));
+}
+
+async fn texts(mut parts: StreamedCall) -> Vec<String> {
+    let mut texts = Vec::new();
+    while let Some(part) = parts.next().await {
+        texts.push(part.as_text().expect("text").to_owned());
+    }
+    assert_eq!(parts.result().await.expect("a result").text(), texts.concat());
+    texts
+}
+
+/// G5: the parts of a call that is a task, or becomes one on the way, are the same stream; those of a task can be read after the
+/// fact, by another client, and by the task's identifier alone.
+#[tokio::test]
+async fn parts_of_tasks_are_a_stream() {
+    let (client, _stop) = serve(server()).await;
+    let client = consenting(client);
+    assert_eq!(texts(client.call_tool("task", ()).parts()).await, ["Once ", "upon ", "a ", "time"]);
+    assert_eq!(texts(client.call_tool("later", ()).parts()).await, ["Once ", "upon ", "a time"]);
+    let Started::Task(task) = client.call_tool("task", ()).on_part(|_| {}).into_task().await.expect("a task")
+    else {
+        panic!("no task")
+    };
+    let stored = serde_json::to_string(&task).expect("a task serialises");
+    client.task(task.clone()).wait().await.expect("a result");
+    let again: Task = serde_json::from_str(&stored).expect("a task");
+    assert_eq!(texts(client.task(again).parts()).await.len(), 4);
+    assert_eq!(texts(client.task(Task::new("task", task.id())).parts()).await.len(), 4);
 }

@@ -6,16 +6,18 @@ use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
 use roundtrip_core::wire::{
-    CallToolRequestParams, CallToolResult, ContentBlock, Era, ErrorObject, ProtocolVersion, RequestId,
-    STREAM_EXTENSION, TextContent, join_part,
+    CallToolRequestParams, CallToolResult, ContentBlock, Era, ErrorObject, PartsFrom, ProtocolVersion, Raw,
+    RequestId, RequestMeta, STREAM_EXTENSION, TextContent, join_part,
 };
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::call::{Call, Rejection};
 use super::extract::FromCall;
 use super::needs::Needs;
 use super::reply::{IntoReply, Reply};
 use crate::server::notify::outbox::Outbox;
+use crate::server::notify::status::StatusSlot;
 
 /// Time for which parts are gathered before they are sent, by a handler that waits for nothing else.
 const GATHER: Duration = Duration::from_millis(2);
@@ -53,13 +55,16 @@ pub struct Parts {
     receiver: Option<(Arc<Outbox>, RequestId)>,
     /// Time at which the transport last had its turn.
     sent: Option<Instant>,
+    /// Place for the parts of a call that is a task or may become one, if its client takes parts.
+    kept: Option<Arc<StatusSlot>>,
 }
 
 impl FromCall for Parts {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         let receiver = call.stream.cloned().map(|request| (call.outbox(), request));
         let room = call.input.streamed_bytes();
-        Ok(Self { content: Vec::new(), room, full: false, receiver, sent: None })
+        let kept = call.status.clone().filter(|_| takes_parts(call.meta));
+        Ok(Self { content: Vec::new(), room, full: false, receiver, sent: None, kept })
     }
 
     fn needs(needs: &mut Needs) {
@@ -109,6 +114,9 @@ impl Parts {
     fn tell(&self, part: &impl Serialize) {
         if let Some((outbox, request)) = &self.receiver {
             outbox.part(request, part);
+        }
+        if let Some(kept) = &self.kept {
+            kept.add_part(|| Raw::of(part).ok());
         }
     }
 
@@ -162,15 +170,28 @@ pub(crate) fn wanted_in_parts<'a>(
     params: &CallToolRequestParams<'_>,
     id: &'a RequestId,
 ) -> Result<Option<&'a RequestId>, ErrorObject> {
-    let Some(wish) = params.stream else { return Ok(None) };
-    let meta = &params.meta;
+    Ok(parts_from(params.stream, &params.meta)?.map(|_| id))
+}
+
+/// Returns the first part that a request wants, if it wants any.
+pub(crate) fn parts_from(
+    wish: Option<&RawValue>,
+    meta: &RequestMeta<'_>,
+) -> Result<Option<PartsFrom>, ErrorObject> {
+    let Some(wish) = wish else { return Ok(None) };
     let modern =
         meta.protocol_version.parse().is_ok_and(|version: ProtocolVersion| version.era() == Era::Modern);
-    if !modern || !meta.client_capabilities.extensions.contains_key(STREAM_EXTENSION) {
+    if !modern || !takes_parts(meta) {
         return Ok(None);
     }
-    if !wish.get().starts_with('{') {
-        return Err(ErrorObject::invalid_params("params.stream: an object is wanted, such as {}"));
-    }
-    Ok(Some(id))
+    let problem = "params.stream: an object is wanted, such as {} or, of a task, {\"from\": 3}";
+    // serde would take an array for a struct.
+    let wish = Some(wish.get()).filter(|wish| wish.starts_with('{'));
+    let from = wish.and_then(|wish| serde_json::from_str(wish).ok());
+    from.map(Some).ok_or_else(|| ErrorObject::invalid_params(problem))
+}
+
+/// Returns whether a request declares that its client takes parts.
+fn takes_parts(meta: &RequestMeta<'_>) -> bool {
+    meta.client_capabilities.extensions.contains_key(STREAM_EXTENSION)
 }

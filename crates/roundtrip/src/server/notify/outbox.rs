@@ -59,6 +59,13 @@ impl Outbox {
         Self(Mutex::new(Queue { closed: listens == Listens::No, ..Queue::default() }))
     }
 
+    /// Creates a queue whose first part has this number.
+    pub(crate) fn numbered_from(listens: Listens, part: u32) -> Self {
+        let outbox = Self::new(listens);
+        outbox.queue().next_part = part;
+        outbox
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         lock(&self.0)
     }

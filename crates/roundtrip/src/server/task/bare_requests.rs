@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::dialect::Dialect;
 use super::errors::{busy, unknown, unwritable};
+use super::part_sender::PartSender;
 use super::request_state::TaskState;
 use super::service::TaskService;
 use crate::server::outcome::Outcome;
@@ -30,9 +31,15 @@ const PAGE: usize = 50;
 
 impl TaskService {
     /// Returns a task, without what its status brings along.
-    pub(crate) async fn get_bare(self: Arc<Self>, owner: TaskOwner, id: String, dialect: Dialect) -> Outcome {
+    pub(crate) async fn get_bare(
+        self: Arc<Self>,
+        owner: TaskOwner,
+        id: String,
+        dialect: Dialect,
+        mut parts: Option<PartSender>,
+    ) -> Outcome {
         let parsed = TaskId::parse(&id).ok_or_else(|| unknown(&id))?;
-        self.look(&owner, &parsed).await.map(|task| dialect.shown(task))
+        self.look(&owner, &parsed, parts.as_mut()).await.map(|task| dialect.shown(task))
     }
 
     /// Waits until a task asks or has ended, and returns its questions, its result or its error.
@@ -42,13 +49,15 @@ impl TaskService {
         id: String,
         (dialect, state): (Dialect, TaskState),
         answers: Option<Box<RawValue>>,
+        mut parts: Option<PartSender>,
     ) -> Outcome {
         if let Some(answers) = answers.filter(|_| dialect == Dialect::Experimental) {
             let answers = read_responses(&answers)?;
             self.change(&owner, &id, |record, _, now| record.answer(&answers, now)).await?;
         }
         let within = (dialect == Dialect::Sep2322).then_some(WAIT);
-        let task = self.once(&owner, &id, within, |task| task.status.is_terminal() || asks(task)).await?;
+        let is = |task: &Task| task.status.is_terminal() || asks(task);
+        let task = self.once(&owner, &id, within, is, parts.as_mut()).await?;
         let state = match dialect {
             Dialect::Sep2322 if asks(&task) => self.state(&owner, &id, &state).await?,
             _ => None,
@@ -98,7 +107,7 @@ impl TaskService {
             Ok(open)
         };
         self.change(&owner, &id, cancel).await?;
-        let task = self.once(&owner, &id, Some(CANCEL), |task| task.status.is_terminal()).await?;
+        let task = self.once(&owner, &id, Some(CANCEL), |task| task.status.is_terminal(), None).await?;
         if task.status != TaskStatus::Cancelled {
             return Err(ended(task.status, "cannot be cancelled"));
         }
@@ -126,20 +135,29 @@ impl TaskService {
         Ok(ServerResult::ListTasks(ListTasksResult { tasks, next_cursor, ..ListTasksResult::default() }))
     }
 
-    /// Reads a task as it is.
-    async fn look(&self, owner: &TaskOwner, id: &TaskId) -> Result<Task, ErrorObject> {
+    /// Reads a task as it is, and sends new parts of its result.
+    async fn look(
+        &self,
+        owner: &TaskOwner,
+        id: &TaskId,
+        parts: Option<&mut PartSender>,
+    ) -> Result<Task, ErrorObject> {
         let view = self.store.0.view(owner, id).await.map_err(|error| busy(&error))?;
         let view = view.ok_or_else(|| unknown(id.as_str()))?;
+        if let Some(parts) = parts {
+            parts.send(&view).await;
+        }
         Record::read_view(&view, Millis::now()).map_err(|error| unwritable(&error))
     }
 
-    /// Waits until a task `is` so. Nothing is lost if the request is given up meanwhile.
+    /// Waits until a task `is` so, and sends parts of its result as they are stored. Nothing is lost if the request is given up meanwhile.
     async fn once(
         &self,
         owner: &TaskOwner,
         id: &str,
         within: Option<Duration>,
         is: impl Fn(&Task) -> bool,
+        mut parts: Option<&mut PartSender>,
     ) -> Result<Task, ErrorObject> {
         let id = &TaskId::parse(id).ok_or_else(|| unknown(id))?;
         let end = within.map(|within| Instant::now() + within);
@@ -148,7 +166,7 @@ impl TaskService {
             // Before the task is read, so that no change is missed.
             let mut changed = pin!(waiting.changed.notified());
             changed.as_mut().enable();
-            let task = self.look(owner, id).await?;
+            let task = self.look(owner, id, parts.as_deref_mut()).await?;
             let now = Instant::now();
             if is(&task) {
                 return Ok(task);
@@ -174,7 +192,7 @@ impl TaskService {
         let Some(parsed) = TaskId::parse(id) else { return Ok(None) };
         let stored = self.store.0.read(owner, &parsed).await.map_err(|error| busy(&error))?;
         let stored = stored.ok_or_else(|| unknown(id))?;
-        let record = Record::read(&stored.work).map_err(|error| unwritable(&error))?;
+        let record = Record::read(&stored).map_err(|error| unwritable(&error))?;
         if record.asks_with_state() { state.seal(id, &record).await.map(Some) } else { Ok(None) }
     }
 }

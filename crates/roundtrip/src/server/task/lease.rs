@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use roundtrip_core::seal::BoxFuture;
+use roundtrip_core::wire::Raw;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
@@ -167,9 +168,17 @@ impl Lease {
         self.change(Due::Held, |_, _| {}).await;
     }
 
-    /// Stores the description of the task's state.
-    pub(crate) async fn describe(&self, message: &str) {
-        self.change(Due::Held, |record, now| record.set_message(message, now)).await;
+    /// Stores the description of the task's state, and new parts of its result, the first of which has this number.
+    pub(crate) async fn describe(&self, message: Option<&str>, (first, parts): (u32, &[Raw])) {
+        let describe = |record: &mut Record, now| {
+            if let Some(message) = message {
+                record.set_message(message, now);
+            }
+            if !parts.is_empty() {
+                record.add_parts(first, parts, now);
+            }
+        };
+        self.change(Due::Held, describe).await;
     }
 
     /// Ends the task.
@@ -237,7 +246,7 @@ impl Lease {
     async fn reread(&self, held: &mut Held) {
         let read = self.store.0.read(&held.stored.owner, &self.id).await;
         match read {
-            Ok(Some(stored)) if stored.fence == self.fence => match Record::read(&stored.work) {
+            Ok(Some(stored)) if stored.fence == self.fence => match Record::read(&stored) {
                 Ok(record) if record.has_ended() => self.stop(Stop::Lost),
                 Ok(record) => {
                     held.record.take_over(record);

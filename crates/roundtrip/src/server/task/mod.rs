@@ -10,6 +10,7 @@ pub(crate) mod dialect;
 pub(crate) mod errors;
 pub(crate) mod kept_extension;
 pub(crate) mod lease;
+pub(crate) mod part_sender;
 pub(crate) mod promotion;
 pub(crate) mod request_state;
 pub(crate) mod requests;

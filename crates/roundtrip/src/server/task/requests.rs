@@ -11,6 +11,7 @@ use roundtrip_core::wire::{ErrorObject, ServerResult, TaskAcknowledgedResult};
 use serde_json::value::RawValue;
 
 use super::errors::{busy, read_view, unknown, unwritable};
+use super::part_sender::PartSender;
 use super::service::TaskService;
 use crate::server::outcome::Outcome;
 #[cfg(feature = "legacy")]
@@ -70,12 +71,20 @@ impl TaskService {
         }
     }
 
-    /// Returns a task with what its status brings along.
-    pub(crate) async fn get(self: Arc<Self>, owner: TaskOwner, id: String) -> Outcome {
+    /// Returns a task with what its status brings along, and sends parts of its result before it.
+    pub(crate) async fn get(
+        self: Arc<Self>,
+        owner: TaskOwner,
+        id: String,
+        parts: Option<PartSender>,
+    ) -> Outcome {
         let parsed = TaskId::parse(&id).ok_or_else(|| unknown(&id))?;
         let view = self.store.0.view(&owner, &parsed).await.map_err(|error| busy(&error))?;
         let view = view.ok_or_else(|| unknown(&id))?;
         let task = read_view(&view)?;
+        if let Some(mut parts) = parts {
+            parts.send(&view).await;
+        }
         Ok(ServerResult::GetTask(Box::new(task.into())))
     }
 
@@ -113,7 +122,7 @@ impl TaskService {
         for _ in 0..TRIES {
             let stored = self.store.0.read(owner, &parsed).await.map_err(|error| busy(&error))?;
             let mut stored = stored.ok_or_else(|| unknown(id))?;
-            let mut record = Record::read(&stored.work).map_err(|error| unwritable(&error))?;
+            let mut record = Record::read(&stored).map_err(|error| unwritable(&error))?;
             let (now, is_held) = (Millis::now(), is_held(&stored, &record));
             if !change(&mut record, is_held, now)? {
                 return Ok(());

@@ -84,7 +84,7 @@ async fn elapsed(left: Option<Duration>) {
     }
 }
 
-/// Renews the lease, stores descriptions of the task's state and announces its progress, for as long as it is polled.
+/// Renews the lease, stores descriptions of the task's state and parts of its result, and announces its progress, for as long as it is polled.
 async fn attend(hub: &Hub, lease: &Lease, status: &StatusSlot) {
     let mut renewal = Instant::now() + lease.length() / 3;
     let mut described = Instant::now();
@@ -100,13 +100,14 @@ async fn attend(hub: &Hub, lease: &Lease, status: &StatusSlot) {
     }
 }
 
-/// Announces the task's progress, and stores the description of its state.
+/// Announces the task's progress, and stores the description of its state and the new parts of its result.
 async fn describe(hub: &Hub, lease: &Lease, status: &StatusSlot) {
     if let Some(progress) = status.take_progress() {
         hub.announce_progress(lease.id().as_str(), &progress);
     }
-    if let Some(message) = status.take() {
-        lease.describe(&message).await;
+    let (message, (first, parts)) = (status.take(), status.take_parts());
+    if message.is_some() || !parts.is_empty() {
+        lease.describe(message.as_deref(), (first, &parts)).await;
     }
 }
 

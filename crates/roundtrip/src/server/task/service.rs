@@ -193,7 +193,7 @@ impl TaskService {
     /// Takes up a task that is due. Where calls of this process have filled its places meanwhile, it is given back.
     async fn resume(self: &Arc<Self>, stored: StoredTask, slot: Option<OwnedSemaphorePermit>) {
         let Some(server) = self.resume.get().and_then(Weak::upgrade) else { return };
-        let record = match Record::read(&stored.work) {
+        let record = match Record::read(&stored) {
             Ok(record) => record,
             Err(error) => {
                 return tracing::error!(%error, task = %stored.id, "a task cannot be read");

@@ -56,7 +56,7 @@ async fn end_or_remove(
     mut stored: StoredTask,
     now: Millis,
 ) -> Result<(), TaskStoreError> {
-    let fails = Record::read(&stored.work).is_ok_and(|mut record| {
+    let fails = Record::read(&stored).is_ok_and(|mut record| {
         let fails = !record.has_ended();
         record.end(Ended::Failed(over()), now);
         fails && record.put(&mut stored, None).is_ok()

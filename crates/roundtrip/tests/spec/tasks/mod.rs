@@ -7,6 +7,7 @@ mod extensions;
 mod faults;
 mod faults_http;
 mod lifecycle;
+mod parts;
 mod sep_2322;
 mod sep_2322_requests;
 mod stores;
