@@ -20,7 +20,7 @@ async fn report(ask: Ask, status: Status) -> Result<String, ToolError> {
 
 fn server() -> Server {
     Server::new("reports", "1.0.0")
-        .tool(Tool::new("report", report).description("Publish the report").task(When::Required))
+        .tool(Tool::new("report", report).description("Publish the report").task(When::Offered))
         .tasks(Tasks::new(MemoryTasks::new()))
 }
 
