@@ -243,4 +243,37 @@ mod experimental {
         assert_eq!(text(&task.wait().await.expect("a result")), "4 and 5");
         assert_ne!(keys[0], keys[1]);
     }
+
+    #[cfg(unix)]
+    const SERVER: &str = "ROUNDTRIP_TEST_TASKS";
+
+    /// Not a test of its own: the server that the next one starts.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn serves_when_started_as_a_child() {
+        if std::env::var(SERVER).is_ok() {
+            server().serve_stdio().await.expect("served");
+        }
+    }
+
+    /// T27: on a pipe, which all calls share, a question goes to the task that it names, though another asks the same. There the
+    /// tasks are listed.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn questions_find_their_task_on_a_pipe() {
+        let child = "tasks::own_dialects::experimental::serves_when_started_as_a_child";
+        let mut command = tokio::process::Command::new(std::env::current_exe().expect("this binary"));
+        command.args(["--quiet", "--nocapture", "--exact", child]).env(SERVER, "1");
+        let client = Client::stdio(command).protocol(ProtocolVersion::V2025_11_25);
+        let client = client.on_form(async |form: FormRequest| {
+            let people = if form.origin.target.as_deref() == Some("train") { 7 } else { 2 };
+            form.accept(json!({ "people": people }))
+        });
+        let book = async { client.task(started(&client, "book").await).wait().await };
+        let (book, train) = tokio::join!(book, client.call_tool("train", ()).into_future());
+        assert_eq!(text(&book.expect("a result")), "2 and 2");
+        assert_eq!(text(&train.expect("a result")), "7 and 7");
+        assert_eq!(client.list_tasks().await.expect("a list").len(), 2);
+        client.close().await;
+    }
 }
