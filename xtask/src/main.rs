@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod conformance;
+mod crash;
 mod everything;
 mod features;
 mod fixture;
@@ -24,6 +25,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   conformance [server|client] [--spec V] [scenario..]   the official conformance suite, strictly
+  crash [--seed N]                                      workers of tasks killed at random points, 200 times a database
   interop [peer] [http|stdio]                           published SDKs, both ways: python, typescript, python-1x,
                                                         typescript-1x, fastmcp, rmcp, neva
   services -- command..                                 a command with PostgreSQL and Redis, which end with it
@@ -53,6 +55,7 @@ fn dispatch(command: &str, rest: &[&str]) -> Result<bool> {
     let workspace = Workspace::find()?;
     match command {
         "conformance" => conformance::command(&workspace, rest),
+        "crash" => crash::command(&workspace, rest),
         "interop" => interop::command(&workspace, rest),
         "services" => services::command(&workspace, rest),
         "spec" => spec::command(&workspace, rest),

@@ -64,6 +64,11 @@ impl Services {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)))
     }
 
+    /// Returns whether a server was started.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        !self.skipped.contains(&name)
+    }
+
     fn note(&mut self, name: &'static str, started: Result<Option<Server>>) -> Result<()> {
         match started.with_context(|| format!("starting {name}"))? {
             Some(server) => self.servers.push(server),

@@ -1,13 +1,17 @@
 //! Instances of the demo's server: processes of this program, each on a loopback port of its own.
 
 use std::error::Error;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
-use roundtrip::{Args, Ask, Client, Form, Keyring, Progress, Server, Tool, ToolError};
+use roundtrip::{Args, Ask, Client, Form, Keyring, Progress, Server, State, Tasks, Tool, ToolError};
+use roundtrip_store::Sqlite;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+
+use crate::tasks_folder::{DEPOSIT, HANDLER, RanLog, database_in};
 
 /// Subcommand that serves one instance.
 const COMMAND: &str = "demo-instance";
@@ -34,11 +38,18 @@ struct When {
     date: String,
 }
 
-async fn book(Args(booking): Args<Booking>, ask: Ask, progress: Progress) -> Result<String, ToolError> {
+async fn book(
+    Args(booking): Args<Booking>,
+    ask: Ask,
+    progress: Progress,
+    State(ran): State<RanLog>,
+) -> Result<String, ToolError> {
+    ran.note(HANDLER)?;
     let party: Party = ask.form("party", "How many people?").await?;
     let deposit: u32 = ask
         .once("deposit", async |_| {
             progress.report((1, 2, "asks the restaurant for its deposit, once"));
+            ran.note(DEPOSIT)?;
             Ok::<_, ToolError>(20 * u32::from(party.people))
         })
         .await?;
@@ -46,14 +57,20 @@ async fn book(Args(booking): Args<Booking>, ask: Ask, progress: Progress) -> Res
     Ok(format!("{} for {} on {}, deposit {deposit}", booking.restaurant, party.people, when.date))
 }
 
+/// Builds the server. With a folder, its calls are tasks on the database there.
+async fn server(folder: Option<&Path>) -> Result<Server, Box<dyn Error>> {
+    let book = Tool::new("book_table", book).description("Book a table");
+    let server = Server::new("bookings", env!("CARGO_PKG_VERSION"))
+        .state(RanLog::new(folder))
+        .seal(Keyring::from_env(KEYS)?);
+    let Some(folder) = folder else { return Ok(server.tool(book)) };
+    let store = Sqlite::open(database_in(folder)).sealed_by(Keyring::from_env(KEYS)?).await?;
+    Ok(server.tool(book.task(roundtrip::When::Offered)).tasks(Tasks::new(store)))
+}
+
 /// Serves one instance until standard input ends. That happens when the demo ends, however it does.
-pub(crate) async fn serve() -> Result<(), Box<dyn Error>> {
-    let bound = Server::new("bookings", env!("CARGO_PKG_VERSION"))
-        .tool(Tool::new("book_table", book).description("Book a table"))
-        .seal(Keyring::from_env(KEYS)?)
-        .into_http()?
-        .bind("127.0.0.1:0")
-        .await?;
+pub(crate) async fn serve(folder: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    let bound = server(folder).await?.into_http()?.bind("127.0.0.1:0").await?;
     anstream::println!("{}", bound.local_addr()?);
     let demo_ends = async {
         // Nothing is ever written there, and a broken pipe is an end too.
@@ -71,10 +88,15 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// Starts a process, and waits until it listens.
-    pub(crate) async fn start(name: &'static str, keys: &str) -> Result<Self, Box<dyn Error>> {
+    /// Starts a process, with tasks if it gets a folder for them, and waits until it listens.
+    pub(crate) async fn start(
+        name: &'static str,
+        keys: &str,
+        folder: Option<&Path>,
+    ) -> Result<Self, Box<dyn Error>> {
         let mut process = Command::new(std::env::current_exe()?)
             .arg(COMMAND)
+            .args(folder)
             .env(KEYS, keys)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

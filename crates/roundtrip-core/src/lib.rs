@@ -10,8 +10,10 @@
 //! | [`round`] | one round of a flow: questions, answers, and the journal between rounds |
 //! | [`exchange`] | the client's retry loop as a state machine: questions, pauses, the next request |
 //! | [`seal`] | sealing of a flow's state into a token: key ring, claims, bindings |
+//! | [`auth`] | authorization: challenges, metadata, claims, and the sign-in of a client as a state machine |
 //! | [`error`] | errors by who must act; the one mapping to JSON-RPC code and HTTP status |
 
+pub mod auth;
 pub mod error;
 pub mod exchange;
 pub mod form;

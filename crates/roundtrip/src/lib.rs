@@ -121,7 +121,7 @@ pub mod testing;
 #[cfg(feature = "client")]
 pub use client::{
     Change, Changes, Client, Error, FormAnswer, FormRequest, Pending, Resend, SampleRequest, Started, Task,
-    TaskHandle, Turn, UrlAnswer, UrlRequest,
+    TaskDialect, TaskHandle, Turn, UrlAnswer, UrlRequest,
 };
 #[cfg(feature = "client")]
 pub use in_process::InProcess;
@@ -143,7 +143,7 @@ pub use roundtrip_macros::debug_handler;
 pub use roundtrip_macros::{Choice, Form};
 pub use server::{
     Answered, Args, Ask, AskError, Asked, Asking, Cache, Caller, Catalog, Extension, Group, Json,
-    JsonWithText, Keyring, Log, MemoryLedger, Principal, Progress, Prompt, Reply, Resolve, Resolved,
+    JsonWithText, Keyring, Log, MemoryLedger, Parts, Principal, Progress, Prompt, Reply, Resolve, Resolved,
     Resource, ResourceTemplate, Round, Server, State, Status, Tasks, Tool, ToolError, Uri, When,
 };
 pub use task::MemoryTasks;
@@ -182,6 +182,8 @@ mod copied {
     struct Eras;
     #[doc = include_str!("../../../docs/manual/deprecated.md")]
     struct Deprecated;
+    #[doc = include_str!("../../../docs/manual/streaming.md")]
+    struct Streaming;
     #[doc = include_str!("../../../docs/manual/tasks.md")]
     struct Tasks;
     #[doc = include_str!("../../../docs/manual/limits.md")]

@@ -87,6 +87,15 @@ async fn stdio_adds_in_a_child_process() {
     assert_eq!(output("stdio", &[]).await, "40 + 2 = 42\n");
 }
 
+/// The manual shows this output.
+#[tokio::test]
+async fn parts_are_shown_as_they_come() {
+    let said = output("streaming", &[]).await;
+    let manual = include_str!("../../../docs/manual/streaming.md");
+    assert!(said.starts_with("part: \"A crate \"\n"), "{said}");
+    assert!(manual.contains(&format!("--example streaming\n{said}```")), "{said}");
+}
+
 #[tokio::test]
 async fn notifications_are_shown_as_they_come() {
     let said = output("notifications", &[]).await;
@@ -116,8 +125,11 @@ async fn asking_examples_end_with_their_answers() {
         ("client-by-hand", "a table for 2"),
         ("resume-elsewhere", "answered by another process: published"),
         ("once-and-ledger", "with a ledger: 1 payment"),
+        ("task-elsewhere", "42 rows archived"),
         ("test-your-tool", "careful: \"ada sent one\""),
         ("work-item", "by_hand: bug 4522: duplicate of bug 4301"),
+        ("long-task", "result: 42 rows published"),
+        ("rounds-then-task", "in one call: 42 rows as csv in the archive"),
     ] {
         let said = output(name, &[]).await;
         assert_eq!(said.lines().last(), Some(last_line), "{name}: {said}");

@@ -21,6 +21,7 @@ const AREAS: &[(char, &str)] = &[
     ('T', "Tasks"),
     ('K', "Stores"),
     ('N', "Notifications and lists"),
+    ('O', "Authorization"),
     ('Z', "Robustness"),
 ];
 

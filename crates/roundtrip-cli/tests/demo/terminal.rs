@@ -25,11 +25,15 @@ struct Terminal {
 
 impl Terminal {
     fn start() -> Self {
+        Self::playing(&["demo"])
+    }
+
+    fn playing(demo: &[&str]) -> Self {
         let size = Winsize { ws_row: 40, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None).unwrap();
         let end = |fd: &OwnedFd| fd.try_clone().unwrap();
         let demo = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
-            .arg("demo")
+            .args(demo)
             .env("NO_COLOR", "1")
             .stdin(end(&pty.slave))
             .stdout(end(&pty.slave))
@@ -65,15 +69,15 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for the end of the demo, which takes all its processes along.
-    fn ends(mut self) -> (ExitStatus, String) {
+    /// Waits for the end of the demo, which takes all its processes along, so many of them.
+    fn ends(mut self, number: usize) -> (ExitStatus, String) {
         let status = self.demo.wait().unwrap();
         while let Ok(chunk) = self.output.recv_timeout(PATIENCE) {
             self.text.push_str(&String::from_utf8_lossy(&chunk));
         }
         let text = std::mem::take(&mut self.text);
         let pids = processes(&text);
-        assert_eq!(pids.len(), 3, "{text}");
+        assert_eq!(pids.len(), number, "{text}");
         #[cfg(target_os = "linux")]
         {
             let deadline = Instant::now() + PATIENCE;
@@ -103,8 +107,33 @@ fn questions_are_answered_in_the_terminal() {
     terminal.shows("Which day? The deposit is 80.");
     terminal.press("2026-12-31\r");
     terminal.shows("Nopa for 4 on 2026-12-31, deposit 80");
-    let (status, text) = terminal.ends();
+    let (status, text) = terminal.ends(3);
     assert!(status.success(), "{text}");
+}
+
+/// The worker of a task is killed before its question is shown, and the next one has the answer.
+#[test]
+fn questions_of_a_task_are_answered_in_the_terminal() {
+    let mut terminal = Terminal::playing(&["demo", "--tasks"]);
+    terminal.shows("Ann     is killed");
+    terminal.shows("How many people?");
+    terminal.press("4\r");
+    terminal.shows("answers the task at Ben");
+    terminal.shows("Which day? The deposit is 80.");
+    terminal.press("2026-12-31\r");
+    terminal.shows("Nopa for 4 on 2026-12-31, deposit 80");
+    let (status, text) = terminal.ends(3);
+    assert!(status.success() && text.contains("deposit ran once"), "{text}");
+}
+
+#[test]
+fn ctrl_c_ends_a_demo_of_tasks_and_removes_its_files() {
+    let mut terminal = Terminal::playing(&["demo", "--tasks"]);
+    terminal.shows("How many people?");
+    terminal.press("\u{3}");
+    terminal.shows("roundtrip: interrupted");
+    let (status, text) = terminal.ends(1);
+    assert!(!status.success() && !super::database(&text).exists(), "{text}");
 }
 
 /// Esc is said to decline, and does: the next process is told so, and ends the call.
@@ -117,7 +146,7 @@ fn escape_declines() {
     terminal.shows("<declined>");
     terminal.shows("the answer and the token to Ben");
     terminal.shows("the user declined to answer `party`");
-    let (status, text) = terminal.ends();
+    let (status, text) = terminal.ends(3);
     assert!(status.success() && !text.contains("Which day?"), "{text}");
 }
 
@@ -127,7 +156,7 @@ fn ctrl_c_ends_the_demo_and_its_processes() {
     terminal.shows("How many people?");
     terminal.press("\u{3}");
     terminal.shows("roundtrip: interrupted");
-    let (status, text) = terminal.ends();
+    let (status, text) = terminal.ends(3);
     assert!(!status.success() && !text.contains("token to Ben"), "{text}");
 }
 
@@ -137,5 +166,5 @@ fn a_demo_that_is_killed_leaves_no_process_behind() {
     let mut terminal = Terminal::start();
     terminal.shows("How many people?");
     terminal.demo.kill().unwrap();
-    terminal.ends();
+    terminal.ends(3);
 }

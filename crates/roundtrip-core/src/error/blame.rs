@@ -145,6 +145,9 @@ pub enum PeerMisbehaved {
     /// A stream of changes that is not acknowledged, or not tagged with its id.
     #[error("{0}")]
     Subscription(String),
+    /// A part of a result that came twice, or before the parts in front of it.
+    #[error("{0}")]
+    PartOutOfOrder(String),
     /// Many messages, and no answer among them.
     #[error("it sent {messages} messages without answering `{method}`")]
     NoAnswer {

@@ -44,6 +44,16 @@ impl ServerRejection {
     }
 }
 
+impl ServerRejection {
+    /// Returns the capabilities that the server requires, if that is why it refused.
+    pub fn required_capabilities(&self) -> Option<ClientCapabilities> {
+        match self {
+            Self::MissingCapability(error) => required(error),
+            _ => None,
+        }
+    }
+}
+
 impl From<ErrorObject> for ServerRejection {
     fn from(error: ErrorObject) -> Self {
         let reason = error.data.as_ref().and_then(|data| data.get("reason")).and_then(Value::as_str);

@@ -1,20 +1,22 @@
 //! The state machine: a request, and the action that its reply leads to.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::dialect::{self, TASK, TaskDialect};
 use super::flow::Flow;
 use super::limits::FlowLimits;
 use super::params::Params;
 use super::pending::Pending;
-use super::task::{Task, TaskState};
-use crate::error::{Error, PeerMisbehaved, RequestName, TaskError};
+use super::task::Task;
+use super::task_request::TaskRequest;
+use crate::error::{Error, PeerMisbehaved, RequestName, ServerRejection, TaskError};
 use crate::wire::{
-    CallTool, CreateTaskResult, GetPrompt, GetTask, INVALID_PARAMS, Implementation, InputRequiredResult,
-    MayAsk, Method, ReadResource, ResultError, RoundResult, UpdateTask, decode_complete, decode_round_result,
+    CallTool, CreateTaskResult, GetPrompt, INVALID_PARAMS, InputRequiredResult, MayAsk, Method, ReadResource,
+    ResultError, RoundResult, TaskInputResponse, TaskPayload, decode_complete, decode_round_result,
 };
 
 /// The next request of a flow.
@@ -25,16 +27,6 @@ pub struct Exchange<M> {
     /// Request about the task that the call goes on as.
     pub(super) task: Option<TaskRequest>,
     pub(super) method: PhantomData<fn() -> M>,
-}
-
-/// A request about a task: `tasks/update` where it answers questions, and `tasks/get` otherwise.
-#[derive(Debug, Clone)]
-pub(super) struct TaskRequest {
-    pub(super) state: Box<TaskState>,
-    pub(super) server: Option<Arc<Implementation>>,
-    pub(super) params: Params,
-    /// Keys of the questions that it answers.
-    pub(super) answered: Vec<String>,
 }
 
 /// Next action of the client after a reply.
@@ -79,14 +71,36 @@ impl<M: Method> Exchange<M> {
     pub fn method(&self) -> &'static str {
         match &self.task {
             None => M::NAME,
-            Some(request) if request.answered.is_empty() => GetTask::NAME,
-            Some(_) => UpdateTask::NAME,
+            Some(request) => request.method(),
         }
     }
 
     /// Returns whether the request is about the task that the call goes on as.
     pub fn is_about_task(&self) -> bool {
         self.task.is_some()
+    }
+
+    /// Returns whether the request is one for the result of a task, or for its questions: `tasks/result`.
+    pub fn is_for_payload(&self) -> bool {
+        self.method() == TaskPayload::NAME
+    }
+
+    /// Returns the dialect of a request about a task; `None` where the task's is not known, and for other requests.
+    pub fn dialect(&self) -> Option<TaskDialect> {
+        self.task.as_ref().and_then(|request| request.state.dialect)
+    }
+
+    /// Returns the task that the request has to name in `_meta`: in SEP-2322's dialect, answers do.
+    pub fn related_task(&self) -> Option<&str> {
+        let request = self.task.as_ref().filter(|request| request.method() == TaskInputResponse::NAME);
+        request.map(|request| request.state.id())
+    }
+
+    /// Asks for a task with the parameter `task`, as SEP-2322's dialect does, to be kept for a while if the caller says so.
+    pub fn ask_for_task(&mut self, ttl: Option<Duration>) {
+        let millis = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        let wanted = millis.map_or_else(|| json!({}), |ttl| json!({ "ttl": ttl }));
+        self.flow.params.set(TASK, Some(wanted.into()));
     }
 
     /// Returns the name of the call, for errors.
@@ -132,11 +146,26 @@ impl<M: Method> Exchange<M> {
     /// Names the error of a request about a task that the server does not know.
     pub fn failed(&self, error: Error) -> Error {
         match error {
-            Error::Rejected(refusal) if self.task.is_some() && refusal.error().code == INVALID_PARAMS => {
+            Error::Rejected(refusal)
+                if self.task.as_ref().is_some_and(|request| !request.is_error_of_task())
+                    && !matches!(refusal, ServerRejection::StateRejected(_))
+                    && refusal.error().code == INVALID_PARAMS =>
+            {
                 TaskError::Unknown { request: self.request_name(), error: Box::new(refusal.error().clone()) }
                     .into()
             }
             other => other,
+        }
+    }
+
+    /// Takes an error of the request. Some say no more than that the task has moved on: it is looked at again then.
+    ///
+    /// # Errors
+    /// Any other error, as it came.
+    pub fn refused(self, error: Error) -> Result<Action<M>, Error> {
+        match self.task {
+            Some(request) if request.has_moved_on(&error) => request.look_again(&self.flow),
+            _ => Err(error),
         }
     }
 
@@ -149,13 +178,21 @@ impl<M: Method> Exchange<M> {
         if let Some(request) = self.task {
             return request.reply(self.flow, result, took);
         }
+        if self.flow.params.get(TASK).is_some()
+            && let Some(created) = dialect::created(result)?
+        {
+            return Task::created(self.flow, created, TaskDialect::Sep2322).map(Action::Wait);
+        }
         let incomplete = match decode_complete::<M>(result) {
             Ok(result) => return Ok(Action::Done(result)),
             Err(error) => incomplete(M::NAME, result, error),
         };
         let asks = match incomplete.map_err(|error| PeerMisbehaved::MalformedResult(error.to_string()))? {
             Incomplete::Asks(asks) => asks,
-            Incomplete::Task(created) => return Task::created(self.flow, *created).map(Action::Wait),
+            Incomplete::Task(created) => {
+                let CreateTaskResult { task, meta, .. } = *created;
+                return Task::created(self.flow, (task, meta), TaskDialect::Extension).map(Action::Wait);
+            }
         };
         if asks.input_requests.is_empty() {
             let pause = self.flow.count_poll(M::NAME, took)?;
@@ -171,19 +208,6 @@ impl<M: Method> Exchange<M> {
 impl<M> Clone for Exchange<M> {
     fn clone(&self) -> Self {
         Self { flow: self.flow.clone(), task: self.task.clone(), method: PhantomData }
-    }
-}
-
-impl TaskRequest {
-    fn reply<M: Method>(self, flow: Flow, result: &RawValue, took: Duration) -> Result<Action<M>, Error> {
-        let Self { mut state, server, answered, .. } = self;
-        if answered.is_empty() {
-            return state.reply(flow, server, (result, took));
-        }
-        decode_complete::<UpdateTask>(result)
-            .map_err(|error| PeerMisbehaved::MalformedResult(error.to_string()))?;
-        state.settle(answered.into_iter());
-        Ok(Action::Wait(Task::going_on(flow, server, state)))
     }
 }
 

@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Answer, Misfit};
 use super::flow::Flow;
-use super::machine::{Exchange, TaskRequest};
+use super::machine::Exchange;
 use super::question::PendingQuestion;
 use super::state::RequestState;
-use super::task::TaskState;
+use super::task_request::TaskRequest;
+use super::task_state::TaskState;
 use crate::error::{ApiMisuse, Error, RequestName};
 use crate::wire::{
     CallTool, ElicitRequestParams, Implementation, InputRequest, InputRequests, InputRequiredResult,
@@ -57,9 +58,11 @@ impl<M: Method> Pending<M> {
         server: Option<Arc<Implementation>>,
         questions: InputRequests,
         task: Box<TaskState>,
+        request_state: Option<String>,
     ) -> Self {
-        let (answers, task) = (InputResponses::new(), Some(task));
-        Self { flow, server, questions, answers, state: None, task, method: PhantomData }
+        let (answers, state, task) =
+            (InputResponses::new(), request_state.map(RequestState::new), Some(task));
+        Self { flow, server, questions, answers, state, task, method: PhantomData }
     }
 
     /// Returns the method that was called.
@@ -199,14 +202,15 @@ impl<M: Method> Pending<M> {
         };
         let responses = if answers.is_empty() { None } else { Some(raw(Raw::of(&answers))?) };
         flow.rounds = flow.rounds.saturating_add(1);
+        let state = state.map(|state| raw(Raw::of(&state))).transpose()?;
         if let Some(task) = task {
             let mut params = task.params();
             params.set("inputResponses", responses);
+            params.set("requestState", state);
             let request =
                 TaskRequest { state: task, server, params, answered: answers.into_keys().collect() };
             return Ok(Exchange { flow, task: Some(request), method: PhantomData });
         }
-        let state = state.map(|state| raw(Raw::of(&state))).transpose()?;
         flow.params.set("inputResponses", responses);
         // Absent stays absent (mrtr, client 2).
         flow.params.set("requestState", state);

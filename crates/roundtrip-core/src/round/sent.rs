@@ -9,7 +9,8 @@ const TAGS: usize = 16;
 /// First bytes of the running digest behind a message.
 type Tag = [u8; 2];
 
-/// Record of notifications: the number of log messages and their running digest, and the greatest progress.
+/// Record of notifications: the number of log messages and their running digest, the greatest progress, and the number of
+/// parts of a streamed result.
 ///
 /// Its size is bounded, whatever was sent. A short tag for each of the first messages tells where a replay begins to differ;
 /// behind them, only the whole can be compared.
@@ -20,6 +21,8 @@ pub struct SentNotifications {
     tags: [Tag; TAGS],
     /// The greatest progress that was reported.
     pub progress: Option<f64>,
+    /// Number of parts of the result.
+    pub parts: u32,
 }
 
 /// Result of comparing the last message of a replay with an earlier record.
@@ -37,7 +40,7 @@ impl Default for SentNotifications {
     /// Nothing was sent.
     fn default() -> Self {
         let digest = Digest::from_bytes([0; Digest::LEN]);
-        Self { logs: 0, digest, tags: [[0; 2]; TAGS], progress: None }
+        Self { logs: 0, digest, tags: [[0; 2]; TAGS], progress: None, parts: 0 }
     }
 }
 
@@ -73,11 +76,12 @@ impl SentNotifications {
         if same { Compared::Same } else { Compared::Differs }
     }
 
-    /// Encodes the record: 12 bytes, and for log messages 18 to 48 more.
+    /// Encodes the record: 16 bytes, and for log messages 18 to 48 more.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.logs.to_le_bytes());
         // No progress is not a number, which is never reported.
         out.extend_from_slice(&self.progress.unwrap_or(f64::NAN).to_le_bytes());
+        out.extend_from_slice(&self.parts.to_le_bytes());
         if self.logs > 0 {
             out.extend_from_slice(self.digest.as_bytes());
             self.tags.iter().take(self.logs as usize).for_each(|tag| out.extend_from_slice(tag));
@@ -88,7 +92,8 @@ impl SentNotifications {
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, MalformedJournal> {
         let logs = u32::from_le_bytes(reader.chunk()?);
         let progress = Some(f64::from_le_bytes(reader.chunk()?)).filter(|progress| progress.is_finite());
-        let mut sent = Self { logs, progress, ..Self::default() };
+        let parts = u32::from_le_bytes(reader.chunk()?);
+        let mut sent = Self { logs, progress, parts, ..Self::default() };
         if logs > 0 {
             sent.digest = Digest::from_bytes(reader.chunk()?);
             for tag in sent.tags.iter_mut().take(logs as usize) {

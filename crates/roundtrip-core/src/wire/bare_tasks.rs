@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 use super::meta::key::RELATED_TASK;
 use super::serde::{cow, null};
 use super::{
-    CallToolResult, MetaObject, Raw, RequestMeta, ResultComplete, ResultMeta, Task, TaskStatus, clip,
+    CallToolResult, InputRequests, MetaObject, Raw, RequestMeta, ResultComplete, ResultMeta, Task,
+    TaskStatus, clip,
 };
 
 /// Name of SEP-2322's own tasks in the capabilities of client and server. It is Roundtrip's own, under Roundtrip's own prefix.
@@ -49,6 +50,23 @@ impl From<Task> for BareTask {
             last_updated_at: task.last_updated_at,
             ttl: task.ttl_ms,
             poll_interval: task.poll_interval_ms,
+        }
+    }
+}
+
+impl From<BareTask> for Task {
+    fn from(task: BareTask) -> Self {
+        Self {
+            task_id: task.task_id,
+            status: task.status,
+            status_message: task.status_message,
+            created_at: task.created_at,
+            last_updated_at: task.last_updated_at,
+            ttl_ms: task.ttl,
+            poll_interval_ms: task.poll_interval,
+            input_requests: InputRequests::new(),
+            result: None,
+            error: None,
         }
     }
 }

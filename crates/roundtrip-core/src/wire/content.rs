@@ -174,6 +174,11 @@ impl TextContent {
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
+
+    /// Returns whether there is nothing beside the text.
+    pub const fn is_plain(&self) -> bool {
+        self.annotations.is_none() && self.meta.is_none()
+    }
 }
 
 /// An image.

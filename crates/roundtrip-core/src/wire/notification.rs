@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     BareTask, CancelledNotificationParams, LoggingMessageNotificationParams, NotificationParams,
-    ProgressNotificationParams, ResourceUpdatedNotificationParams,
+    PartNotificationParams, ProgressNotificationParams, ResourceUpdatedNotificationParams,
     SubscriptionsAcknowledgedNotificationParams, TaskNotificationParams,
 };
 
@@ -39,6 +39,8 @@ notifications! {
     CancelledNotification = "notifications/cancelled": CancelledNotificationParams;
     /// Reports progress of a request.
     ProgressNotification = "notifications/progress": ProgressNotificationParams;
+    /// Carries a part of a result.
+    PartNotification = "notifications/dev.roundtrip/part": PartNotificationParams;
     /// Carries a log message. Deprecated (SEP-2577).
     LoggingMessageNotification = "notifications/message": LoggingMessageNotificationParams;
     /// Notifies that a resource changed.

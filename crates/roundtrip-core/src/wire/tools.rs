@@ -125,6 +125,9 @@ pub struct CallToolRequestParams<'a> {
     /// The wish for a task, undecoded: only SEP-2322 and 2025-11-25 have it.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub task: Option<&'a RawValue>,
+    /// The wish for the result in parts, undecoded: `dev.roundtrip/stream`.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<&'a RawValue>,
 }
 
 /// Result of `tools/call`.

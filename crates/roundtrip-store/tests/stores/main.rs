@@ -16,5 +16,7 @@ mod rounds;
 mod secrets;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod tasks;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod watching;
 #[cfg(all(unix, any(feature = "sqlite", feature = "postgres")))]
 mod workers;

@@ -9,9 +9,10 @@ use bytes::Bytes;
 #[cfg(feature = "opentelemetry")]
 use opentelemetry::Context;
 use roundtrip_core::error::{ApiMisuse, Error};
+use roundtrip_core::exchange::TaskDialect;
 use roundtrip_core::wire::{
-    CallTool, ClientCapabilities, Era, Implementation, Method as _, ProtocolVersion, Raw, RequestId,
-    RequestMeta, TASKS_EXTENSION, encode_request, one_line,
+    CallTool, ClientCapabilities, Discover, DiscoverResult, Era, Implementation, Method as _,
+    ProtocolVersion, Raw, RequestId, RequestMeta, STREAM_EXTENSION, encode_request, one_line,
 };
 
 use super::cache::{Cache, Capacity};
@@ -76,6 +77,8 @@ pub(super) struct Settings {
     telemetry: Option<Telemetry>,
     /// True if calls of tools may become tasks.
     tasks: bool,
+    /// Dialect of tasks that the user has chosen.
+    dialect: Option<TaskDialect>,
     /// The one revision to speak.
     #[cfg(feature = "legacy")]
     pinned: Option<ProtocolVersion>,
@@ -90,6 +93,8 @@ struct Memory {
     tools: Tools,
     /// Revision of the requests that the server answers.
     answered_in: OnceLock<ProtocolVersion>,
+    /// Dialect of tasks that the server has named.
+    dialect: OnceLock<TaskDialect>,
 }
 
 impl Client {
@@ -104,6 +109,7 @@ impl Client {
             #[cfg(feature = "opentelemetry")]
             telemetry: None,
             tasks: true,
+            dialect: None,
             #[cfg(feature = "legacy")]
             pinned: None,
             problem: None,
@@ -147,6 +153,13 @@ impl Client {
     #[cfg(feature = "opentelemetry")]
     pub fn telemetry(self, telemetry: Telemetry) -> Self {
         self.set(|settings| settings.telemetry = Some(telemetry))
+    }
+
+    /// Sets the dialect of tasks to speak with a modern server. The default is the extension, or SEP-2322's dialect with a server
+    /// that names that alone: in [`discover`](Self::discover), or when it refuses a call. Servers of 2025-11-25 are spoken to in
+    /// that revision's own.
+    pub fn tasks(self, dialect: TaskDialect) -> Self {
+        self.set(|settings| (settings.tasks, settings.dialect) = (true, Some(dialect)))
     }
 
     /// Does not declare the tasks extension (`io.modelcontextprotocol/tasks`), which calls of tools declare otherwise. Tools
@@ -277,7 +290,7 @@ impl Client {
             progress_token: options.on_progress.is_some().then(|| id.clone()),
             protocol_version: version.as_str().into(),
             client_info: settings.info.as_ref().map(AsRef::as_ref),
-            client_capabilities: Box::new(settings.declared(request.method, options.by_hand)),
+            client_capabilities: Box::new(self.declared(request.method, options)),
             log_level: options.log_level(),
             extra: options.extra().map(|(key, value)| (key.into(), value.as_ref())).collect(),
         };
@@ -302,6 +315,8 @@ impl Client {
             caller: Caller {
                 pinned: settings.pinned,
                 limits: settings.limits,
+                offers_tasks: self.offers_tasks(),
+                task: options.task,
                 handlers: Arc::downgrade(&settings.handlers),
                 #[cfg(feature = "opentelemetry")]
                 telemetry: settings
@@ -341,7 +356,51 @@ impl Client {
     /// Returns whether calls of tools may become tasks.
     pub(crate) fn offers_tasks(&self) -> bool {
         let Settings { tasks, handlers, .. } = &self.0.settings;
-        *tasks || handlers.capabilities.extensions.contains_key(TASKS_EXTENSION)
+        *tasks || handlers.capabilities.extensions.contains_key(TaskDialect::Extension.extension())
+    }
+
+    /// Returns the dialect of tasks to speak with a modern server.
+    pub(crate) fn dialect(&self) -> TaskDialect {
+        let Inner { settings, memory, .. } = &*self.0;
+        settings.dialect.or_else(|| memory.dialect.get().copied()).unwrap_or_default()
+    }
+
+    /// Learns the dialect of tasks of a server from an answer to `server/discover`.
+    pub(crate) fn learn(&self, method: &str, result: &Raw) {
+        if method == Discover::NAME
+            && let Ok(found) = result.to::<DiscoverResult>()
+        {
+            self.learn_dialect(|name| found.capabilities.extensions.contains_key(name));
+        }
+    }
+
+    /// Learns the dialect of tasks of a server that refuses a call. Returns whether the call is to be made in it.
+    pub(crate) fn learns_from(&self, error: &Error) -> bool {
+        let Error::Rejected(refusal) = error else { return false };
+        let required = refusal.required_capabilities();
+        required.is_some_and(|required| self.learn_dialect(|name| required.extensions.contains_key(name)))
+    }
+
+    fn learn_dialect(&self, names: impl Fn(&str) -> bool) -> bool {
+        let Inner { settings, memory, .. } = &*self.0;
+        let is_open = settings.tasks && settings.dialect.is_none();
+        let only = !names(TaskDialect::Extension.extension()) && names(TaskDialect::Sep2322.extension());
+        is_open && only && memory.dialect.set(TaskDialect::Sep2322).is_ok()
+    }
+
+    /// Returns the capabilities that a request declares. Tasks and parts are declared where they matter.
+    fn declared(&self, method: &str, options: &Options) -> ClientCapabilities {
+        let settings = &self.0.settings;
+        let mut declared = settings.handlers.declared(options.by_hand);
+        let is_about_tasks = method == CallTool::NAME || method.starts_with("tasks/");
+        if settings.tasks && (is_about_tasks || options.dialect.is_some()) {
+            let dialect = options.dialect.unwrap_or_else(|| self.dialect());
+            declared.extensions.entry(dialect.extension().to_owned()).or_default();
+        }
+        if options.on_part.is_some() {
+            declared.extensions.entry(STREAM_EXTENSION.to_owned()).or_default();
+        }
+        declared
     }
 
     pub(crate) fn client_limits(&self) -> &ClientLimits {
@@ -370,17 +429,6 @@ impl Client {
             let version = self.protocol_version().unwrap_or(ProtocolVersion::LATEST);
             span.end(answer, version, &self.transport().network());
         }
-    }
-}
-
-impl Settings {
-    /// Returns the capabilities that a request declares. Tasks are declared where they matter.
-    fn declared(&self, method: &str, by_hand: bool) -> ClientCapabilities {
-        let mut declared = self.handlers.declared(by_hand);
-        if self.tasks && (method == CallTool::NAME || method.starts_with("tasks/")) {
-            declared.extensions.entry(TASKS_EXTENSION.to_owned()).or_default();
-        }
-        declared
     }
 }
 

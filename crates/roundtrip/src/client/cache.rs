@@ -130,6 +130,8 @@ impl Cache {
         let Entries { kept, bytes, generation } = &mut *entries;
         *generation += 1;
         kept.retain(|key, _| match change {
+            // No result about a task is kept.
+            Change::Task(_) => true,
             Change::Tools => key.method != ListTools::NAME,
             Change::Prompts => key.method != ListPrompts::NAME,
             Change::Resources => ![ListResources::NAME, ListResourceTemplates::NAME].contains(&key.method),

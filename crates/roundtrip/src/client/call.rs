@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use roundtrip_core::error::Error;
-use roundtrip_core::wire::{CallTool, Complete, Discover, GetPrompt, MayAsk, Method, Raw, ReadResource};
+use roundtrip_core::wire::{
+    CallTool, Complete, ContentBlock, Discover, GetPrompt, MayAsk, Method, Raw, ReadResource,
+};
 
 use super::builder::Client;
 use super::by_hand::OneRound;
@@ -11,6 +13,7 @@ use super::flow::Rounds;
 use super::options::{Options, options, rounds_options, status_option};
 use super::request::Request;
 use super::rounds::{self, Started};
+use super::streamed_call::StreamedCall;
 use super::transport::BoxFuture;
 
 /// Call of a method, to be awaited for its result.
@@ -127,12 +130,45 @@ impl<M: MayAsk> Call<M> {
     }
 }
 
-/// Calls of tools, which may become tasks.
+/// Calls of tools, whose results may come in parts, and which may become tasks.
 impl Call<CallTool> {
     status_option!();
 
+    /// Asks for the result in parts, and calls the hook with each as it comes. The result of the call is whole in any case; a server
+    /// that does not send parts sends it alone, and where a connection broke on the way some parts may be missing.
+    pub fn on_part(mut self, hook: impl FnMut(ContentBlock) + Send + 'static) -> Self {
+        self.request.set("stream", Some(serde_json::json!({}).into()));
+        self.options.on_part = Some(Box::new(hook));
+        self
+    }
+
+    /// Asks for the result in parts, and makes the call a stream of them, with the result at its end. Questions go to the
+    /// handlers.
+    ///
+    /// ```no_run
+    /// # async fn example(client: roundtrip::Client) -> Result<(), roundtrip::Error> {
+    /// let mut parts = client.call_tool("story", ()).parts();
+    /// while let Some(part) = parts.next().await {
+    ///     print!("{}", part.as_text().unwrap_or_default());
+    /// }
+    /// let whole = parts.result().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn parts(self) -> StreamedCall {
+        StreamedCall::new(|hook| self.on_part(hook).into_future())
+    }
+
+    /// Asks for a task that is kept this long from its creation. Servers that speak the extension decide that alone; those of
+    /// SEP-2322 and of 2025-11-25 keep it for at most this long.
+    pub fn keep_for(mut self, time: Duration) -> Self {
+        self.options.task.ttl = Some(time);
+        self
+    }
+
     /// Makes the call up to its end, or until it becomes a task of the server, which any process can then look after
-    /// ([`Client::task`]). Questions that come before that go to the handlers.
+    /// ([`Client::task`]). Questions that come before that go to the handlers. A server of 2025-11-25 leaves it to the client
+    /// whether some of its tools run as tasks: with this they do, and inside the call otherwise.
     ///
     /// ```no_run
     /// # async fn example(client: roundtrip::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -150,6 +186,7 @@ impl Call<CallTool> {
     /// Those of the call.
     pub async fn into_task(self) -> Result<Started, Error> {
         let Self { client, request, mut options, rounds } = self;
+        options.task.is_wanted = true;
         rounds::start(&client, request, &mut options, rounds).await
     }
 }

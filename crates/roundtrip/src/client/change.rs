@@ -1,7 +1,9 @@
 //! Changes on a server, as subscriptions tell of them and the cache heeds them.
 
+use roundtrip_core::wire::Task;
+
 /// Change on the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
     /// The list of tools.
@@ -15,4 +17,6 @@ pub enum Change {
         /// URI of the resource; it may lie below the URI that was listened for.
         uri: String,
     },
+    /// A task, as it is now.
+    Task(Box<Task>),
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_core::error::{Error, PeerMisbehaved};
-use roundtrip_core::exchange::{Action, Exchange, FlowLimits, Params, Pending};
+use roundtrip_core::exchange::{Action, Exchange, FlowLimits, Params, Pending, TaskDialect};
 use roundtrip_core::wire::{CallTool, Method, Raw, Task, TaskStatus};
 use serde::Deserialize;
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::builder::Client;
@@ -42,10 +43,14 @@ impl<M: Method> Rounds<M> {
     ) -> Exchange<M> {
         self.limits.questions = client.client_limits().questions;
         let meta: Params = options.extra.iter().cloned().collect();
-        Exchange::new(request.into_params())
+        let mut exchange = Exchange::new(request.into_params())
             .limits(self.limits)
             .with_meta(meta)
-            .idempotency_key(self.idempotency_key.take())
+            .idempotency_key(self.idempotency_key.take());
+        if M::NAME == CallTool::NAME && client.offers_tasks() && client.dialect() == TaskDialect::Sep2322 {
+            exchange.ask_for_task(options.task.ttl);
+        }
+        exchange
     }
 
     /// Returns the flow begun anew, if it may begin anew where this request fails.
@@ -123,37 +128,54 @@ impl Drop for Begun<'_> {
 /// Sends one request of a flow and returns the next step.
 pub(crate) async fn leg<'a, M: Method>(
     client: &'a Client,
-    exchange: Exchange<M>,
+    mut exchange: Exchange<M>,
     options: &mut Options,
 ) -> Result<(Action<M>, Begun<'a>), Error> {
     let (is_about_task, begun) = (exchange.is_about_task(), Instant::now());
-    let (target, result) = outcome(client, &exchange, options).await?;
+    let sent = match outcome(client, &exchange, options).await {
+        Err(error) if M::NAME == CallTool::NAME && !is_about_task && client.learns_from(&error) => {
+            exchange.ask_for_task(options.task.ttl);
+            outcome(client, &exchange, options).await
+        }
+        sent => sent,
+    };
+    let (target, result) = match sent {
+        Ok(sent) => sent,
+        Err(error) => return Ok((exchange.refused(error)?, Begun { client, result: None })),
+    };
     // A flow that has gone as far as it may ends here, with a round that does not go on.
     let mut round = Begun { client, result: (!is_about_task).then(|| Arc::clone(&result)) };
+    let is_bare = !is_about_task || exchange.is_for_payload();
     let step = exchange.reply((*result).as_ref(), begun.elapsed())?;
+    if matches!(step, Action::Done(_) | Action::Wait(_)) {
+        round.result = None;
+    }
     match &step {
-        Action::Done(_) => {
-            round.result = None;
-            if M::NAME == CallTool::NAME {
-                let tool = target.unwrap_or_default();
-                if is_about_task {
-                    client.tools().check(&tool, &result_of_task(&result)?)?;
-                } else {
-                    client.tools().check(&tool, &result)?;
-                }
-            }
+        Action::Done(_) if is_bare => check(client, &step, target.as_deref(), Some(&result))?,
+        Action::Done(_) => check(client, &step, target.as_deref(), Some(&result_of_task(&result)?))?,
+        Action::Wait(task) if !is_about_task && !client.offers_tasks() => {
+            let why = format!("{} became a task, which this client did not offer", task.request_name());
+            return Err(PeerMisbehaved::NotOffered(why).into());
         }
-        Action::Ask(pending) => check_pages(pending, client.client_limits())?,
-        Action::Pause(..) => {}
-        Action::Wait(task) => {
-            round.result = None;
-            if !is_about_task && !client.offers_tasks() {
-                let why = format!("{} became a task, which this client did not offer", task.request_name());
-                return Err(PeerMisbehaved::NotOffered(why).into());
-            }
-        }
+        _ => check(client, &step, None, None)?,
     }
     Ok((step, round))
+}
+
+/// Checks what a server has sent: the output of its tool, and the pages that it sends people to.
+pub(crate) fn check<M: Method>(
+    client: &Client,
+    step: &Action<M>,
+    tool: Option<&str>,
+    result: Option<&Raw>,
+) -> Result<(), Error> {
+    match (step, result) {
+        (Action::Done(_), Some(result)) if M::NAME == CallTool::NAME => {
+            client.tools().check(tool.unwrap_or_default(), result)
+        }
+        (Action::Ask(pending), _) => check_pages(pending, client.client_limits()),
+        _ => Ok(()),
+    }
 }
 
 /// Sends one request of a flow. Returns the target of its call, and its result.
@@ -163,6 +185,8 @@ pub(crate) async fn outcome<M: Method>(
     options: &mut Options,
 ) -> Result<(Option<String>, Arc<Raw>), Error> {
     options.request_key = exchange.request_key().map(|key| raw(&key, "an idempotency key")).transpose()?;
+    options.dialect = exchange.dialect();
+    options.related_task = exchange.related_task().map(|id| json!({ "taskId": id }).into());
     let target = exchange.request_name().target;
     let request = Request::borrowing(exchange.method(), exchange.params());
     // Errors name the tool: the identifier of a task may be all that it takes to reach the task.

@@ -5,8 +5,8 @@ use std::fmt;
 
 use roundtrip_core::error::{Error, GaveUp, PeerMisbehaved};
 use roundtrip_core::wire::{
-    ListPrompts, ListResourceTemplates, ListResources, ListTools, Method, Prompt, Resource, ResourceTemplate,
-    Tool,
+    BareTask, ListPrompts, ListResourceTemplates, ListResources, ListTasks, ListTools, Method, Prompt,
+    Resource, ResourceTemplate, Tool,
 };
 
 use super::builder::Client;
@@ -54,6 +54,7 @@ listings! {
     ListPrompts: prompts => Prompt;
     ListResources: resources => Resource;
     ListResourceTemplates: resource_templates => ResourceTemplate;
+    ListTasks: tasks => BareTask;
 }
 
 /// Headers and output schemas of listed tools are remembered. Where arguments are mirrored in headers, a tool with

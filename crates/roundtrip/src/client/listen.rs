@@ -9,12 +9,13 @@ use futures_core::Stream;
 #[cfg(feature = "opentelemetry")]
 use opentelemetry::context::FutureExt as _;
 use roundtrip_core::error::{Error, PeerMisbehaved};
+use roundtrip_core::exchange::{Params, TaskDialect};
 use roundtrip_core::wire::{
     CancelledNotification, CancelledNotificationParams, Method as _, NotificationMeta, NotificationMethod,
     NotificationParams, PromptListChangedNotification, Raw, RequestId, ResourceListChangedNotification,
     ResourceUpdatedNotification, ResourceUpdatedNotificationParams, SubscriptionFilter,
     SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams, SubscriptionsListen,
-    ToolListChangedNotification, clip,
+    TaskNotification, TaskNotificationParams, ToolListChangedNotification, clip,
 };
 
 use super::builder::Client;
@@ -60,6 +61,19 @@ impl Listen {
     /// Changes of the content of a resource. Call it again for more of them.
     pub fn resource(mut self, uri: impl Into<String>) -> Self {
         self.filter.resource_subscriptions.push(uri.into());
+        self
+    }
+
+    /// Changes of a task, by its identifier. Call it again for more of them.
+    pub fn task(mut self, id: impl Into<String>) -> Self {
+        self.filter.task_ids.push(id.into());
+        self.options.dialect = Some(TaskDialect::Extension);
+        self
+    }
+
+    /// Adds the members that the `_meta` of a task's call has.
+    pub(super) fn keep_meta(mut self, meta: &Params) -> Self {
+        self.options.keep_meta(meta);
         self
     }
 
@@ -223,6 +237,11 @@ fn read(stream: &RequestId, method: &str, params: Option<&Raw>) -> Result<Told, 
             let params: ResourceUpdatedNotificationParams = decode(method, params)?;
             belongs(&params.meta, stream, method)?;
             return Ok(Told::Change(Change::Resource { uri: params.uri }));
+        }
+        TaskNotification::NAME => {
+            let TaskNotificationParams { meta, task } = decode(method, params)?;
+            belongs(&meta, stream, method)?;
+            return Ok(Told::Change(Change::Task(Box::new(task))));
         }
         // The other way for a server to end a stream (cancellation, "Behavior Requirements").
         CancelledNotification::NAME => {

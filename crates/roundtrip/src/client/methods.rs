@@ -2,7 +2,7 @@
 
 use roundtrip_core::wire::{
     CallTool, Complete, CompletionArgument, CompletionReference, Discover, GetPrompt, ListPrompts,
-    ListResourceTemplates, ListResources, ListTools, Method, PromptReference, ReadResource,
+    ListResourceTemplates, ListResources, ListTasks, ListTools, Method, PromptReference, ReadResource,
     ResourceTemplateReference,
 };
 use serde::Serialize;
@@ -36,6 +36,12 @@ impl Client {
 
     /// Lists the resource templates.
     pub fn list_resource_templates(&self) -> List<ListResourceTemplates> {
+        List::new(self)
+    }
+
+    /// Lists the caller's tasks, where the server has a list: in SEP-2322's dialect and at 2025-11-25. The extension has none.
+    /// [`Task::new`](super::Task::new) makes a handle of an entry.
+    pub fn list_tasks(&self) -> List<ListTasks> {
         List::new(self)
     }
 

@@ -24,13 +24,16 @@ mod modern_client;
 mod on_question;
 mod options;
 mod page;
+mod part_numbers;
 mod probe;
 mod questions;
 mod request;
 mod resend;
 mod rounds;
 mod send;
+mod streamed_call;
 mod task;
+mod task_watch;
 mod tools;
 mod transport;
 mod waiting;
@@ -51,7 +54,10 @@ pub use roundtrip_core::error::{
     ApiMisuse, Error, GaveUp, HttpRefusal, PeerIncompatible, PeerMisbehaved, RequestName, Sent,
     ServerRejection, TaskError, Unreachable,
 };
-pub use roundtrip_core::exchange::{Answer, Kind, Misfit, Pending, PendingQuestion, RequestState, Task};
+pub use roundtrip_core::exchange::{
+    Answer, Kind, Misfit, Pending, PendingQuestion, RequestState, Task, TaskDialect,
+};
+pub use streamed_call::StreamedCall;
 pub use task::TaskHandle;
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 

@@ -4,21 +4,34 @@ use std::fmt;
 use std::time::Duration;
 
 use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
-use roundtrip_core::exchange::Params;
+use roundtrip_core::exchange::{Params, TaskDialect};
 use roundtrip_core::wire::{
-    LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod,
-    ProgressNotification, ProgressNotificationParams, Raw, RequestId, clip, decode_params, meta,
+    ContentBlock, LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams,
+    NotificationMethod, PartNotification, PartNotificationParams, ProgressNotification,
+    ProgressNotificationParams, Raw, RequestId, clip, decode_params, meta,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::part_numbers::PartNumbers;
 use super::request::raw;
 use super::resend::{IDEMPOTENCY_KEY, Resend};
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::ClientSpan;
 
 type OnProgress = Box<dyn FnMut(ProgressNotificationParams) + Send>;
+pub(crate) type OnPart = Box<dyn FnMut(ContentBlock) + Send>;
 type OnLog = Box<dyn FnMut(LoggingMessageNotificationParams) + Send>;
+
+/// The caller's wish for a task.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TaskWish {
+    /// True if the caller wants the call to become one, where that is the client's to say.
+    #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "modern servers decide"))]
+    pub(crate) is_wanted: bool,
+    /// Time that the task is to be kept.
+    pub(crate) ttl: Option<Duration>,
+}
 
 #[derive(Default)]
 pub(crate) struct Options {
@@ -26,6 +39,8 @@ pub(crate) struct Options {
     pub(crate) on_progress: Option<OnProgress>,
     pub(crate) on_log: Option<OnLog>,
     log_level: Option<LoggingLevel>,
+    pub(crate) on_part: Option<OnPart>,
+    pub(crate) part_numbers: PartNumbers,
     pub(crate) extra: Vec<(String, Raw)>,
     /// True if the cache is left aside.
     pub(crate) fresh: bool,
@@ -35,6 +50,12 @@ pub(crate) struct Options {
     pub(crate) request_key: Option<Raw>,
     /// True if questions go to the caller, who can put them to the user.
     pub(crate) by_hand: bool,
+    /// Wish for a task.
+    pub(crate) task: TaskWish,
+    /// Dialect of a request about tasks, where it is not the client's.
+    pub(crate) dialect: Option<TaskDialect>,
+    /// Task that the request names in `_meta`.
+    pub(crate) related_task: Option<Raw>,
     /// First mistake in the settings of the call.
     pub(crate) problem: Option<Error>,
     /// Highest progress so far, of all rounds.
@@ -100,8 +121,9 @@ impl Options {
     /// Returns the members to be added to `_meta`.
     pub(crate) fn extra(&self) -> impl Iterator<Item = (&str, &Raw)> {
         let key = self.request_key.iter().map(|key| (IDEMPOTENCY_KEY, key));
+        let related = self.related_task.iter().map(|task| (meta::key::RELATED_TASK, task));
         let extra = self.extra.iter().map(|(name, value)| (name.as_str(), value));
-        extra.chain(key).chain(self.trace_context())
+        extra.chain(key).chain(related).chain(self.trace_context())
     }
 
     #[cfg(not(feature = "opentelemetry"))]
@@ -151,6 +173,17 @@ impl Options {
                 match &mut self.on_log {
                     Some(on_log) if wanted => on_log(params),
                     _ => {}
+                }
+            }
+            PartNotification::NAME => {
+                let Some(on_part) = &mut self.on_part else { return Ok(()) };
+                let part: PartNotificationParams = decode(method, params)?;
+                if part.request_id != *id {
+                    let why = format!("request {id} was sent a part of request {}", part.request_id);
+                    return Err(PeerMisbehaved::WrongId(why).into());
+                }
+                if self.part_numbers.is_new(part.part)? {
+                    on_part(part.content);
                 }
             }
             other => tracing::debug!(method = &*clip(other), "a notification that no hook waits for"),

@@ -78,6 +78,7 @@ async fn play<M: Method>(
             (Err(error), Some(restart)) if is_expired(&error) => {
                 tracing::debug!(%error, "the state expired: the call begins anew");
                 rounds.restarts = false;
+                options.part_numbers.begin_again();
                 exchange = restart;
                 continue;
             }

@@ -50,6 +50,7 @@ pub(crate) async fn fetch(
     #[cfg(feature = "opentelemetry")]
     client.end_span(options, sent.as_ref().map(Some));
     let result = Arc::new(sent.map_err(|error| error.about(&request.name()))?);
+    client.learn(request.method, &result);
     if let Some(key) = key {
         cache.keep(key, &result, generation, client.cache_capacity());
     }
@@ -76,6 +77,7 @@ async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> 
             }
             Err(error) if attempts.resend(options.resend(), request, &error) => {
                 tracing::debug!(%error, method = request.method, "the connection broke: sending again");
+                options.part_numbers.begin_again();
                 tokio::time::sleep(attempts.backoff()).await;
             }
             Err(error) => attempts.mend(client, request, error).await?,
@@ -85,6 +87,7 @@ async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> 
 
 /// Sends one request and returns its answer. Notifications on the way go to the hooks for them.
 async fn answer(client: &Client, outgoing: Outgoing, options: &mut Options) -> Result<Raw, Error> {
+    options.part_numbers.begin_response();
     let mut leg = InFlight::open(client.transport(), outgoing).await?;
     loop {
         match leg.event().await? {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use roundtrip_core::error::{ApiMisuse, Error, RequestName};
+use roundtrip_core::error::{ApiMisuse, Error, RequestName, TaskError};
 use roundtrip_core::exchange::{Action, Answer, Pending, Task};
-use roundtrip_core::wire::{CallTool, CancelTask, MayAsk, Method as _, Task as WireTask};
+use roundtrip_core::wire::{CallTool, CancelTask, MayAsk, Method as _, Task as WireTask, TaskStatus};
 use serde::Serialize;
 
 use super::builder::Client;
@@ -44,7 +44,7 @@ impl Client {
     pub fn task<M: MayAsk>(&self, task: Task<M>) -> TaskHandle<M> {
         let mut options = Options::default();
         options.keep_meta(task.meta());
-        let task = task.max_questions(self.client_limits().questions);
+        let task = task.max_questions(self.client_limits().questions).in_dialect(self.dialect());
         TaskHandle { client: self.clone(), task, options, rounds: Rounds::default() }
     }
 }
@@ -71,14 +71,30 @@ impl<M: MayAsk> TaskHandle<M> {
     /// [`Error::Task`] for a task that the server does not know, [`Error::PeerMisbehaved`] for a page that no user may be sent
     /// to, and those of any request.
     pub async fn status(&mut self) -> Result<WireTask, Error> {
-        let (_, result) = outcome(&self.client, &self.task.clone().poll(), &mut self.options).await?;
-        let task = self.task.observe((*result).as_ref())?;
+        self.options.by_hand = true;
+        let (_, result) = outcome(&self.client, &self.task.clone().look(), &mut self.options).await?;
+        let mut task = self.task.observe((*result).as_ref())?;
+        if self.task.payload_is_due() {
+            self.add_payload(&mut task).await?;
+        }
         let questions = task.input_requests.iter().map(|(key, question)| (key.as_str(), question));
         check_questions(questions, || self.task.request_name(), self.client.client_limits())?;
         Ok(task)
     }
 
-    /// Answers a question (`tasks/update`): a form with its content, the others with their whole result. The task is looked
+    /// Adds what its status brings along to a task: in SEP-2322's dialect that takes a request of its own.
+    async fn add_payload(&mut self, task: &mut WireTask) -> Result<(), Error> {
+        match outcome(&self.client, &self.task.clone().poll(), &mut self.options).await {
+            Ok((_, payload)) => self.task.observe_payload(task, Ok((*payload).as_ref())),
+            Err(Error::Rejected(refusal)) if task.status == TaskStatus::Failed => {
+                self.task.observe_payload(task, Err(refusal.error().clone()));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Answers a question (`tasks/update`, or as its dialect has it): a form with its content, the others with their whole result. The task is looked
     /// at first, and the answer checked against its question.
     ///
     /// # Errors
@@ -98,15 +114,25 @@ impl<M: MayAsk> TaskHandle<M> {
         self.send_answers(answered).await
     }
 
-    /// Cancels the task (`tasks/cancel`). The server has heard of it when this returns; the task may still end otherwise.
+    /// Cancels the task (`tasks/cancel`). The server has heard of it when this returns; the task may still end otherwise, or have
+    /// ended already.
     ///
     /// # Errors
     /// [`Error::Task`] for a task that the server does not know, and those of any request.
     pub async fn cancel(&mut self) -> Result<(), Error> {
-        let exchange = self.task.clone().poll();
+        let exchange = self.task.clone().look();
+        self.options.dialect = exchange.dialect();
         let request = Request::borrowing(CancelTask::NAME, exchange.params()).about(self.task.target());
         let sent = fetch(&self.client, &request, &mut self.options).await;
-        complete::<CancelTask>(&*sent.map_err(|error| exchange.failed(error))?).map(drop)
+        match sent.map_err(|error| exchange.failed(error)) {
+            Ok(result) => complete::<CancelTask>(&result).map(drop),
+            // Outside of the extension, a task that has ended is refused in the same way as one that is not known.
+            Err(error @ Error::Task(TaskError::Unknown { .. })) => {
+                let seen = outcome(&self.client, &exchange, &mut self.options).await;
+                seen.map(drop).map_err(|_| error)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Waits for the result of the task's call. Its questions go to the client's handlers, as those of a call do.
@@ -116,6 +142,7 @@ impl<M: MayAsk> TaskHandle<M> {
     /// can be asked again after any of them.
     pub async fn wait(&mut self) -> Result<M::Result, Error> {
         let deadline = self.bound();
+        self.options.by_hand = false;
         let Self { client, task, options, rounds } = self;
         bounded(deadline, finish(client, task, options, rounds)).await
     }
@@ -127,6 +154,7 @@ impl<M: MayAsk> TaskHandle<M> {
     /// Those of [`wait`](Self::wait).
     pub async fn turn(&mut self) -> Result<Turn<M>, Error> {
         let deadline = self.bound();
+        self.options.by_hand = true;
         let Self { client, task, options, rounds } = self;
         bounded(deadline, next_turn(client, task, options, rounds, Duration::ZERO)).await
     }
@@ -137,7 +165,14 @@ impl<M: MayAsk> TaskHandle<M> {
 
     /// Returns the open questions of the task, `key` among them.
     async fn asked(&mut self, key: &str) -> Result<Pending<M>, Error> {
-        match leg(&self.client, self.task.clone().poll(), &mut self.options).await? {
+        self.options.by_hand = true;
+        let mut looked = leg(&self.client, self.task.clone().look(), &mut self.options).await?;
+        if let (Action::Wait(task), _) = &looked
+            && task.payload_is_due()
+        {
+            looked = leg(&self.client, task.clone().poll(), &mut self.options).await?;
+        }
+        match looked {
             (Action::Ask(pending), begun) => {
                 begun.goes_on();
                 Ok(pending)

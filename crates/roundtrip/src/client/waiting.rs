@@ -1,18 +1,19 @@
-//! The client's loop over a task: `tasks/get` at the server's pace, and `tasks/update` with the answers of the handlers.
+//! The client's loop over a task: looks at the server's pace, or as the server tells of changes; and the answers of the handlers.
 
 use std::mem::take;
 use std::time::Duration;
 
 use roundtrip_core::error::{BUSY, Error};
 use roundtrip_core::exchange::{Action, Exchange, Task};
-use roundtrip_core::wire::Method;
+use roundtrip_core::wire::{Method, Task as WireTask};
 use tokio::time::{Instant, sleep};
 
 use super::builder::Client;
 use super::by_hand::Turn;
-use super::flow::{Rounds, leg};
+use super::flow::{Rounds, check, leg};
 use super::handlers::ask;
 use super::options::Options;
+use super::task_watch::TaskWatch;
 
 /// Longest time in which the server of a task is out of reach before the task is given up.
 const OUTAGE: Duration = Duration::from_secs(120);
@@ -52,10 +53,15 @@ pub(super) async fn next_turn<M: Method>(
     rounds: &mut Rounds<M>,
     mut passed: Duration,
 ) -> Result<Turn<M>, Error> {
+    let mut watch = TaskWatch::default();
     loop {
         rounds.tell(task.last_seen());
-        pause(client, task.pause_after(take(&mut passed))).await?;
-        match request(client, task.clone().poll(), options).await? {
+        let pause = task.pause_after(take(&mut passed));
+        let turn = match client.closed().unless(watch.wait(client, task, pause)).await? {
+            Some(news) => told(client, task.clone(), news)?,
+            None => request(client, task.clone().poll(), options).await?,
+        };
+        match turn {
             Turn::Task(seen) => *task = seen,
             Turn::Asked(pending) => {
                 if let Some(task) = pending.task() {
@@ -67,6 +73,14 @@ pub(super) async fn next_turn<M: Method>(
             done @ Turn::Done(_) => return Ok(done),
         }
     }
+}
+
+/// Takes a task that the server has told of.
+fn told<M: Method>(client: &Client, task: Task<M>, news: WireTask) -> Result<Turn<M>, Error> {
+    let (tool, result) = (task.target(), news.result.clone());
+    let step = task.notified(news)?;
+    check(client, &step, tool.as_deref(), result.as_ref())?;
+    Ok(turn(step))
 }
 
 /// Sends a request about a task. A task outlives connections and servers that restart, so that these are waited for.
@@ -87,11 +101,15 @@ async fn request<M: Method>(
         }
     };
     begun.goes_on();
-    Ok(match step {
+    Ok(turn(step))
+}
+
+fn turn<M: Method>(step: Action<M>) -> Turn<M> {
+    match step {
         Action::Done(result) => Turn::Done(result),
         Action::Ask(pending) | Action::Pause(_, pending) => Turn::Asked(pending),
         Action::Wait(task) => Turn::Task(task),
-    })
+    }
 }
 
 /// Waits, unless the client is closed first.

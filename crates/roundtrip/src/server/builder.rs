@@ -342,7 +342,10 @@ impl Server {
             return Err(problem);
         }
         let mut state = self.state;
-        self.catalog.start(&state, self.tasks.is_some())?;
+        if let Some(mistake) = self.tasks.as_ref().and_then(|tasks| tasks.extensions.mistake()) {
+            return Err(SetupError::new("server", &self.info.name, mistake));
+        }
+        self.catalog.start(&state, self.tasks.as_ref().map(|tasks| tasks.extensions.types().collect()))?;
         self.catalog.provide(&mut state);
         self.catalog.hub().limit(&self.limits);
         let info = Arc::new(self.info);

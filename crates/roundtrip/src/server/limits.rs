@@ -33,6 +33,8 @@ pub struct Limits {
     /// Bytes that all subscriptions keep together: the URIs of the resources they watch, and the capabilities of the
     /// clients that do. Default: 16 MiB.
     pub subscription_bytes: usize,
+    /// Bytes of a result that a handler sends in [parts](super::Parts). Default: 16 MiB.
+    pub streamed_bytes: usize,
     /// Concurrent calls above which a call that reaches a [`checkpoint`](super::Ask::checkpoint) is handed to another
     /// instance. Default: never.
     pub shed_above: usize,
@@ -52,6 +54,7 @@ impl Default for Limits {
             call_bytes: 256 * 1024 * 1024,
             subscriptions: 1_000,
             subscription_bytes: 16 * 1024 * 1024,
+            streamed_bytes: 16 * 1024 * 1024,
             shed_above: usize::MAX,
             question_behind_step: Duration::from_secs(60),
             finish_within: Duration::from_secs(60),

@@ -6,11 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use roundtrip_core::seal::Digest;
 use roundtrip_core::wire::{
-    CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompleteResult,
-    DiscoverResult, ErrorObject, GetPromptRequestParams, JsonObject, PaginatedRequestParams,
-    PromptsCapability, ReadResourceRequestParams, ReadResourceResult, RequestId, RequestMeta,
-    ResourcesCapability, ServerCapabilities, ServerResult, SubscriptionFilter,
-    SubscriptionsListenRequestParams, ToolsCapability,
+    CallToolRequestParams, ClientRequest, CompleteRequestParams, CompleteResult, DiscoverResult, ErrorObject,
+    GetPromptRequestParams, JsonObject, PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams,
+    ReadResourceResult, RequestId, RequestMeta, ResourcesCapability, STREAM_EXTENSION, ServerCapabilities,
+    ServerResult, SubscriptionFilter, SubscriptionsListenRequestParams, ToolsCapability,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -18,7 +17,8 @@ use serde_json::value::RawValue;
 use super::budget::Owner;
 use super::handler::call::{Arguments, Call, Rejection};
 use super::handler::function::{Handler, HandlerFuture};
-use super::handler::reply::{HandlerOutcome, HandlerResult, ReadAt, Reply};
+use super::handler::parts::wanted_in_parts;
+use super::handler::reply::{HandlerResult, ReadAt};
 use super::handler::resolving::Resolvers;
 use super::hook::{Place, Viewer};
 use super::ledger::Recorder;
@@ -34,6 +34,7 @@ use super::run::runner::{Runner, Work};
 use super::started::{SUPPORTED, Started};
 use super::target::{Target, Variables};
 use super::task::promotion::Promotion;
+use super::tool_work::tool_work;
 use crate::schema::Check;
 
 /// A request on its way to its handler: its id, its peer, and its `requestState`.
@@ -140,7 +141,12 @@ impl Started {
             Ok(promotion) => promotion,
             Err(error) => return refused(error),
         };
+        let stream = match wanted_in_parts(params, received.id) {
+            Ok(stream) => stream,
+            Err(error) => return refused(error),
+        };
         let mut call = self.call(&params.meta, received.peer, arguments, input);
+        call.stream = stream;
         call.status = received.promotion.as_ref().map(|promotion| Arc::clone(&promotion.status));
         let work = |running| tool_work(tool, running);
         self.start(call, received, &*tool.handler, (), work, |problem| invalid_arguments(&problem))
@@ -209,8 +215,8 @@ impl Started {
         input: RoundInput<'a>,
     ) -> Call<'a> {
         let (target, resolvers) = (input.target, Resolvers::default());
-        let (state, outbox, status) = (&self.state, None, None);
-        Call { meta, peer, target, arguments, state, outbox, status, input, resolvers }
+        let (state, outbox, status, stream) = (&self.state, None, None, None);
+        Call { meta, peer, target, arguments, state, outbox, status, stream, input, resolvers }
     }
 
     /// Takes a handler's parameters from a call, and returns its runner and the source of its notifications: the one path of
@@ -349,6 +355,9 @@ impl Started {
         if tables.logging {
             capabilities.logging = Some(JsonObject::new());
         }
+        if tables.streams {
+            capabilities.extensions.entry(STREAM_EXTENSION.to_owned()).or_default();
+        }
         if tables.completions {
             capabilities.completions = Some(JsonObject::new());
         }
@@ -408,43 +417,4 @@ pub(super) fn checked<'a>(check: &Check, arguments: Option<&'a RawValue>) -> Res
 /// Returns the tool error for arguments that do not fit, which the model can correct (N4).
 fn invalid_arguments(problem: &str) -> Outcome {
     tool_error(format!("invalid arguments: {problem}"))
-}
-
-/// Returns the work of a tool's handler, whose result is checked where its schema asks for it.
-pub(super) fn tool_work(tool: &Arc<ToolEntry>, running: HandlerFuture<CallToolResult>) -> Work {
-    match &tool.own.output {
-        Some(Check::Compiled(_)) => Work::Tool(check_output(Arc::clone(tool), running)),
-        _ => Work::Tool(running),
-    }
-}
-
-/// A result that breaks the tool's own output schema is the server's failure, and must not reach the client.
-fn check_output(
-    tool: Arc<ToolEntry>,
-    running: HandlerFuture<CallToolResult>,
-) -> HandlerFuture<CallToolResult> {
-    Box::pin(async move {
-        let result = match running.await?.0 {
-            HandlerOutcome::Complete(result) => result,
-            other => return Ok(Reply(other)),
-        };
-        if result.is_error == Some(true) {
-            return Ok(Reply::complete(result));
-        }
-        let problem = match (&result.structured_content, &tool.own.output) {
-            (None, _) => Some("there is none".to_owned()),
-            (Some(structured), Some(check)) => check.problems(&structured.to_value()),
-            (Some(_), None) => None,
-        };
-        match problem {
-            None => Ok(Reply::complete(result)),
-            Some(problem) => {
-                let tool = &tool.definition.name;
-                tracing::error!(tool, problem, "structured content breaks the tool's output schema");
-                Err(ErrorObject::internal(format!(
-                    "the structured content of `{tool}` does not fit its output schema: {problem}"
-                )))
-            }
-        }
-    })
 }

@@ -28,6 +28,7 @@ mod started;
 mod target;
 mod task;
 mod task_methods;
+mod tool_work;
 mod when;
 
 pub use builder::{Listed, Server};
@@ -36,8 +37,8 @@ pub use delivery::{AskKind, CannotAsk, Delivery, LiveQuestion, LiveQuestions, Re
 pub use endpoint::Endpoint;
 pub use handler::{
     Args, Ask, Asked, Asking, Call, Caller, Extension, FromCall, Function, HandlerResult, IntoFailure,
-    IntoReply, Json, JsonWithText, Log, May, Needs, Parameter, Parameters, Progress, ProgressStep, ReadAt,
-    Rejection, Reply, Resolve, ResolveFrom, Resolved, Round, State, Status, Step, ToolError, Uri,
+    IntoReply, Json, JsonWithText, Log, May, Needs, Parameter, Parameters, Parts, Progress, ProgressStep,
+    ReadAt, Rejection, Reply, Resolve, ResolveFrom, Resolved, Round, State, Status, Step, ToolError, Uri,
 };
 #[cfg(feature = "legacy")]
 pub use handshake::Handshake;

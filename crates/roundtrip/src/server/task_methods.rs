@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::budget::Owner;
 use super::handler::call::Rejection;
 use super::hook::Viewer;
-use super::methods::{checked, refused, tool_work};
+use super::methods::{checked, refused};
 use super::notify::status::StatusSlot;
 use super::offer::entry::ToolEntry;
 use super::outcome::{OutcomeFuture, panicked};
@@ -29,6 +29,7 @@ use super::task::errors::{declared, undeclared};
 use super::task::promotion::Promotion;
 use super::task::request_state::TaskState;
 use super::task::service::{Resume, TaskService};
+use super::tool_work::tool_work;
 use super::when::When;
 use crate::task::{Record, TaskCall, TaskOwner};
 
@@ -50,11 +51,12 @@ impl Started {
                 When::Offered | When::After(_) => Ok(None),
             };
         };
-        let (input_responses, request_state, task) = (None, None, None);
-        let kept = CallToolRequestParams { input_responses, request_state, task, ..params.clone() };
+        let (input_responses, request_state, task, stream) = (None, None, None, None);
+        let kept = CallToolRequestParams { input_responses, request_state, task, stream, ..params.clone() };
         let params = Raw::of(&kept)
             .map_err(|error| ErrorObject::internal(format!("the request cannot be kept: {error}")))?;
         let principal = peer.principal.as_ref().map(|principal| principal.as_str().to_owned());
+        let extensions = service.extensions.stored(&peer.extensions)?;
         Ok(Some(Box::new(Promotion {
             service: Arc::clone(service),
             when: dialect.when(when),
@@ -63,7 +65,7 @@ impl Started {
             tool: kept.name.to_string(),
             owner: TaskOwner::new(principal.as_deref()),
             account: Owner::of(peer).digest(),
-            call: TaskCall { params, principal },
+            call: TaskCall { params, principal, extensions },
             status: Arc::default(),
         })))
     }
@@ -205,8 +207,10 @@ impl Resume for Started {
         };
         let params = with_responses(&call.params, &record.responses())?;
         let params: CallToolRequestParams<'_> = decode_params(Some(&params))?;
+        let extensions = self.tasks.as_ref().map(|tasks| tasks.extensions.restored(&call.extensions));
         let peer = Peer {
             principal: call.principal.as_deref().map(Principal::new),
+            extensions: extensions.transpose()?.unwrap_or_default(),
             listens: Listens::No,
             ..Peer::default()
         };

@@ -215,16 +215,19 @@ impl Session<'_> {
         let mut call = self.endpoint.begin_sized(request.id, &decoded, self.peer, size);
         if self.one_thread || call.is_settled() {
             let mut cx = Context::from_waker(Waker::noop());
-            while let Poll::Ready(event) = call.poll_event(&mut cx) {
+            while answers.len() < HIGH_WATER
+                && let Poll::Ready(event) = call.poll_event(&mut cx)
+            {
                 if write(self.endpoint, &call, event, answers) {
                     return;
                 }
             }
         }
         let listening = matches!(decoded, ClientRequest::SubscriptionsListen(_));
+        let waits = listening || wants_parts(&decoded);
         let place = self.place(call.id());
         let starting = self.calls.start();
-        let run = run(self.endpoint.clone(), call, listening, place.clone(), starting);
+        let run = run(self.endpoint.clone(), call, waits, place.clone(), starting);
         self.spawn(&place, listening, run, answers);
     }
 
@@ -283,22 +286,27 @@ impl Session<'_> {
     }
 }
 
-/// Drives a call to its end. Notifications may be dropped if the reader does not keep up; changes must not be, and
-/// wait until it does.
+/// Returns whether a request wants its result in parts.
+fn wants_parts(request: &ClientRequest<'_>) -> bool {
+    matches!(request, ClientRequest::CallTool(params) if params.stream.is_some())
+}
+
+/// Drives a call to its end. Notifications may be dropped if the reader does not keep up; changes and parts of a result must
+/// not be, and the call `waits` until it does.
 ///
 /// It counts as starting until it waits for the first time, or its answer is among those to be read.
 // A block, and not an `async fn`, whose future would have the call twice: as a parameter and as a variable.
 fn run(
     endpoint: Endpoint,
     mut call: InFlight,
-    listening: bool,
+    waits: bool,
     place: Place,
     starting: Starting,
 ) -> impl Future<Output = ()> + Send + 'static {
     let (mut line, mut starting) = (Vec::with_capacity(USUAL_LINE), Some(starting));
     async move {
         loop {
-            if listening {
+            if waits {
                 place.outgoing.calm().await;
             }
             let event = poll_fn(|cx| {
@@ -314,7 +322,7 @@ fn run(
                 drop(call);
                 return place.end(&line);
             }
-            if listening {
+            if waits {
                 place.send(&line);
             } else {
                 place.send_hint(&line);

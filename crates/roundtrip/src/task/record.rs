@@ -31,6 +31,9 @@ pub(crate) struct TaskCall {
     /// `params` of the request, without `requestState` and `inputResponses`.
     pub(crate) params: Raw,
     pub(crate) principal: Option<String>,
+    /// Extensions of the request that the author has it keep, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) extensions: BTreeMap<String, Raw>,
 }
 
 /// A question that is open in a task.

@@ -118,6 +118,21 @@ pub enum ReplayError {
         /// The text there when the round was repeated.
         then: String,
     },
+    /// The parts of a result that were sent are not the result.
+    #[error(
+        "the parts that were sent are not the result\n  \
+         at `{place}`: {first} in parts, and {then} in the result\n  \
+         a handler that asks sends its parts anew in every round, and those that were sent before are left out: take what \
+         changes in a step (`ask.once(..)`), and return the `Parts`"
+    )]
+    ChangedParts {
+        /// The first difference, as a JSON pointer into the content.
+        place: String,
+        /// The text there in the parts.
+        first: String,
+        /// The text there in the result.
+        then: String,
+    },
     /// The flow does not end.
     #[error("the flow has not ended after {MAX_ROUNDS} rounds")]
     Endless,

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::task::Poll;
 
-use roundtrip_core::wire::{Message, encode_request};
+use roundtrip_core::wire::{
+    Message, NotificationMethod as _, PartNotification, PartNotificationParams, STREAM_EXTENSION,
+    decode_params, encode_request,
+};
 use serde_json::{Map, Value, json};
 
 use crate::server::{Endpoint, Event, Peer};
@@ -25,12 +28,14 @@ pub(super) enum RoundReply {
 }
 
 impl Flow {
-    /// Runs a round. With `polls`, the handler is dropped after that many, and there is no reply.
+    /// Runs a round; parts of its result are added to `parts`. With `polls`, the handler is dropped after that many, and there is
+    /// no reply.
     pub(super) async fn round(
         &self,
         endpoint: &Endpoint,
         peer: &Peer,
         polls: Option<usize>,
+        parts: &mut Vec<PartNotificationParams>,
     ) -> Option<RoundReply> {
         let bytes = encode_request(&1.into(), self.method, &self.params).ok()?;
         let Ok(Message::Request(request)) = Message::decode(&bytes) else { return None };
@@ -46,7 +51,8 @@ impl Flow {
             match call.poll_event(cx) {
                 Poll::Ready(Event::Response(outcome)) => Poll::Ready(Some(outcome)),
                 _ if polls.is_some_and(|polls| polled >= polls) => Poll::Ready(None),
-                Poll::Ready(Event::Notification(_)) => {
+                Poll::Ready(Event::Notification(message)) => {
+                    parts.extend(read_part(&message));
                     cx.waker().wake_by_ref();
                     Poll::Pending
                 }
@@ -75,6 +81,16 @@ impl Flow {
     }
 }
 
+/// Reads a part of a result.
+fn read_part(message: &[u8]) -> Option<PartNotificationParams> {
+    match Message::decode(message) {
+        Ok(Message::Notification(notification)) if notification.method == PartNotification::NAME => {
+            decode_params(notification.params).ok()
+        }
+        _ => None,
+    }
+}
+
 fn read(mut result: Value) -> RoundReply {
     if result["resultType"] != "input_required" {
         return RoundReply::Done(result);
@@ -97,6 +113,7 @@ pub(super) fn meta() -> Value {
             "elicitation": { "form": {}, "url": {} },
             "sampling": { "tools": {} },
             "roots": {},
+            "extensions": { (STREAM_EXTENSION): {} },
         },
     })
 }

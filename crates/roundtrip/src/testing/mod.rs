@@ -3,7 +3,8 @@
 //! A handler that asks runs again from the top in every round, and a round whose reply was lost runs again as a
 //! whole. [`replay`] does all of that on purpose: it drops the handler at every await, loses every reply, repeats every
 //! round, and fails when an effect happened twice outside [`once`](crate::Ask::once), when a key or a question is not the
-//! same in every run, when the handler uses its keys in another order, or when a repeated round gives another reply.
+//! same in every run, when the handler uses its keys in another order, when a repeated round gives another reply,
+//! or when the parts of a result that were sent are not the result.
 //! [`play`] plays the script without faults. Both fail when a question has no scripted answer, or an answer was not asked
 //! for.
 //!
@@ -44,10 +45,12 @@ mod difference;
 mod effects;
 mod error;
 mod flow;
+mod parts;
 mod replay;
 mod script;
 pub mod stores;
 
 pub use effects::Effects;
 pub use error::ReplayError;
+pub use parts::SentParts;
 pub use replay::{Replay, play, replay};

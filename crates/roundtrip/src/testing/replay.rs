@@ -5,6 +5,7 @@ use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use roundtrip_core::wire::PartNotificationParams;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -12,6 +13,7 @@ use super::difference::Difference;
 use super::effects::Effects;
 use super::error::ReplayError;
 use super::flow::{Flow, RoundReply, meta};
+use super::parts::{PartCheck, SentParts};
 use super::script::{AskedSoFar, Script};
 use crate::server::{Disagreement, Endpoint, Peer, Principal, Server, SetupError, Trace};
 
@@ -32,6 +34,7 @@ pub struct Replay {
     peer: Peer,
     script: Script,
     effects: Option<Effects>,
+    parts: Option<SentParts>,
 }
 
 /// Plays a flow while everything goes wrong: the handler is dropped at every await, every reply is lost once, and every
@@ -50,7 +53,8 @@ impl Replay {
         let trace = Arc::new(Trace::default());
         let flow = Flow { method: "tools/call", params: Map::new() };
         let server = server.traced(&trace).build();
-        Self { server, trace, faults, flow, peer: Peer::default(), script: Script::default(), effects: None }
+        let (peer, script, effects, parts) = (Peer::default(), Script::default(), None, None);
+        Self { server, trace, faults, flow, peer, script, effects, parts }
     }
 
     fn target(mut self, method: &'static str, params: Value) -> Self {
@@ -66,7 +70,7 @@ impl Replay {
     /// Calls a tool.
     pub fn tool(self, name: &str, arguments: impl Serialize) -> Self {
         let arguments = serde_json::to_value(arguments).unwrap_or_default();
-        self.target("tools/call", json!({ "name": name, "arguments": arguments }))
+        self.target("tools/call", json!({ "name": name, "arguments": arguments, "stream": {} }))
     }
 
     /// Gets a prompt.
@@ -140,15 +144,23 @@ impl Replay {
         self
     }
 
+    /// Collects the [`Parts`](crate::Parts) of the result that are sent.
+    pub fn parts(mut self, parts: &SentParts) -> Self {
+        self.parts = Some(parts.clone());
+        self
+    }
+
     async fn run(self) -> Result<Value, ReplayError> {
         let endpoint = self.server.clone()?;
         let mut flow = self.flow.clone();
         let mut asked = AskedSoFar::default();
+        let mut parts = PartCheck::new(self.parts.as_ref());
         for round in 1..=MAX_ROUNDS {
-            let reply = self.round(&endpoint, &flow, round).await?;
+            let reply = self.round(&endpoint, &flow, round, &mut parts).await?;
             let (questions, state) = match reply {
                 RoundReply::Done(result) => {
                     self.script.check_used_up(&asked, &result)?;
+                    parts.check(&result)?;
                     return Ok(result);
                 }
                 RoundReply::Failed(message) => return Err(ReplayError::Failed(message)),
@@ -160,19 +172,29 @@ impl Replay {
     }
 
     /// Plays one round, with all its faults if there are to be any.
-    async fn round(&self, endpoint: &Endpoint, flow: &Flow, round: usize) -> Result<RoundReply, ReplayError> {
+    async fn round(
+        &self,
+        endpoint: &Endpoint,
+        flow: &Flow,
+        round: usize,
+        parts: &mut PartCheck,
+    ) -> Result<RoundReply, ReplayError> {
         if self.faults {
             // Dropped after the first poll, after the second, and so on until it gets to its end.
             for polls in 1..=MAX_DROPS {
-                if self.attempt(endpoint, flow, Some(polls)).await?.is_some() {
+                if self.attempt(endpoint, flow, Some(polls), &mut Vec::new()).await?.is_some() {
                     break;
                 }
             }
         }
-        let Some(reply) = self.attempt(endpoint, flow, None).await? else { return Err(ReplayError::Endless) };
+        let mut sent = Vec::new();
+        let Some(reply) = self.attempt(endpoint, flow, None, &mut sent).await? else {
+            return Err(ReplayError::Endless);
+        };
+        parts.take(sent)?;
         if self.faults {
             // The reply was lost: the client sends the same once more.
-            let Some(again) = self.attempt(endpoint, flow, None).await? else {
+            let Some(again) = self.attempt(endpoint, flow, None, &mut Vec::new()).await? else {
                 return Err(ReplayError::Endless);
             };
             if let Some(Difference { place, first, then }) =
@@ -190,9 +212,10 @@ impl Replay {
         endpoint: &Endpoint,
         flow: &Flow,
         polls: Option<usize>,
+        parts: &mut Vec<PartNotificationParams>,
     ) -> Result<Option<RoundReply>, ReplayError> {
         self.trace.begin_run();
-        let reply = flow.round(endpoint, &self.peer, polls).await;
+        let reply = flow.round(endpoint, &self.peer, polls, parts).await;
         if let Some((what, times, place)) = self.effects.as_ref().and_then(Effects::repeated) {
             return Err(ReplayError::Repeated { what, times, place: place.to_string() });
         }

@@ -28,6 +28,8 @@ mod modern_only;
 #[cfg(feature = "legacy")]
 mod old;
 #[cfg(test)]
+mod parts;
+#[cfg(test)]
 mod peer;
 #[cfg(test)]
 mod rounds;

@@ -50,6 +50,7 @@ fn of_servers() -> Vec<(&'static str, String)> {
             "URIs watched by all streams and sessions together, with the capabilities of their clients",
             bytes(server.subscription_bytes),
         ),
+        ("size of a result in parts", bytes(server.streamed_bytes)),
         ("time a question waits for a running `once` step", seconds(server.question_behind_step)),
         ("time a round claimed in the ledger goes on without its client", seconds(server.finish_within)),
         ("time for an answer", minutes(DEFAULT_TTL)),

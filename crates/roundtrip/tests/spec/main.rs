@@ -45,6 +45,7 @@ mod server;
 mod slow_clients;
 mod stdio;
 mod steps;
+mod streaming;
 mod support;
 mod tasks;
 mod tracing_spans;

@@ -137,7 +137,8 @@ pub(crate) fn headers(message: &Value) -> Vec<(String, String)> {
     let target = match method.as_str() {
         "tools/call" | "prompts/get" => text(&params["name"]),
         "resources/read" => text(&params["uri"]),
-        "tasks/get" | "tasks/update" | "tasks/cancel" => text(&params["taskId"]),
+        "tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result" => text(&params["taskId"]),
+        "tasks/input_response" => text(&params["_meta"]["io.modelcontextprotocol/related-task"]["taskId"]),
         _ => None,
     };
     headers.push(("Mcp-Method".to_owned(), method));

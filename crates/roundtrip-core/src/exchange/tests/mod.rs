@@ -1,6 +1,7 @@
 //! Scripted replies, and the steps they lead to.
 
 mod answers;
+mod dialects;
 mod properties;
 mod rounds;
 mod stored;

@@ -9,23 +9,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_core::wire::{
     ErrorObject, InputRequest, InputRequests, InputResponses, Message, ProtocolVersion, Raw, Request,
-    RequestId, decode_batch,
+    RequestId,
 };
-use serde_json::Value;
 use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
 
+use super::keys::{key, stem};
 use super::link::{SessionFailure, SessionLink};
 use super::questions::Delivery;
 use super::request::Hello;
+use super::revisions::batch;
 use super::server_request::{ServerRequest, admit, answer_outside_call, small_enough};
 use super::session::{Session, ended, in_background};
 use super::unfold::unfold;
-use crate::client::{BoxFuture, Error, Incoming, PeerMisbehaved, Sent, nameless_error};
+use crate::client::{ApiMisuse, BoxFuture, Error, Incoming, PeerMisbehaved, Sent, nameless_error};
 use crate::legacy::handshake::PING;
 
-/// Most messages in one batch.
-const BATCH: usize = 256;
 /// Most messages kept while the user answers questions.
 const UNREAD: usize = 256;
 /// Most bytes of them.
@@ -51,6 +50,10 @@ pub(super) struct OpenCall<L: SessionLink> {
     broke: Option<Option<Result<Bytes, Error>>>,
     /// Number of questions asked so far.
     asked: u32,
+    /// End of the keys of a task's questions, so that no two have the same.
+    suffix: Option<String>,
+    /// True if the call asks for a task.
+    pub(super) is_task: bool,
     /// Questions that wait for their answers.
     open: Vec<Open>,
     /// End of the wait for further questions.
@@ -99,6 +102,8 @@ impl<L: SessionLink> OpenCall<L> {
             unread: VecDeque::new(),
             broke: None,
             asked: 0,
+            suffix: None,
+            is_task: false,
             open: Vec::new(),
             gathers_until: None,
             over: false,
@@ -260,16 +265,30 @@ impl<L: SessionLink> OpenCall<L> {
             }
         };
         self.asked = self.asked.saturating_add(1);
-        let key = format!("{}-{}", kind(&question), self.asked);
+        let key = key(&question, self.asked, self.suffix.as_deref());
         self.open.push(Open { key, id: request.id.clone(), question });
         self.gathers_until.get_or_insert_with(|| Instant::now() + GATHER);
         Ok(())
     }
 
+    /// Gives questions the keys of a task's.
+    pub(super) fn asks_for_task(&mut self) -> Result<(), Error> {
+        let mut random = [0; 4];
+        getrandom::fill(&mut random)
+            .map_err(|error| ApiMisuse::Other(format!("no randomness to be had: {error}")))?;
+        self.suffix = Some(format!("{:08x}", u32::from_ne_bytes(random)));
+        Ok(())
+    }
+
+    /// Returns the questions that wait for their answers.
+    pub(super) fn questions(&self) -> InputRequests {
+        self.open.iter().map(|open| (open.key.clone(), open.question.clone())).collect()
+    }
+
     fn ask(&mut self) -> Event {
         self.gathers_until = None;
         self.waits(true);
-        Event::Asks(self.open.iter().map(|open| (open.key.clone(), open.question.clone())).collect())
+        Event::Asks(self.questions())
     }
 
     fn waits(&self, waits: bool) {
@@ -308,18 +327,36 @@ impl<L: SessionLink> OpenCall<L> {
         for open in std::mem::take(&mut self.open) {
             let answer = answers.remove(&open.key);
             let refused = ErrorObject::new(GIVEN_UP, "this question was not answered");
-            let answer = answer.as_ref().ok_or(&refused);
-            match self.session.respond(&open.id, answer).await {
-                Ok(()) => {}
-                Err(SessionFailure::Gone) => {
-                    self.over = true;
-                    return Err(ended());
-                }
-                Err(SessionFailure::Error(error)) => return Err(error),
-                Err(SessionFailure::Refused(refusal)) => return Err(refusal.into_error()),
-            }
+            self.respond(&open.id, answer.as_ref().ok_or(&refused)).await?;
         }
         Ok(())
+    }
+
+    /// Sends the answers that there are to a task's questions, and keeps the others open. Answers that were given to another
+    /// process go to the questions that say the same.
+    pub(super) async fn answer_some(&mut self, answers: &InputResponses) -> Result<(), Error> {
+        for open in std::mem::take(&mut self.open) {
+            let alike =
+                || answers.iter().find(|(key, _)| stem(key) == stem(&open.key)).map(|(_, answer)| answer);
+            match answers.get(&open.key).or_else(alike) {
+                Some(answer) => self.respond(&open.id, Ok(answer)).await?,
+                None => self.open.push(open),
+            }
+        }
+        self.waits(!self.open.is_empty());
+        Ok(())
+    }
+
+    async fn respond(&mut self, id: &RequestId, answer: Result<&Raw, &ErrorObject>) -> Result<(), Error> {
+        match self.session.respond(id, answer).await {
+            Ok(()) => Ok(()),
+            Err(SessionFailure::Gone) => {
+                self.over = true;
+                Err(ended())
+            }
+            Err(SessionFailure::Error(error)) => Err(error),
+            Err(SessionFailure::Refused(refusal)) => Err(refusal.into_error()),
+        }
     }
 }
 
@@ -329,7 +366,9 @@ impl<L: SessionLink> Drop for OpenCall<L> {
             return;
         }
         let (session, id, over) = (Arc::clone(&self.session), self.id.clone(), self.over);
-        let asked: Vec<RequestId> = self.open.drain(..).map(|open| open.id).collect();
+        // A task's questions are left for the next stream, of this process or another.
+        let is_of_task = self.suffix.is_some();
+        let asked: Vec<RequestId> = self.open.drain(..).filter(|_| !is_of_task).map(|open| open.id).collect();
         // The stream is closed only once the server knows why: some servers fail otherwise.
         let incoming = std::mem::replace(&mut self.incoming, nothing());
         in_background(async move {
@@ -388,43 +427,5 @@ fn lost(failure: SessionFailure) -> Result<(), Error> {
             tracing::debug!(status = refusal.status, "the server refused an answer");
             Ok(())
         }
-    }
-}
-
-fn kind(question: &InputRequest) -> &'static str {
-    match question {
-        InputRequest::Elicit(_) => "elicitation",
-        InputRequest::CreateMessage(_) => "sampling",
-        InputRequest::ListRoots(_) => "roots",
-    }
-}
-
-/// Splits a batch into its messages (2025-03-26 alone).
-fn batch(bytes: &[u8]) -> Result<Vec<Bytes>, Error> {
-    let messages = decode_batch(bytes, BATCH).map_err(|error| {
-        // The messages are not read yet, so the only data error is one message too many.
-        if error.is_data() {
-            PeerMisbehaved::TooLarge(format!("a batch of more than {BATCH} messages"))
-        } else {
-            PeerMisbehaved::MalformedMessage(format!("not a batch: {error}"))
-        }
-    })?;
-    // A batch within a batch would be read without end.
-    let messages = messages.into_iter().filter(|message| !message.get().starts_with('['));
-    Ok(messages.map(|message| Bytes::copy_from_slice(message.get().as_bytes())).collect())
-}
-
-/// Returns a sampling answer for a revision: before 2025-11-25 its content is one block, never a list.
-pub(super) fn plain(answer: &Raw, version: ProtocolVersion) -> Raw {
-    if version >= ProtocolVersion::V2025_11_25 {
-        return answer.clone();
-    }
-    let mut value = answer.to_value();
-    match value.get_mut("content").map(Value::take) {
-        Some(Value::Array(mut contents)) if contents.len() == 1 => {
-            value["content"] = contents.remove(0);
-            value.into()
-        }
-        _ => answer.clone(),
     }
 }

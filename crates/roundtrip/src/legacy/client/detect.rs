@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::link::{SessionFailure, SessionLink};
 use super::request::{Hello, encoded};
 use super::session::{Life, Session};
+use super::task_support::offers_tasks;
 use crate::client::{
     Error, Outgoing, PeerIncompatible, PeerMisbehaved, Probed, Sent, Unreachable, answer, probe,
 };
@@ -124,16 +125,19 @@ async fn handshake<L: SessionLink>(
             None => return Err(NoSession::Refused(error.into())),
         },
     };
+    let offers_tasks = offers_tasks(&result);
     let result: InitializeResult = result.to().map_err(|error| {
         let why = format!("`{INITIALIZE}` was answered with a result that does not fit: {error}");
         Error::from(PeerMisbehaved::MalformedResult(why))
     })?;
     let version = agreed(&result.protocol_version, pinned)?;
+    let has_tasks = version.has_experimental_tasks() && offers_tasks;
     let mut at = at;
     link.agree(&mut at, version);
     tracing::debug!(%version, server = result.server_info.name, "session begun");
-    let session =
-        Arc::new(Session::new(link.clone(), at, (offer, version), hello.clone(), result, life.clone()));
+    let mut session = Session::new(link.clone(), at, (offer, version), hello.clone(), result, life.clone());
+    session.has_tasks = has_tasks;
+    let session = Arc::new(session);
     let ready = encoded(encode_notification(INITIALIZED, &json!({})))?;
     let told = match session.tell(ready.into()).await {
         Ok(()) => session.keep_listening().await,

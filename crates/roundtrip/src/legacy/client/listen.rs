@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_core::wire::{
-    ClientCapabilities, LoggingMessageNotification, Message, Method as _, NotificationMeta,
+    BareTask, ClientCapabilities, LoggingMessageNotification, Message, Method as _, NotificationMeta,
     NotificationMethod as _, PromptListChangedNotification, RequestId, ResourceListChangedNotification,
     ResourceUpdatedNotification, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
-    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListen, ToolListChangedNotification,
-    encode_notification, meta,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListen, Task, TaskNotification,
+    TaskStatusNotification, ToolListChangedNotification, encode_notification, meta,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -200,6 +200,7 @@ fn is_change(method: &str) -> bool {
         PromptListChangedNotification::NAME,
         ResourceListChangedNotification::NAME,
         ResourceUpdatedNotification::NAME,
+        TaskStatusNotification::NAME,
     ]
     .contains(&method)
 }
@@ -326,8 +327,7 @@ fn grant<L: SessionLink>(wanted: &SubscriptionFilter, session: &Session<L>) -> (
         prompts_list_changed: both(wanted.prompts_list_changed, prompts),
         resources_list_changed: both(wanted.resources_list_changed, resources.list_changed),
         resource_subscriptions: Vec::new(),
-        // Sessions have no such notifications.
-        task_ids: Vec::new(),
+        task_ids: wanted.task_ids.iter().filter(|_| session.has_tasks).take(WATCHED).cloned().collect(),
     };
     (granted, resources.subscribe == Some(true))
 }
@@ -364,6 +364,13 @@ impl<L: SessionLink> Listener<L> {
             ResourceUpdatedNotification::NAME => {
                 let uri = value["params"]["uri"].as_str()?;
                 self.watch.uris.iter().any(|watched| uri.starts_with(watched.as_str()))
+            }
+            TaskStatusNotification::NAME => {
+                let task: BareTask = serde_json::from_value(value["params"].take()).ok()?;
+                let wanted = self.granted.task_ids.contains(&task.task_id);
+                value =
+                    json!({ "jsonrpc": "2.0", "method": TaskNotification::NAME, "params": Task::from(task) });
+                wanted
             }
             _ => false,
         };

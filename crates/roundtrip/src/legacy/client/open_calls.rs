@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use roundtrip_core::wire::InputRequests;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Sleep, sleep};
@@ -19,6 +20,8 @@ const EXPIRY: Duration = Duration::from_secs(600);
 const CAPACITY: usize = 256;
 /// Prefix of every handle.
 const PREFIX: &str = "dev.roundtrip/open-call:";
+/// The same, for calls that wait for the result of a task, which they name.
+const TASK_PREFIX: &str = "dev.roundtrip/open-call:task:";
 
 /// `requestState` of a round after which the call is simply made again.
 pub(super) const AGAIN: &str = "dev.roundtrip/call-again";
@@ -28,6 +31,8 @@ pub(super) struct OpenCalls<L: SessionLink>(Mutex<IndexMap<String, Place<L>>>);
 
 /// A waiting call and the task that watches it. Dropping this gives the call up.
 struct Place<L: SessionLink> {
+    /// Its questions, as they were when the call was stored.
+    questions: InputRequests,
     wanted: oneshot::Sender<()>,
     watcher: JoinHandle<Option<OpenCall<L>>>,
 }
@@ -49,6 +54,33 @@ impl<L: SessionLink> OpenCalls<L> {
         getrandom::fill(&mut random)
             .map_err(|error| ApiMisuse::Other(format!("no randomness to be had: {error}")))?;
         let handle = format!("{PREFIX}{:032x}", u128::from_ne_bytes(random));
+        self.keep_as(handle.clone(), call).map(|()| handle)
+    }
+
+    /// Stores the call that waits for the result of a task.
+    pub(super) fn keep_for_task(&self, task: &str, call: OpenCall<L>) -> Result<(), Error> {
+        self.keep_as(format!("{TASK_PREFIX}{task}"), call)
+    }
+
+    /// Takes the call that waits for the result of a task, if there is one.
+    pub(super) async fn take_for_task(&self, task: &str) -> Option<OpenCall<L>> {
+        self.take(&format!("{TASK_PREFIX}{task}")).await.ok()
+    }
+
+    /// Returns the questions of a task that wait for answers.
+    pub(super) fn questions_of_task(&self, task: &str) -> Option<InputRequests> {
+        let places = self.places();
+        let place = places.get(&format!("{TASK_PREFIX}{task}")).filter(|place| !place.watcher.is_finished());
+        place.map(|place| place.questions.clone()).filter(|questions| !questions.is_empty())
+    }
+
+    /// Gives up the call that waits for the result of a task. The task is left as it is.
+    pub(super) fn let_task_go(&self, task: &str) {
+        self.let_go(&format!("{TASK_PREFIX}{task}"));
+    }
+
+    fn keep_as(&self, handle: String, call: OpenCall<L>) -> Result<(), Error> {
+        let questions = call.questions();
         let (wanted, until) = oneshot::channel();
         let watcher = tokio::spawn(watch_until_wanted(call, until, sleep(EXPIRY)));
         let mut places = self.places();
@@ -58,15 +90,15 @@ impl<L: SessionLink> OpenCalls<L> {
             // The watcher is dropped with its place, and the call with its watcher.
             return Err(GaveUp::TooManyOpenCalls { allowed: CAPACITY }.into());
         }
-        places.insert(handle.clone(), Place { wanted, watcher });
-        Ok(handle)
+        places.insert(handle, Place { questions, wanted, watcher });
+        Ok(())
     }
 
     /// Takes the call of a handle, to go on with it.
     pub(super) async fn take(&self, handle: &str) -> Result<OpenCall<L>, Error> {
         let place = self.places().shift_remove(handle);
         let call = match place {
-            Some(Place { wanted, watcher }) => {
+            Some(Place { wanted, watcher, .. }) => {
                 // If the call has ended, its watcher no longer receives this.
                 let _ = wanted.send(());
                 watcher.await.ok().flatten()

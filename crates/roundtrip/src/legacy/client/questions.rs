@@ -5,6 +5,7 @@ use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
 use roundtrip_core::wire::{Message, RequestId, clip};
+use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::call::given_up;
@@ -31,6 +32,8 @@ pub(super) struct Call {
     waits: bool,
     /// True if it asked for log messages.
     logs: bool,
+    /// Task whose questions it waits for.
+    task: Option<String>,
 }
 
 fn asked<L: SessionLink>(session: &Session<L>) -> MutexGuard<'_, AskableCalls> {
@@ -48,7 +51,8 @@ impl<L: SessionLink> Delivery<L> {
     pub(super) fn of(session: &Arc<Session<L>>, request: &Request) -> Self {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let (hello, logs) = (request.hello.clone(), request.log_level.is_some());
-        asked(session).insert(request.id.clone(), Call { sender, hello, waits: false, logs });
+        let call = Call { sender, hello, waits: false, logs, task: request.task() };
+        asked(session).insert(request.id.clone(), call);
         Self { session: Arc::clone(session), id: request.id.clone(), receiver }
     }
 
@@ -67,7 +71,11 @@ impl<L: SessionLink> Delivery<L> {
 
 impl<L: SessionLink> Drop for Delivery<L> {
     fn drop(&mut self) {
-        asked(&self.session).remove(&self.id);
+        let call = asked(&self.session).remove(&self.id);
+        if call.is_some_and(|call| call.task.is_some()) {
+            // A task asks again on its next stream.
+            return;
+        }
         // Questions that the call did not take must not keep the server waiting.
         while let Ok(message) = self.receiver.try_recv() {
             let Ok(Message::Request(request)) = Message::decode(&message) else { continue };
@@ -98,17 +106,43 @@ pub(super) fn calls_under_way<L: SessionLink>(session: &Session<L>) -> usize {
     asked(session).len()
 }
 
-/// Gives a question to the one call it can belong to: the only one that waits for the server, or the only one there
-/// is. Returns false if there is none, or that call has too many already.
+/// Gives a question to the one call it can belong to: the one that waits for the task it names; the only one that waits for
+/// the server, or the only one there is. Returns false if there is none, or that call has too many already.
 pub(super) fn belongs_to_a_call<L: SessionLink>(session: &Session<L>, request: &Bytes) -> bool {
+    let task = related_task(request);
     let asked = asked(session);
-    let mut active = asked.values().filter(|call| !call.waits);
+    let mut active = asked.values().filter(|call| call.task.is_none() && !call.waits);
     let only = match (active.next(), active.next()) {
+        _ if task.is_some() => asked.values().find(|call| call.task == task),
         (Some(call), None) => Some(call),
         (None, _) if asked.len() == 1 => asked.values().next(),
         _ => None,
     };
     only.is_some_and(|call| call.sender.try_send(request.clone()).is_ok())
+}
+
+/// Returns the task that a question names in `_meta`.
+fn related_task(request: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Asked {
+        params: Params,
+    }
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(rename = "_meta")]
+        meta: Meta,
+    }
+    #[derive(Deserialize)]
+    struct Meta {
+        #[serde(rename = "io.modelcontextprotocol/related-task")]
+        task: Related,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Related {
+        task_id: String,
+    }
+    serde_json::from_slice::<Asked>(request).ok().map(|asked| asked.params.meta.task.task_id)
 }
 
 /// Gives a log message, which does not name a call, to every call under way that asked for any.

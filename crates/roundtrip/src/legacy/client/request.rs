@@ -4,13 +4,17 @@ use bytes::Bytes;
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, GetPrompt, InputResponses, LoggingLevel, Message, Method as _,
-    ProgressToken, Raw, ReadResource, RequestId, RequestMeta, encode_request, meta,
+    ProgressToken, Raw, ReadResource, RequestId, RequestMeta, TaskPayload, encode_request, meta,
 };
 use serde_json::json;
 
 use crate::client::{ApiMisuse, Caller, Error, Outgoing};
 
+/// Parameter that names a task.
+pub(super) const TASK_ID: &str = "taskId";
+
 /// A modern request, with its protocol fields apart from the other parameters.
+#[derive(Clone)]
 pub(super) struct Request {
     /// Id of the request.
     pub(super) id: RequestId,
@@ -56,16 +60,38 @@ impl Request {
         };
         let state = params.get("requestState").and_then(|state| state.to().ok());
         let answers = params.get("inputResponses").and_then(|answers| answers.to().ok()).unwrap_or_default();
-        for modern in ["_meta", "requestState", "inputResponses"] {
+        // Whether a call is a task is decided in the session.
+        for modern in ["_meta", "requestState", "inputResponses", "stream", "task"] {
             params.set(modern, None);
         }
         let (id, method) = (outgoing.id.clone(), outgoing.method);
         Ok(Self { id, method, params, meta, log_level: fields.log_level, state, answers, hello })
     }
 
+    /// Returns the same request with one more parameter.
+    pub(super) fn with(&self, name: &'static str, value: Raw) -> Self {
+        let mut request = self.clone();
+        request.params.set(name, Some(value));
+        request
+    }
+
+    /// Returns a request for the result of a task, in the name of the same caller.
+    pub(super) fn for_result_of(&self, task: &str) -> Self {
+        let params = Params::from_iter([(TASK_ID, Raw::from(json!(task)))]);
+        let (answers, meta) = (InputResponses::new(), Params::default());
+        let (id, hello) = (self.id.clone(), self.hello.clone());
+        Self { id, method: TaskPayload::NAME, params, meta, log_level: None, state: None, answers, hello }
+    }
+
     /// Returns whether the request's call can be asked questions.
     pub(super) fn may_ask(&self) -> bool {
-        [CallTool::NAME, GetPrompt::NAME, ReadResource::NAME].contains(&self.method)
+        [CallTool::NAME, GetPrompt::NAME, ReadResource::NAME, TaskPayload::NAME].contains(&self.method)
+    }
+
+    /// Returns the task whose questions the request's call is asked.
+    pub(super) fn task(&self) -> Option<String> {
+        let id = self.params.get(TASK_ID).filter(|_| self.method == TaskPayload::NAME);
+        id.and_then(|id| id.to().ok())
     }
 
     /// Encodes the request for a legacy server.

@@ -15,12 +15,14 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::call::{Event, OpenCall, plain};
+use super::call::{Event, OpenCall};
 use super::link::{SessionFailure, SessionLink};
 use super::listen::SharedStreamSlot;
 use super::questions::{AskableCalls, Delivery};
 use super::request::{Hello, Request, encoded};
+use super::revisions::plain;
 use super::server_request::Answering;
+use super::task_support::{TASK, TaskTools};
 use crate::client::{Closed, Error, Sent, Unreachable};
 use crate::legacy::handshake::{InitializeResult, NEWEST, SET_LEVEL, within_revision};
 use crate::lock::lock;
@@ -66,6 +68,10 @@ pub(super) struct Session<L: SessionLink> {
     /// Number of listeners of each resource.
     pub(super) watched: Mutex<HashMap<String, usize>>,
     pub(super) asked: Mutex<AskableCalls>,
+    /// True if tools of the server may be called as tasks.
+    pub(super) has_tasks: bool,
+    /// Tools that may be called as tasks, once they were listed.
+    pub(super) task_tools: tokio::sync::Mutex<Option<TaskTools>>,
     /// Counter of the questions outside of any call.
     pub(super) answering: Answering,
     /// Signal that the session's client is closed.
@@ -105,6 +111,8 @@ impl<L: SessionLink> Session<L> {
             shared_stream: tokio::sync::Mutex::default(),
             watched: Mutex::default(),
             asked: Mutex::default(),
+            has_tasks: false,
+            task_tools: tokio::sync::Mutex::default(),
             answering: life.answering,
             closed: life.closed,
             ended: AtomicBool::new(false),
@@ -149,6 +157,10 @@ impl<L: SessionLink> Session<L> {
         let message = request.legacy_message()?;
         self.listen_again();
         let mut call = OpenCall::new(self, request.id.clone(), request.hello.clone(), questions);
+        call.is_task = request.params.get(TASK).is_some();
+        if request.task().is_some() {
+            call.asks_for_task()?;
+        }
         call.send(self.link.request(&self.at, request.id.clone(), message)).await?;
         Ok(call)
     }

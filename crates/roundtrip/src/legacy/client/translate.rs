@@ -6,12 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use roundtrip_core::wire::{
     ClientCapabilities, Discover, DiscoverResult, ElicitRequestParams, ErrorObject, INVALID_PARAMS,
-    InputRequest, InputRequests, InputRequiredResult, InputResponses, Message, Method as _,
-    NotificationMethod as _, ProgressNotification, RequestId, ResultMeta, SubscriptionsListen, encode_error,
-    encode_result,
+    InputRequest, InputRequests, InputRequiredResult, InputResponses, METHOD_NOT_FOUND, Message, Method as _,
+    NotificationMethod as _, ProgressNotification, Raw, RequestId, ResultMeta, SubscriptionsListen,
+    encode_error, encode_result,
 };
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::call::{Event, OpenCall};
@@ -20,6 +19,7 @@ use super::listen::listen;
 use super::open_calls::{AGAIN, OpenCalls};
 use super::request::{Request, encoded};
 use super::session::Session;
+use super::tasks;
 use super::unfold::unfold;
 use crate::client::{Error, Incoming, ServerRejection};
 use crate::legacy::handshake::{RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED};
@@ -33,7 +33,16 @@ pub(super) async fn serve<L: SessionLink>(
     match request.method {
         Discover::NAME => Ok(alone(discovered(session, &request.id)?)),
         SubscriptionsListen::NAME => listen(session, request).await,
-        _ => Ok(leg(open_calls, session.call(request).await?, request.id.clone())),
+        _ => {
+            if let Some(result) = tasks::serve(open_calls, session, request).await? {
+                return Ok(alone(result_of(&request.id, &result)?));
+            }
+            let call = match tasks::as_task(session, request).await? {
+                Some(request) => session.call(&request).await?,
+                None => session.call(request).await?,
+            };
+            Ok(leg(open_calls, call, request.id.clone()))
+        }
     }
 }
 
@@ -70,7 +79,7 @@ fn leg<L: SessionLink>(open_calls: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: Re
                 let message = in_the_name_of(&id, call.id(), message);
                 return Some((Ok(message), Some((open_calls, call, id))));
             }
-            Ok(Event::Answer(answer)) => answered(&call, &id, answer.as_ref().map(AsRef::as_ref)),
+            Ok(Event::Answer(answer)) => answered(&call, &id, answer.as_ref()),
             Ok(Event::Asks(questions)) => {
                 let meta = named(call.session());
                 open_calls.keep(call).and_then(|handle| asks(&id, questions, handle, meta))
@@ -84,11 +93,18 @@ fn leg<L: SessionLink>(open_calls: &Arc<OpenCalls<L>>, call: OpenCall<L>, id: Re
 fn answered<L: SessionLink>(
     call: &OpenCall<L>,
     id: &RequestId,
-    answer: Result<&RawValue, &ErrorObject>,
+    answer: Result<&Raw, &ErrorObject>,
 ) -> Result<Bytes, Error> {
     match answer {
+        Ok(result) if call.is_task => {
+            let created = tasks::created(result)?;
+            result_of(id, created.as_ref().unwrap_or(result))
+        }
         Ok(result) => result_of(id, result),
         Err(error) => {
+            if error.code == METHOD_NOT_FOUND {
+                call.session().forget_task_tools();
+            }
             if let Some(pages) = may_visit(call, error) {
                 return asks(id, pages, AGAIN.to_owned(), named(call.session()));
             }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use roundtrip_core::wire::{CompleteRequestParams, ErrorObject, RequestMeta};
+use roundtrip_core::wire::{CompleteRequestParams, ErrorObject, RequestId, RequestMeta};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -71,6 +71,8 @@ pub struct Call<'a> {
     pub(crate) outbox: Option<Arc<Outbox>>,
     /// Place for the description of its state, of a call that is a task or may become one.
     pub(crate) status: Option<Arc<StatusSlot>>,
+    /// Id of the request, if its result is wanted in parts.
+    pub(crate) stream: Option<&'a RequestId>,
     /// Inputs of this round of its flow.
     pub(crate) input: RoundInput<'a>,
     /// Resolvers that parameters have asked for.

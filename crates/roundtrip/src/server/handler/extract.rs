@@ -29,7 +29,7 @@ use crate::server::peer::Principal;
     message = "`{Self}` cannot be a handler's parameter",
     label = "not something a call can provide",
     note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, \
-            `Progress`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
+            `Progress`, `Parts`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
     note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
 )]
 pub trait FromCall: Sized + Send + 'static {
@@ -128,6 +128,7 @@ impl<S> Deref for State<S> {
 }
 
 /// Extractor for an extension that the HTTP stack attached to the request (`http::Extensions`), cloned for the call.
+/// A tool whose calls may become tasks takes those that [`Tasks::keep_extension`](crate::Tasks::keep_extension) stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extension<T>(pub T);
 
@@ -144,7 +145,7 @@ impl<T: Clone + Send + Sync + 'static> FromCall for Extension<T> {
     }
 
     fn needs(needs: &mut Needs) {
-        needs.extension = Some(std::any::type_name::<T>());
+        needs.extension::<T>();
     }
 }
 
@@ -258,7 +259,7 @@ impl Status {
 }
 
 /// Extractor that reports progress to a client that asked for it; for any other, reporting costs nothing. In a task, the last
-/// report is its `statusMessage`.
+/// report is its `statusMessage`; sessions of 2025-11-25 are sent progress too, by the process that works on the task.
 #[derive(Debug, Clone)]
 pub struct Progress {
     outbox: Option<(Arc<Outbox>, ProgressToken)>,
@@ -282,19 +283,22 @@ impl Progress {
             return;
         }
         let ProgressStep { progress, total, message } = step.into();
-        self.status.set(match (&message, total) {
+        let described = self.status.0.as_ref().map(|_| match (&message, total) {
             (Some(message), _) => message.clone(),
             (None, Some(total)) => format!("{progress} of {total}"),
             (None, None) => progress.to_string(),
         });
-        let Some((outbox, token)) = &self.outbox else { return };
-        outbox.progress(&ProgressNotificationParams {
-            progress_token: token.clone(),
-            progress,
-            total,
-            message,
-            meta: NotificationMeta::default(),
-        });
+        if let Some((outbox, token)) = &self.outbox {
+            let (progress_token, meta) = (token.clone(), NotificationMeta::default());
+            let report = ProgressNotificationParams { progress_token, progress, total, message, meta };
+            outbox.progress(&report);
+            if let Some(status) = &self.status.0 {
+                status.report(report);
+            }
+        }
+        if let Some(described) = described {
+            self.status.set(described);
+        }
     }
 }
 

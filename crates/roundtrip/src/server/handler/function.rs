@@ -44,7 +44,7 @@ pub trait Function<Parameters>: 'static {
     message = "`{Self}` cannot be a handler's parameter",
     label = "not something a call can provide",
     note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, \
-            `Progress`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
+            `Progress`, `Parts`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
     note = "arguments are `Args<T>`, values of the server are `State<S>`; `Asked<T>` takes a question, such as a form with \
             `#[form(key = \"..\", message = \"..\")]`, and `Resolved<T>` a type that implements `Resolve`"
 )]

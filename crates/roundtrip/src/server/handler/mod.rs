@@ -10,6 +10,7 @@ mod finite;
 pub(crate) mod function;
 pub(crate) mod needs;
 mod once;
+pub(crate) mod parts;
 pub(crate) mod reply;
 mod resolve;
 pub(crate) mod resolving;
@@ -25,6 +26,7 @@ pub use extract::{Args, Caller, Extension, FromCall, Log, Progress, ProgressStep
 pub use function::{Function, Parameter, Parameters, ResolveFrom};
 pub use needs::Needs;
 pub use once::Step;
+pub use parts::Parts;
 pub use reply::{HandlerResult, IntoReply, Json, JsonWithText, ReadAt, Reply};
 pub use resolve::{Resolve, Resolved};
 pub use tool_error::{IntoFailure, ToolError};

@@ -21,8 +21,12 @@ pub struct Needs {
     pub(crate) typed: bool,
     /// True if it takes the URI of a resource.
     pub(crate) uri: bool,
-    /// Type of an extension of the request that it takes, if it does.
-    pub(crate) extension: Option<&'static str>,
+    /// True if it sends its result in parts.
+    pub(crate) parts: bool,
+    /// Types of the extensions of the request that it takes.
+    pub(crate) extensions: Vec<(TypeId, &'static str)>,
+    /// True if it takes the connection of a client of a handshake era.
+    pub(crate) stream: bool,
     /// The way in which it can ask, if it can.
     pub(crate) asks: Option<AskStyle>,
     /// Resolvers among its parameters, and those that they need.
@@ -83,11 +87,27 @@ impl Needs {
         }
     }
 
-    /// Returns the mistake in a handler's parameters, if there is one. `has_uri` says whether it reads a resource.
-    pub(crate) fn mistake(&self, has_uri: bool) -> Option<&str> {
+    /// Declares that the handler sends its result in parts.
+    pub(crate) fn streams(&mut self) {
+        if !self.resolving.is_empty() {
+            self.clash("a resolver takes `Parts`: the handler alone has a result to send");
+        }
+        if mem::replace(&mut self.parts, true) {
+            self.clash("its handler takes `Parts` twice: a call has one result");
+        }
+    }
+
+    /// Returns the mistake in a handler's parameters, if there is one. `has_uri` says whether it reads a resource, `is_tool`
+    /// whether it is called as a tool.
+    pub(crate) fn mistake(&self, has_uri: bool, is_tool: bool) -> Option<&str> {
+        let parts = "its handler takes `Parts`, which tools alone have";
         let uri = "its handler takes `Uri`, which resources and resource templates alone have";
         let typed = "its handler takes `Partial`, which only completers have: take `Args`";
-        self.clash.as_deref().or((self.uri && !has_uri).then_some(uri)).or(self.typed.then_some(typed))
+        self.clash
+            .as_deref()
+            .or((self.uri && !has_uri).then_some(uri))
+            .or(self.typed.then_some(typed))
+            .or((self.parts && !is_tool).then_some(parts))
     }
 
     /// Adds the needs of a completer to those of its prompt or template.
@@ -99,6 +119,13 @@ impl Needs {
     /// Declares that the handler takes a value given to [`Server::state`](crate::Server::state).
     pub fn state<S: 'static>(&mut self) {
         self.state.push((TypeId::of::<S>(), type_name::<S>()));
+    }
+
+    /// Declares that the handler takes an extension of the request
+    /// ([`Peer::extensions`](crate::server::Peer::extensions)), which a task has only if its server stores it
+    /// ([`Tasks::keep_extension`](crate::Tasks::keep_extension)).
+    pub fn extension<T: 'static>(&mut self) {
+        self.extensions.push((TypeId::of::<T>(), type_name::<T>()));
     }
 
     /// Declares that the handler takes a question, or its answer.

@@ -6,9 +6,10 @@ use std::task::{Context, Poll, Waker};
 
 use roundtrip_core::round::{Compared, SentNotifications};
 use roundtrip_core::wire::{
-    LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod, ProgressNotification,
-    ProgressNotificationParams, encode_notification,
+    LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod, PartNotification,
+    ProgressNotification, ProgressNotificationParams, RequestId, encode_notification,
 };
+use serde::Serialize;
 
 use crate::lock::lock;
 use crate::server::peer::Listens;
@@ -17,6 +18,8 @@ use crate::server::peer::Listens;
 const CAPACITY: usize = 256;
 /// Most bytes that may wait before further messages are left out.
 const CAPACITY_BYTES: usize = 256 * 1024;
+/// Most bytes that may wait before a handler that sends parts waits too.
+const ROOM_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Outbox(Mutex<Queue>);
@@ -32,6 +35,12 @@ struct Queue {
     left_out: usize,
     closed: bool,
     waker: Option<Waker>,
+    /// Number of the next part of the result.
+    next_part: u32,
+    /// Number of parts that earlier rounds have sent.
+    parts_before: u32,
+    /// Waker of a handler that waits for room.
+    room: Option<Waker>,
     /// Of a call that can ask.
     replay: Option<Replay>,
 }
@@ -82,12 +91,47 @@ impl Outbox {
         queue.push::<LoggingMessageNotification>(params, compared == Compared::Undecided);
     }
 
+    /// Queues a part of the result of a request. Parts are numbered over the flow, and those that an earlier round has sent are
+    /// left out.
+    pub(crate) fn part(&self, request_id: &RequestId, content: &impl Serialize) {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Part<'a, C> {
+            request_id: &'a RequestId,
+            part: u32,
+            content: &'a C,
+        }
+        let mut queue = self.queue();
+        if queue.closed {
+            return;
+        }
+        let part = queue.next_part;
+        queue.next_part = part.saturating_add(1);
+        if part >= queue.parts_before {
+            queue.insert(
+                encode_notification(PartNotification::NAME, &Part { request_id, part, content }),
+                false,
+            );
+        }
+    }
+
+    /// Polls until the peer has taken most of what waits for it.
+    pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut queue = self.queue();
+        if queue.closed || queue.has_room() {
+            return Poll::Ready(());
+        }
+        queue.room = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
     /// Begins to record what is sent, and leaves out what earlier rounds have sent: log messages up to the first that
     /// differs, and progress that does not go beyond theirs.
     pub(crate) fn remember(&self, earlier: Option<Box<SentNotifications>>) {
         let mut queue = self.queue();
         let progress = earlier.as_ref().and_then(|earlier| earlier.progress);
         queue.last_progress = queue.last_progress.or(progress);
+        queue.parts_before = earlier.as_ref().map_or(0, |earlier| earlier.parts);
         let earlier = earlier.filter(|earlier| earlier.logs() > 0);
         queue.replay = Some(Replay { earlier, said: None });
     }
@@ -95,11 +139,13 @@ impl Outbox {
     /// Takes the record of what the rounds so far have sent, for the next one.
     pub(crate) fn take_sent(&self) -> Option<Box<SentNotifications>> {
         let mut queue = self.queue();
-        let progress = queue.last_progress;
+        let (progress, parts) = (queue.last_progress, queue.next_part.max(queue.parts_before));
         let Replay { earlier, said } = queue.replay.take()?;
         // A round that ends before it has repeated everything has sent nothing new.
-        let mut sent = earlier.or(said).or_else(|| progress.map(|_| Box::default()))?;
+        let others = (progress.is_some() || parts > 0).then(Box::default);
+        let mut sent = earlier.or(said).or(others)?;
         sent.progress = progress;
+        sent.parts = parts;
         Some(sent)
     }
 
@@ -128,6 +174,7 @@ impl Outbox {
         queue.release_held();
         queue.closed = true;
         queue.waker = None;
+        queue.room.take().into_iter().for_each(Waker::wake);
         if queue.left_out > 0 {
             tracing::warn!(left_out = queue.left_out, "a slow client missed notifications");
         }
@@ -141,6 +188,9 @@ impl Queue {
         }
         let message = self.messages.pop_front()?;
         self.bytes -= message.len();
+        if self.room.is_some() && self.has_room() {
+            self.room.take().into_iter().for_each(Waker::wake);
+        }
         Some(message)
     }
 
@@ -169,13 +219,22 @@ impl Queue {
         self.held = 0;
     }
 
+    fn has_room(&self) -> bool {
+        self.messages.len() < CAPACITY && self.bytes < ROOM_BYTES
+    }
+
     fn push<N: NotificationMethod>(&mut self, params: &N::Params, hold: bool) {
         if self.messages.len() >= CAPACITY || self.bytes >= CAPACITY_BYTES {
             // A message that is held back is most likely a repetition.
             self.left_out += usize::from(!hold);
             return;
         }
-        match encode_notification(N::NAME, params) {
+        self.insert(encode_notification(N::NAME, params), hold);
+    }
+
+    /// Queues a message, before those that are held back unless it is one of them.
+    fn insert(&mut self, message: Result<Vec<u8>, serde_json::Error>, hold: bool) {
+        match message {
             Ok(message) => {
                 self.bytes += message.len();
                 self.held += usize::from(hold);

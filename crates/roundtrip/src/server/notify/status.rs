@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use roundtrip_core::wire::ProgressNotificationParams;
 use tokio::sync::Notify;
 
 use crate::lock::lock;
@@ -10,6 +11,8 @@ use crate::lock::lock;
 #[derive(Debug, Default)]
 pub(crate) struct StatusSlot {
     latest: Mutex<Option<String>>,
+    /// The last report of progress, for clients that are told of it.
+    progress: Mutex<Option<ProgressNotificationParams>>,
     set: Notify,
 }
 
@@ -17,6 +20,15 @@ impl StatusSlot {
     pub(crate) fn set(&self, message: String) {
         *lock(&self.latest) = Some(message);
         self.set.notify_one();
+    }
+
+    /// Sets the last report of progress, which is told with the next description.
+    pub(crate) fn report(&self, progress: ProgressNotificationParams) {
+        *lock(&self.progress) = Some(progress);
+    }
+
+    pub(crate) fn take_progress(&self) -> Option<ProgressNotificationParams> {
+        lock(&self.progress).take()
     }
 
     /// Waits until there is a description to store.

@@ -12,13 +12,13 @@ use roundtrip_core::error::BUSY;
 #[cfg(feature = "legacy")]
 use roundtrip_core::wire::{BareTask, TaskStatusNotification};
 use roundtrip_core::wire::{
-    ErrorObject, NotificationMeta, NotificationMethod, PromptListChangedNotification, RequestId,
-    ResourceListChangedNotification, ResourceUpdatedNotification, ResourceUpdatedNotificationParams,
-    ResultMeta, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
-    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenResult, Task, TaskNotification,
-    TaskNotificationParams, ToolListChangedNotification, encode_notification,
+    ErrorObject, NotificationMeta, NotificationMethod, NotificationParams, ProgressNotification,
+    ProgressNotificationParams, PromptListChangedNotification, RequestId, ResourceListChangedNotification,
+    ResourceUpdatedNotification, ResourceUpdatedNotificationParams, ResultMeta, SubscriptionFilter,
+    SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenResult, Task, TaskNotification, TaskNotificationParams, ToolListChangedNotification,
+    encode_notification,
 };
-use serde::Serialize;
 
 use crate::lock::lock;
 use crate::server::budget::{Budget, Owner, Reservation};
@@ -75,6 +75,8 @@ struct Due {
     updated: BTreeSet<Arc<str>>,
     /// Tasks that have changed, each as it is now.
     tasks: BTreeMap<String, Arc<Task>>,
+    /// Progress of tasks, in legacy sessions: the highest so far, and the report to tell.
+    progress: BTreeMap<String, (f64, Option<ProgressNotificationParams>)>,
     closed: bool,
     waker: Option<Waker>,
     closing_waker: Option<Waker>,
@@ -177,6 +179,16 @@ impl Hub {
         }
     }
 
+    /// Announces the progress of a task to the legacy sessions that watch it. The extension has no progress.
+    pub(crate) fn announce_progress(&self, task: &str, report: &ProgressNotificationParams) {
+        for subscriber in lock(&self.0).open.values().filter(|subscriber| subscriber.tag.is_none()) {
+            let due = &mut *lock(&subscriber.due);
+            if due.lists.task_ids.iter().any(|watched| watched == task) && due.report(task, report) {
+                due.wake();
+            }
+        }
+    }
+
     /// Returns whether a task is watched.
     pub(crate) fn watches_task(&self, id: &str) -> bool {
         let watches = |subscriber: &Arc<Subscriber>| {
@@ -230,6 +242,7 @@ impl Due {
             resources: false,
             updated: BTreeSet::new(),
             tasks: BTreeMap::new(),
+            progress: BTreeMap::new(),
             closed,
             waker: None,
             closing_waker: None,
@@ -248,11 +261,22 @@ impl Due {
         self.watched.get(uri).is_some_and(|watched| self.updated.insert(Arc::clone(watched)))
     }
 
+    /// Notes the progress of a task, if it goes beyond the last (N2); returns whether that is news.
+    fn report(&mut self, task: &str, report: &ProgressNotificationParams) -> bool {
+        let (highest, due) = self.progress.entry(task.to_owned()).or_insert((f64::NEG_INFINITY, None));
+        let is_news = report.progress.is_finite() && report.progress > *highest;
+        if is_news {
+            (*highest, *due) = (report.progress, Some(report.clone()));
+        }
+        is_news
+    }
+
     /// Returns the notification of 2025-11-25 about a task, which is not watched any more once it has ended.
     #[cfg(feature = "legacy")]
     fn legacy_task(&mut self, task: &Task) -> Vec<u8> {
         if task.status.is_terminal() {
             self.lists.task_ids.retain(|watched| *watched != task.task_id);
+            self.progress.remove(&task.task_id);
             self.bytes.shrink(bytes_of(&task.task_id));
         }
         encode::<TaskStatusNotification>(&BareTask::of_2025_11_25(task.clone()))
@@ -369,6 +393,8 @@ impl Subscriber {
                 meta: tagged(tag),
                 uri: uri.as_ref().to_owned(),
             }))
+        } else if let Some(report) = due.progress.values_mut().find_map(|(_, report)| report.take()) {
+            Some(encode::<ProgressNotification>(&report))
         } else {
             let (_, task) = due.tasks.pop_first()?;
             #[cfg(feature = "legacy")]
@@ -414,12 +440,7 @@ fn encode<N: NotificationMethod>(params: &N::Params) -> Vec<u8> {
 }
 
 fn encode_tagged(method: &str, tag: &Option<RequestId>) -> Vec<u8> {
-    #[derive(Serialize)]
-    struct Params {
-        #[serde(rename = "_meta", skip_serializing_if = "NotificationMeta::is_empty")]
-        meta: NotificationMeta,
-    }
-    encode_notification(method, &Params { meta: tagged(tag) }).unwrap_or_default()
+    encode_notification(method, &NotificationParams { meta: tagged(tag) }).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ pub(crate) struct Tables {
     pub(crate) templates: Listing<wire::ResourceTemplate>,
     pub(crate) logging: bool,
     pub(crate) completions: bool,
+    /// True once a tool that sends its result in parts has been added.
+    pub(crate) streams: bool,
     /// True once a handler that can ask has been added.
     pub(crate) asks: bool,
     unchecked: Vec<Wanted>,
@@ -61,8 +63,8 @@ impl Tables {
 struct Provided {
     /// Types of its state.
     state: HashSet<TypeId>,
-    /// True if it has a store of tasks.
-    tasks: bool,
+    /// Types of the extensions that its store of tasks keeps, if it has one.
+    tasks: Option<HashSet<TypeId>>,
 }
 
 /// A handler's needs that were noted before the server was complete.
@@ -70,23 +72,31 @@ struct Wanted {
     kind: &'static str,
     name: String,
     state: Vec<(TypeId, &'static str)>,
-    tasks: bool,
+    /// Extensions that it takes, if its calls may become tasks.
+    tasks: Option<Vec<(TypeId, &'static str)>>,
 }
 
 impl Wanted {
     fn check(&self, provided: &Provided) -> Result<(), SetupError> {
-        if self.tasks && !provided.tasks {
-            let problem = "its calls may become tasks: give the server a store for them with `.tasks(..)`";
-            return Err(SetupError::new(self.kind, &self.name, problem));
+        self.missing(provided).map_or(Ok(()), |problem| Err(SetupError::new(self.kind, &self.name, problem)))
+    }
+
+    fn missing(&self, provided: &Provided) -> Option<String> {
+        if let Some(extensions) = &self.tasks {
+            let Some(kept) = &provided.tasks else {
+                let problem =
+                    "its calls may become tasks: give the server a store for them with `.tasks(..)`";
+                return Some(problem.to_owned());
+            };
+            if let Some((_, wanted)) = extensions.iter().find(|(id, _)| !kept.contains(id)) {
+                return Some(format!(
+                    "its handler takes `Extension<{wanted}>`, and its calls may become tasks, which outlive the request: \
+                     store it with `Tasks::keep_extension`, or take it from `Caller` or `State`"
+                ));
+            }
         }
-        match self.state.iter().find(|(id, _)| !provided.state.contains(id)) {
-            None => Ok(()),
-            Some((_, wanted)) => Err(SetupError::new(
-                self.kind,
-                &self.name,
-                format!("its handler takes `State<{wanted}>`: give the server one with `.state(..)`"),
-            )),
-        }
+        let (_, wanted) = self.state.iter().find(|(id, _)| !provided.state.contains(id))?;
+        Some(format!("its handler takes `State<{wanted}>`: give the server one with `.state(..)`"))
     }
 }
 
@@ -142,7 +152,7 @@ impl Catalog {
     }
 
     /// Checks the needs noted so far; from here on, additions are checked at once.
-    pub(crate) fn start(&self, state: &StateMap, tasks: bool) -> Result<(), SetupError> {
+    pub(crate) fn start(&self, state: &StateMap, tasks: Option<HashSet<TypeId>>) -> Result<(), SetupError> {
         // A catalog belongs to one server, which starts once.
         let provided = self.0.provided.get_or_init(|| Provided { state: state.types().collect(), tasks });
         std::mem::take(&mut self.write().unchecked).iter().try_for_each(|wanted| wanted.check(provided))
@@ -155,15 +165,15 @@ impl Catalog {
     pub fn add<O: Offer>(&self, offer: O) -> Result<(), SetupError> {
         let needs = offer.needs();
         let name = offer.definition().key().to_owned();
-        if let Some(mistake) = needs.mistake(DefinitionOf::<O>::HAS_URI) {
+        if let Some(mistake) = needs.mistake(DefinitionOf::<O>::HAS_URI, DefinitionOf::<O>::IS_TOOL) {
             return Err(SetupError::new(DefinitionOf::<O>::KIND, &name, mistake));
         }
-        let (logging, asks) = (needs.logging, needs.asks.is_some());
+        let (logging, streams, asks) = (needs.logging, needs.parts, needs.asks.is_some());
         let wanted = Wanted {
             kind: DefinitionOf::<O>::KIND,
             name: name.clone(),
             state: needs.state.clone(),
-            tasks: offer.may_be_task(),
+            tasks: offer.may_be_task().then(|| needs.extensions.clone()),
         };
         let started = self.0.provided.get();
         if let Some(provided) = started {
@@ -183,6 +193,7 @@ impl Catalog {
             ));
         }
         tables.logging |= logging;
+        tables.streams |= streams;
         tables.asks |= asks;
         tables.completions |= completes;
         if started.is_none() {

@@ -32,6 +32,8 @@ pub(crate) trait Definition: Serialize {
     const CHANGE: Change<'static>;
     /// True if its handler is called for a URI.
     const HAS_URI: bool = false;
+    /// True if it is a tool.
+    const IS_TOOL: bool = false;
     /// Result of the offer's handler.
     type Result: HandlerResult;
     /// Parts of an entry that only this kind of offer has.
@@ -56,6 +58,7 @@ pub(crate) type PromptEntry = Entry<wire::Prompt>;
 
 impl Definition for wire::Tool {
     const KIND: &'static str = "tool";
+    const IS_TOOL: bool = true;
     const MEMBER: &'static str = "tools";
     const CHANGE: Change<'static> = Change::Tools;
     type Result = CallToolResult;

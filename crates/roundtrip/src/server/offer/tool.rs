@@ -162,10 +162,10 @@ impl Described for Tool {
         let name = self.definition.name.clone();
         let wrong = |problem: String| SetupError::new("tool", &name, problem);
         check_name(&name).map_err(wrong)?;
-        if let (Some(_), Some(extension)) = (self.when, self.needs.extension) {
-            return Err(wrong(format!(
-                "its handler takes `Extension<{extension}>`, which a task cannot keep: take it from `Caller` or `State`"
-            )));
+        if self.when.is_some() && self.needs.stream {
+            let problem =
+                "its handler takes `ResumableStream`, and a task has no connection: leave one of them out";
+            return Err(wrong(problem.into()));
         }
 
         let (input_schema, input) = match (self.input_schema, self.needs.arguments.take()) {

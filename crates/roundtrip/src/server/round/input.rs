@@ -104,6 +104,11 @@ impl RoundInput<'_> {
         }
     }
 
+    /// Returns the bytes that a result in parts may have.
+    pub(crate) fn streamed_bytes(&self) -> usize {
+        self.flows.admission.limits().streamed_bytes
+    }
+
     /// Lets the flow remember what is sent through an outbox, which leaves out what earlier rounds have sent.
     pub(crate) fn remember_sent(&mut self, outbox: Option<&Arc<Outbox>>) {
         if let (Some(flow), Some(outbox)) = (&mut self.flow, outbox) {

@@ -1,10 +1,15 @@
 //! Settings of a server's tasks.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::dialect::Sep2322;
+use super::kept_extension::KeptExtensions;
 use crate::task::{TaskStore, TaskStoreHandle};
 
 /// Tasks of a server: their store, and what is allowed.
@@ -26,6 +31,7 @@ pub struct Tasks {
     pub(crate) at_once: usize,
     pub(crate) lease: Duration,
     pub(crate) sep_2322: Sep2322,
+    pub(crate) extensions: KeptExtensions,
 }
 
 impl Tasks {
@@ -38,6 +44,7 @@ impl Tasks {
             at_once: 64,
             lease: Duration::from_secs(30),
             sep_2322: Sep2322::Off,
+            extensions: KeptExtensions::default(),
         }
     }
 
@@ -67,6 +74,33 @@ impl Tasks {
         self
     }
 
+    /// Stores an extension of the request with its task, so that handlers of tasks can take it as
+    /// [`Extension<T>`](crate::Extension) in any process. The name is that in the store: leave it as it is while there are tasks.
+    ///
+    /// ```
+    /// use roundtrip::{Extension, MemoryTasks, Server, Tasks, Tool, When};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Clone, Serialize, Deserialize)]
+    /// struct Tenant { id: u64 }
+    ///
+    /// async fn report(Extension(tenant): Extension<Tenant>) -> String {
+    ///     format!("all is well at tenant {}", tenant.id)
+    /// }
+    ///
+    /// let server = Server::new("reports", "1.0.0")
+    ///     .tool(Tool::new("report", report).task(When::Offered))
+    ///     .tasks(Tasks::new(MemoryTasks::new()).keep_extension::<Tenant>("tenant"));
+    /// # server.build().unwrap();
+    /// ```
+    pub fn keep_extension<T>(mut self, name: impl Into<Cow<'static, str>>) -> Self
+    where
+        T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
+    {
+        self.extensions.add::<T>(name.into());
+        self
+    }
+
     /// Serves tasks as SEP-2322 describes them, too: `task` of `tools/call`, `tasks/result`, `tasks/input_response`. This is for
     /// requests that declare `dev.roundtrip/tasks-sep-2322` among their extensions; those that declare the tasks extension keep
     /// to it.
@@ -91,6 +125,7 @@ impl fmt::Debug for Tasks {
             .field("at_once", &self.at_once)
             .field("lease", &self.lease)
             .field("sep_2322", &self.sep_2322)
+            .field("extensions", &self.extensions)
             .finish_non_exhaustive()
     }
 }

@@ -101,9 +101,22 @@ impl Lease {
         }
     }
 
-    /// Tells the worker to stop. The first reason counts.
+    /// Waits until the task is another's, or gone.
+    pub(crate) async fn lost(&self) {
+        // The sender is `self`, so there is no end to wait for but this.
+        let _ = self.stop.subscribe().wait_for(|stop| *stop == Some(Stop::Lost)).await;
+    }
+
+    /// Tells the worker to stop. The first reason counts, unless the task is lost: then nothing may be written any more, whatever
+    /// was to be done before.
     pub(crate) fn stop(&self, why: Stop) {
-        self.stop.send_if_modified(|stop| stop.is_none() && stop.replace(why).is_none());
+        self.stop.send_if_modified(|stop| {
+            let counts = stop.is_none() || (why == Stop::Lost && *stop != Some(Stop::Lost));
+            if counts {
+                *stop = Some(why);
+            }
+            counts
+        });
     }
 
     /// Hears of a version of the task, which another may have written.

@@ -8,6 +8,7 @@ pub(crate) mod bare_requests;
 pub(crate) mod config;
 pub(crate) mod dialect;
 pub(crate) mod errors;
+pub(crate) mod kept_extension;
 pub(crate) mod lease;
 pub(crate) mod promotion;
 pub(crate) mod request_state;

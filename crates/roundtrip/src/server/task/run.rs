@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::errors::{over, unwritable};
 use super::lease::{Lease, Stop};
 use crate::server::notify::status::StatusSlot;
+use crate::server::notify::subscription::Hub;
 use crate::server::outcome::Outcome;
 use crate::server::round::RoundState;
 use crate::server::run::runner::Runner;
@@ -26,6 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A task that is being run by this process.
 pub(crate) struct Run {
+    pub(crate) hub: Arc<Hub>,
     pub(crate) lease: Arc<Lease>,
     pub(crate) runner: Runner,
     pub(crate) status: Arc<StatusSlot>,
@@ -34,7 +36,7 @@ pub(crate) struct Run {
 impl Run {
     /// Runs the handler until it ends, asks, or has to stop.
     pub(crate) async fn drive(self) {
-        let Self { lease, mut runner, status } = self;
+        let Self { hub, lease, mut runner, status } = self;
         let round = runner.round_state().map(Arc::clone);
         if let Some(round) = &round {
             round.keep_in(Arc::clone(&lease) as _);
@@ -48,14 +50,20 @@ impl Run {
                 stop = lease.stopped() => Err(stop),
                 () = elapsed(left) => Err(Stop::Expired),
                 outcome = &mut handler => Ok(outcome),
-                () = attend(&lease, &status) => Err(Stop::Lost),
+                () = attend(&hub, &lease, &status) => Err(Stop::Lost),
                 () = lease.follow() => Err(Stop::Lost),
             }
         };
         match ended {
-            Ok(outcome) => conclude(&lease, &status, outcome).await,
+            Ok(outcome) => conclude(&hub, &lease, &status, outcome).await,
             Err(Stop::Cancelled) => {
-                finish_steps(&mut runner, round.as_deref()).await;
+                // The lease is renewed meanwhile: another worker would find the task cancelled, and end it in mid-step.
+                tokio::select! {
+                    biased;
+                    () = lease.lost() => {}
+                    () = finish_steps(&mut runner, round.as_deref()) => {}
+                    () = attend(&hub, &lease, &status) => {}
+                }
                 drop(runner);
                 lease.end(|| Ended::Cancelled).await;
             }
@@ -76,21 +84,29 @@ async fn elapsed(left: Option<Duration>) {
     }
 }
 
-/// Renews the lease and stores descriptions of the task's state, for as long as it is polled.
-async fn attend(lease: &Lease, status: &StatusSlot) {
+/// Renews the lease, stores descriptions of the task's state and announces its progress, for as long as it is polled.
+async fn attend(hub: &Hub, lease: &Lease, status: &StatusSlot) {
     let mut renewal = Instant::now() + lease.length() / 3;
     let mut described = Instant::now();
     loop {
         tokio::select! {
             () = sleep_until(renewal) => lease.renew().await,
             () = async { status.is_set().await; sleep_until(described).await } => {
-                if let Some(message) = status.take() {
-                    lease.describe(&message).await;
-                }
+                describe(hub, lease, status).await;
                 described = Instant::now() + PACE;
             }
         }
         renewal = Instant::now() + lease.length() / 3;
+    }
+}
+
+/// Announces the task's progress, and stores the description of its state.
+async fn describe(hub: &Hub, lease: &Lease, status: &StatusSlot) {
+    if let Some(progress) = status.take_progress() {
+        hub.announce_progress(lease.id().as_str(), &progress);
+    }
+    if let Some(message) = status.take() {
+        lease.describe(&message).await;
     }
 }
 
@@ -113,10 +129,8 @@ async fn finish_steps(runner: &mut Runner, round: Option<&RoundState>) {
 }
 
 /// Stores the outcome of a run.
-async fn conclude(lease: &Lease, status: &StatusSlot, outcome: Outcome) {
-    if let Some(message) = status.take() {
-        lease.describe(&message).await;
-    }
+async fn conclude(hub: &Hub, lease: &Lease, status: &StatusSlot, outcome: Outcome) {
+    describe(hub, lease, status).await;
     match outcome {
         Ok(ServerResult::InputRequired(_)) => {
             let parked = lease.take_parked();

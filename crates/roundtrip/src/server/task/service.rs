@@ -15,7 +15,8 @@ use tracing::Instrument as _;
 use super::config::Tasks;
 use super::dialect::Sep2322;
 use super::errors::{busy, read_view, too_many, unwritable};
-use super::lease::Lease;
+use super::kept_extension::KeptExtensions;
+use super::lease::{Lease, Stop};
 use super::run::Run;
 use super::sweep::sweep;
 use super::waiting::Waiters;
@@ -63,6 +64,8 @@ pub(crate) struct TaskService {
     pub(super) waiters: Waiters,
     /// Requests that may speak SEP-2322's dialect.
     pub(crate) sep_2322: Sep2322,
+    /// Extensions of a request that are stored with its task.
+    pub(crate) extensions: KeptExtensions,
 }
 
 impl TaskService {
@@ -82,6 +85,7 @@ impl TaskService {
             watched: Mutex::default(),
             waiters: Waiters::default(),
             sep_2322: tasks.sep_2322,
+            extensions: tasks.extensions,
         })
     }
 
@@ -152,28 +156,42 @@ impl TaskService {
         slot: Option<OwnedSemaphorePermit>,
     ) {
         let lease = self.lease_of(stored, record);
-        tokio::spawn(Arc::clone(self).attended(Run { lease, runner, status }, slot));
+        tokio::spawn(
+            Arc::clone(self).attended(Run { hub: Arc::clone(&self.hub), lease, runner, status }, slot),
+        );
     }
 
     fn lease_of(&self, stored: StoredTask, record: Record) -> Arc<Lease> {
         let lease = Lease::new(self.store.clone(), stored, record, self.lease, Arc::clone(&self.admission));
-        lock(&self.running).insert(lease.id().clone(), Arc::clone(&lease));
+        let before = lock(&self.running).insert(lease.id().clone(), Arc::clone(&lease));
+        // A clock that jumped has ended a lease of this very process.
+        if let Some(before) = before {
+            before.stop(Stop::Lost);
+        }
         lease
     }
 
     async fn attended(self: Arc<Self>, run: Run, slot: Option<OwnedSemaphorePermit>) {
-        let id = run.lease.id().clone();
+        let lease = Arc::clone(&run.lease);
         // A process that stops waits for its workers, which give their tasks back.
         let _claimed = self.admission.claimed();
-        let span = tracing::info_span!("task", %id);
+        let span = tracing::info_span!("task", id = %lease.id());
         run.drive().instrument(span).await;
-        lock(&self.running).remove(&id);
+        self.left(&lease);
         drop(slot);
         self.wake.notify_one();
     }
 
-    /// Takes up a task that is due.
-    async fn resume(self: &Arc<Self>, stored: StoredTask, slot: OwnedSemaphorePermit) {
+    /// Forgets a task that this process does not work on any more, unless it has taken it up again under another lease.
+    fn left(&self, lease: &Arc<Lease>) {
+        let mut running = lock(&self.running);
+        if running.get(lease.id()).is_some_and(|other| Arc::ptr_eq(other, lease)) {
+            running.remove(lease.id());
+        }
+    }
+
+    /// Takes up a task that is due. Where calls of this process have filled its places meanwhile, it is given back.
+    async fn resume(self: &Arc<Self>, stored: StoredTask, slot: Option<OwnedSemaphorePermit>) {
         let Some(server) = self.resume.get().and_then(Weak::upgrade) else { return };
         let record = match Record::read(&stored.work) {
             Ok(record) => record,
@@ -182,16 +200,22 @@ impl TaskService {
             }
         };
         let lease = self.lease_of(stored, record);
+        if slot.is_none() {
+            lease.release(None, Duration::ZERO).await;
+            lock(&self.running).remove(lease.id());
+            return;
+        }
         let prepared = lease.with(|record| server.resume(record)).await;
         drop(server);
         lease.begin().await;
         match prepared {
             Ok((runner, status)) => {
-                Arc::clone(self).attended(Run { lease, runner, status }, Some(slot)).await;
+                let run = Run { hub: Arc::clone(&self.hub), lease, runner, status };
+                Arc::clone(self).attended(run, slot).await;
             }
             Err(error) => {
                 lease.end(|| Ended::Failed(error.clone())).await;
-                lock(&self.running).remove(lease.id());
+                self.left(&lease);
             }
         }
     }
@@ -212,8 +236,7 @@ impl TaskService {
         };
         let all = taken.len() == free;
         for stored in taken {
-            let Some(slot) = self.slot() else { continue };
-            let service = Arc::clone(self);
+            let (service, slot) = (Arc::clone(self), self.slot());
             tokio::spawn(async move { service.resume(stored, slot).await });
         }
         all

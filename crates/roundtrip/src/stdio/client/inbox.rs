@@ -7,12 +7,13 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use roundtrip_core::wire::{
     CancelledNotification, LoggingMessageNotification, Message, Notification, NotificationMeta,
-    NotificationMethod, PARSE_ERROR, ProgressNotification, RequestId, clip,
+    NotificationMethod, PARSE_ERROR, PartNotification, ProgressNotification, RequestId, clip,
 };
 use serde::Deserialize;
 
 use crate::client::{Error, Sent, Unreachable, nameless_error};
 use crate::lock::lock;
+use crate::stdio::MAX_LINE;
 
 /// Most notifications that may wait in a mailbox. Calls drop those beyond, which are hints; a stream of changes that
 /// falls so far behind ends, because a change must not be lost unnoticed.
@@ -163,7 +164,7 @@ impl Inbox {
         let tag = peek.meta.and_then(|meta| meta.subscription_id);
         let id = match &*notification.method {
             ProgressNotification::NAME => peek.progress_token,
-            CancelledNotification::NAME => peek.request_id,
+            CancelledNotification::NAME | PartNotification::NAME => peek.request_id,
             _ => tag,
         };
         let places = self.places();
@@ -172,7 +173,10 @@ impl Inbox {
         match id {
             Some(id) => {
                 if let Some(mailbox) = places.open.get(&id) {
-                    mailbox.notify(&message);
+                    match &*notification.method {
+                        PartNotification::NAME => mailbox.part(&message),
+                        _ => mailbox.notify(&message),
+                    }
                 }
             }
             None if notification.method == LoggingMessageNotification::NAME => {
@@ -206,6 +210,8 @@ struct Mail {
     bytes: usize,
     error: Option<Error>,
     ended: bool,
+    /// True once parts of the result were left out.
+    behind: bool,
     waker: Option<Waker>,
 }
 
@@ -237,6 +243,17 @@ impl Mailbox {
             } else if self.place == Place::Stream && !mail.ended {
                 mail.ended = true;
                 mail.error = Some(Error::unreachable(Unreachable::FellBehind, Sent::Maybe));
+            }
+        });
+    }
+
+    /// Keeps a part of the result. All of them make up one message, which may have as many bytes as these; once there were
+    /// too many, no more are kept, and the result is whole all the same.
+    fn part(&self, message: &Bytes) {
+        self.with(|mail| {
+            mail.behind |= mail.bytes + message.len() > MAX_LINE;
+            if !mail.behind {
+                mail.push(message.clone());
             }
         });
     }

@@ -18,3 +18,4 @@ mod sessions;
 #[cfg(unix)]
 mod stdio;
 mod strangers;
+mod tasks;

@@ -1,4 +1,4 @@
-//! Calls that become tasks (SEP-2663): against servers of our own, and against scripted ones.
+//! Calls that become tasks, in every dialect: against servers of our own, and against scripted ones.
 
 mod by_hand;
 mod driven;
@@ -6,6 +6,9 @@ mod hostile;
 #[cfg(feature = "validation")]
 mod output;
 mod own;
+mod own_dialects;
+mod sep_2322;
+mod watched;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -153,10 +153,10 @@ async fn a_client_without_tasks_has_its_tools_run_in_the_call() {
     assert!(matches!(error, Error::Rejected(ServerRejection::MissingCapability(_))), "{error:?}");
 }
 
-/// T26: the handshake eras do not have this extension, and tools run in their calls.
+/// T26, T27: at 2025-11-25 the client decides, and tools that may be tasks run in their calls unless a task is wanted.
 #[cfg(feature = "legacy")]
 #[tokio::test]
-async fn no_tasks_in_the_handshake_eras() {
+async fn no_task_is_made_of_a_call_in_the_handshake_eras() {
     let (client, _stop) = serve(server()).await;
     let client = answering(client).protocol(roundtrip::wire::ProtocolVersion::V2025_11_25);
     let call = client.call_tool("book", ()).on_status(|_| panic!("no task"));

@@ -1,11 +1,13 @@
 //! The experimental tasks of 2025-11-25.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip::server::Peer;
 use roundtrip::wire::ErrorObject;
-use roundtrip::{Ask, Form, MemoryTasks, Principal, Server, Tasks, Tool, ToolError, When};
+use roundtrip::{Ask, Form, MemoryTasks, Principal, Progress, Server, Tasks, Tool, ToolError, When};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::peers::{Pipe, V2025_11_25, Web, accept, everything, initialize, initialized, request, text};
 
@@ -143,6 +145,31 @@ async fn a_call_is_a_task_from_the_start() {
     assert_eq!(text(&client.call("tools/call", json!({ "name": "quick" })).await), "done");
 }
 
+/// T27: a `ttl` has at least a second and at most what the author allows, to the millisecond; a `task` that is no object and a `ttl`
+/// that is no time are -32602.
+#[tokio::test]
+async fn a_ttl_is_a_time() {
+    let mut client = Client::of(server()).await;
+    for (wanted, ttl) in [
+        (r#"{"ttl":0}"#, 1_000),
+        (r#"{"ttl":0.5}"#, 1_000),
+        (r#"{"ttl":60000.9}"#, 60_000),
+        (r#"{"ttl":3600001}"#, 3_600_000),
+        (r#"{"ttl":1e300}"#, 3_600_000),
+        (r#"{"ttl":null}"#, 3_600_000),
+    ] {
+        let task: Value = serde_json::from_str(wanted).expect("JSON");
+        let created = client.call("tools/call", json!({ "name": "quick", "task": task })).await;
+        assert_eq!(created["result"]["task"]["ttl"], ttl, "{wanted}: {created}");
+    }
+    let wrong =
+        [json!({ "ttl": -1 }), json!({ "ttl": "60000" }), json!({ "ttl": true }), json!([]), json!("x")];
+    for task in wrong {
+        let code = client.code("tools/call", json!({ "name": "quick", "task": task })).await;
+        assert_eq!(code, -32602, "{task}");
+    }
+}
+
 /// T27: a tool that has to be called as a task and is not, and one that must not be and is, are -32601; so are the methods of
 /// other dialects.
 #[tokio::test]
@@ -206,6 +233,51 @@ async fn a_failed_tool_is_a_failed_task() {
     assert_eq!(client.code("tasks/result", json!({ "taskId": id })).await, -32_050);
     let task = client.call("tasks/get", json!({ "taskId": id })).await;
     assert_eq!(task["result"]["status"], "failed", "{task}");
+}
+
+/// T27, N2: a `progressToken` stays valid for the life of a task: progress goes on after the call was answered, and only ever
+/// increases.
+#[tokio::test]
+async fn progress_goes_on_in_a_task() {
+    let gate = Arc::new(Notify::new());
+    let opened = Arc::clone(&gate);
+    let climb = move |progress: Progress| {
+        let gate = Arc::clone(&opened);
+        async move {
+            for step in [1, 3, 2] {
+                gate.notified().await;
+                progress.report((step, 3, format!("step {step}")));
+            }
+            "up"
+        }
+    };
+    let server = server().tool(Tool::new("climb", climb).task(When::Offered));
+    let mut client = Client::of(server).await;
+    let params = json!({ "name": "climb", "task": {}, "_meta": { "progressToken": "mine" } });
+    let created = client.call("tools/call", params).await;
+    let id = created["result"]["task"]["taskId"].clone();
+    gate.notify_one();
+    let first = client.pipe.receive().await;
+    assert_eq!(first["method"], "notifications/progress", "{first}");
+    assert_eq!(
+        (&first["params"]["progressToken"], &first["params"]["progress"]),
+        (&json!("mine"), &json!(1.0))
+    );
+    gate.notify_one();
+    let mut told = client.pipe.receive().await;
+    while told["method"] != "notifications/progress" {
+        assert_eq!(told["params"]["statusMessage"], "step 1", "{told}");
+        told = client.pipe.receive().await;
+    }
+    assert_eq!((&told["params"]["progress"], &told["params"]["message"]), (&json!(3.0), &json!("step 3")));
+    gate.notify_one();
+    assert_eq!(text(&client.call("tasks/result", json!({ "taskId": id })).await), "up");
+    while !client.told.iter().any(|told| told["params"]["status"] == "completed") {
+        let told = client.pipe.receive().await;
+        client.told.push(told);
+    }
+    let again = client.told.iter().find(|told| told["method"] == "notifications/progress");
+    assert!(again.is_none(), "{again:?}");
 }
 
 /// T27: `tasks/cancel` returns the task, cancelled; one that has ended is -32602.

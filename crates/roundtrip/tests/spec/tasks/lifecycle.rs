@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip::wire::ErrorObject;
-use roundtrip::{Extension, MemoryTasks, Progress, Server, Status, Tasks, Tool, ToolError, When};
+use roundtrip::{MemoryTasks, Progress, Server, Status, Tasks, Tool, ToolError, When};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -212,14 +212,11 @@ async fn a_handler_describes_its_state() {
     assert_eq!(task["statusMessage"].as_str().map(str::len), Some(1024), "a bounded description");
 }
 
-/// A tool that may be a task needs a store, and parameters that a worker can rebuild.
+/// A tool that may be a task needs a store.
 #[test]
-fn what_a_task_cannot_have_is_found_at_start() {
+fn a_missing_store_is_found_at_start() {
     let error = Server::new("tasks", "1.0.0").tool(greet(When::Offered)).build().expect_err("no store");
     assert!(error.to_string().contains("`.tasks(..)`"), "{error}");
-    let extended = Tool::new("extended", async |Extension(user): Extension<String>| user);
-    let error = server([extended.task(When::Offered)]).build().expect_err("an extension");
-    assert!(error.to_string().contains("Extension<alloc::string::String>"), "{error}");
 }
 
 /// T11: on HTTP, `Mcp-Name` is the id of the task.

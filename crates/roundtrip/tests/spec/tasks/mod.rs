@@ -1,6 +1,11 @@
 //! Tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663).
 
 mod asking;
+mod clocked;
+mod clocks;
+mod extensions;
+mod faults;
+mod faults_http;
 mod lifecycle;
 mod sep_2322;
 mod sep_2322_requests;
@@ -45,6 +50,12 @@ impl TaskClient {
 
     pub(crate) fn by(mut self, principal: &str) -> Self {
         self.peer.principal = Some(Principal::new(principal));
+        self
+    }
+
+    /// Has this extension in every request, as a layer of the HTTP stack would attach it.
+    pub(crate) fn extension<T: Clone + Send + Sync + 'static>(mut self, extension: T) -> Self {
+        self.peer.extensions.insert(extension);
         self
     }
 

@@ -27,6 +27,8 @@ enum Fault {
     Shares,
     /// Says nothing of changes.
     Silent,
+    /// Is no fault: gives tasks away only when it is told to.
+    Slow,
     /// Is no fault: says that anything may have changed, whenever it is told to.
     Vague,
 }
@@ -95,7 +97,13 @@ impl TaskStore for Faulty {
     }
 
     fn take(&self, now: Millis, until: Millis, most: usize) -> Answer<'_, Vec<StoredTask>> {
-        self.0.take(now, if self.1 == Fault::Shares { now } else { until }, most)
+        Box::pin(async move {
+            let taken = self.0.take(now, if self.1 == Fault::Shares { now } else { until }, most).await?;
+            if self.1 == Fault::Slow && !taken.is_empty() {
+                self.3.notified().await;
+            }
+            Ok(taken)
+        })
     }
 
     fn expired(&self, now: Millis, most: usize) -> Answer<'_, Vec<StoredTask>> {
@@ -177,4 +185,33 @@ async fn a_look_for_changes_hides_none() {
     }
     front.cancel(&id).await;
     assert_eq!(front.ended(&id).await["status"], "cancelled");
+}
+
+/// T15: a task that a process has taken, and has no place for any more, is given back at once: its lease has an hour to go.
+#[tokio::test]
+async fn a_task_without_a_place_is_given_back() {
+    let store = Faulty::new(Fault::Slow);
+    let memory = Arc::clone(&store.0);
+    let tools = |server: Server| {
+        let held = Tool::new("held", async || std::future::pending::<String>().await);
+        server.tool(Tool::new("short", async || "done").task(When::Required)).tool(held.task(When::Required))
+    };
+    let hour = std::time::Duration::from_secs(3600);
+    let server = |at_once| {
+        let tasks = Tasks::new(Arc::clone(&memory)).at_once(at_once).lease(hour);
+        tools(Server::new("tasks", "1.0.0")).tasks(tasks)
+    };
+    let front = TaskClient::of(server(0));
+    let id = front.start("short", json!({})).await;
+    let slow = Tasks::new(store.clone()).at_once(1).lease(hour);
+    let slow = TaskClient::of(tools(Server::new("tasks", "1.0.0")).tasks(slow));
+    let (owner, task) = (TaskOwner::new(None), TaskId::parse(&id).expect("an id"));
+    while memory.read(&owner, &task).await.expect("a store").expect("a task").fence == 0 {
+        tokio::task::yield_now().await;
+    }
+    // The answer of the store is still on its way when a call takes the only place.
+    slow.start("held", json!({})).await;
+    store.3.notify_one();
+    let _other = server(1).build().expect("another worker");
+    assert_eq!(front.ended(&id).await["status"], "completed");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use roundtrip::task::TaskStore;
+use roundtrip::task::{TaskId, TaskOwner, TaskStore};
 use roundtrip::{
     Ask, Form, MemoryTasks, Question, Reply, Round, Server, State, Tasks, Tool, ToolError, When,
 };
@@ -154,17 +154,80 @@ async fn a_step_ends_before_its_task_is_cancelled() {
     assert_eq!(done.load(Ordering::SeqCst), 1);
 }
 
+/// Tells when it is dropped.
+struct Dropped(Arc<Notify>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+/// A tool whose only step ends when it is told to, and signals of its begin, its end and the handler's.
+fn pays() -> (Tool, [Arc<Notify>; 3]) {
+    let signals = std::array::from_fn(|_| Arc::new(Notify::new()));
+    let noted: [Arc<Notify>; 3] = signals.clone();
+    let pays = move |ask: Ask| {
+        let [begun, go_on, dropped] = noted.clone();
+        async move {
+            let _dropped = Dropped(dropped);
+            ask.remember("pay", async || {
+                begun.notify_one();
+                go_on.notified().await;
+            })
+            .await?;
+            std::future::pending::<()>().await;
+            Ok::<_, ToolError>("paid")
+        }
+    };
+    (Tool::new("pays", pays).task(When::Required), signals)
+}
+
+/// T15: the lease of a cancelled task is renewed while its step ends, so that no other worker takes it in mid-step.
+#[tokio::test]
+async fn a_cancelled_task_keeps_its_lease_for_its_step() {
+    let (store, (tool, [begun, go_on, _])) = (shared(), pays());
+    let client = TaskClient::of(instance(&store, 1, tool));
+    let id = client.start("pays", json!({})).await;
+    begun.notified().await;
+    client.cancel(&id).await;
+    let (owner, task) = (TaskOwner::new(None), TaskId::parse(&id).expect("an id"));
+    let lease = async || store.read(&owner, &task).await.expect("a store").expect("a task").due;
+    // One renewal may have begun before the worker heard of it.
+    let (mut due, mut renewals) = (lease().await, 0);
+    let renewed = async {
+        while renewals < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let now = lease().await;
+            renewals += usize::from(now > due);
+            due = now;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), renewed).await.expect("renewals");
+    assert_eq!(client.get(&id).await["status"], "working", "the step is running");
+    go_on.notify_one();
+    assert_eq!(client.ended(&id).await["status"], "cancelled");
+}
+
+/// T15: a cancelled task that another worker has taken is the other's: the handler is dropped in its step, and nothing is written.
+#[tokio::test]
+async fn a_late_owner_cannot_cancel() {
+    let (store, (tool, [begun, _, dropped])) = (shared(), pays());
+    let client = TaskClient::of(instance(&store, 1, tool));
+    let id = client.start("pays", json!({})).await;
+    begun.notified().await;
+    client.cancel(&id).await;
+    let far = roundtrip::task::Millis(u64::MAX / 2);
+    assert_eq!(store.take(far, far, 1).await.expect("a store").len(), 1);
+    dropped.notified().await;
+    assert_eq!(client.get(&id).await["status"], "working", "it is the other's now");
+}
+
 /// T15: a worker that lost its lease writes nothing any more, and its handler is dropped.
 #[tokio::test]
 async fn a_late_owner_cannot_write() {
     let store = shared();
     let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    struct Dropped(Arc<Notify>);
-    impl Drop for Dropped {
-        fn drop(&mut self) {
-            self.0.notify_one();
-        }
-    }
     let noted = (Arc::clone(&begun), Arc::clone(&dropped));
     let held = move || {
         let (begun, dropped) = noted.clone();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::stream::Stream;
-use crate::server::{Call, FromCall, Rejection};
+use crate::server::{Call, FromCall, Needs, Rejection};
 
 /// Extractor for the connection that carries a call's messages, for long calls.
 ///
@@ -31,5 +31,9 @@ impl FromCall for ResumableStream {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         let stream = call.peer().extensions.get::<Resumable>();
         Ok(Self(stream.map(|resumable| Arc::clone(&resumable.0))))
+    }
+
+    fn needs(needs: &mut Needs) {
+        needs.stream = true;
     }
 }

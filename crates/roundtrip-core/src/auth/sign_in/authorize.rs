@@ -1,0 +1,108 @@
+//! From the issuer's metadata to the request that gets tokens: registration, then the grant of the settings.
+
+use std::sync::Arc;
+
+use super::client;
+use super::device;
+use super::http::{AuthRequest, AuthResponse};
+use super::identity;
+use super::machine::{SignIn, State, Step};
+use super::need::Known;
+use super::pending::Pending;
+use super::settings::{GrantType, Settings};
+use super::token::{TokenCall, TokenKind};
+use crate::auth::error::AuthError;
+use crate::auth::registration::{self, ApplicationType, Registration};
+use crate::auth::surroundings::Surroundings;
+use crate::auth::url::HttpUrl;
+
+/// A registration request that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registering {
+    kind: ApplicationType,
+    again: bool,
+}
+
+/// Goes on once the issuer is known.
+pub(super) fn proceed(
+    settings: Arc<Settings>,
+    known: Box<Known>,
+    around: &mut dyn Surroundings,
+) -> Result<Step, AuthError> {
+    // Before anything is registered: a server is not signed in to that does no PKCE, or wants a key that there is not.
+    client::dpop(&settings, &known)?;
+    if let GrantType::Code { redirect_uri } = &settings.grant {
+        known.server.check_pkce().map_err(|why| known.refused(why))?;
+        if client::registration(&settings, &known, around.now())?.is_none() {
+            let kind = ApplicationType::of(redirect_uri);
+            return register(Arc::clone(&settings), known, Registering { kind, again: false });
+        }
+    }
+    match client::registration(&settings, &known, around.now())? {
+        Some(client) => with_client(settings, &known, client, around),
+        None => Err(AuthError::NoRegistration(known.server.issuer)),
+    }
+}
+
+/// Registers the client.
+fn register(settings: Arc<Settings>, known: Box<Known>, registering: Registering) -> Result<Step, AuthError> {
+    let redirect_uri = settings.redirect_uri().filter(|_| known.server.registration_endpoint.is_some());
+    let Some(redirect_uri) = redirect_uri else {
+        return Err(AuthError::NoRegistration(known.server.issuer));
+    };
+    let url = known.server.endpoint("registration_endpoint", &known.flow.policy);
+    let url = url.map_err(|why| known.refused(why))?;
+    let body = registration::request_body(&settings.name, redirect_uri, registering.kind, &known.server);
+    Ok(SignIn::send(settings, State::Register(known, registering), AuthRequest::json(url, &body)))
+}
+
+/// Takes the response to a registration request. A refusal of what the client says of itself is answered once with the other
+/// kind of application.
+pub(super) fn registered(
+    settings: Arc<Settings>,
+    known: Box<Known>,
+    registering: Registering,
+    (url, response): (&HttpUrl, &AuthResponse<'_>),
+    around: &mut dyn Surroundings,
+) -> Result<Step, AuthError> {
+    if response.status.is_success() {
+        let redirect_uri = settings.redirect_uri().ok_or(AuthError::Settings("there is no redirect URI"))?;
+        let client = registration::read_answer(response.body, &known.server.issuer, redirect_uri)?;
+        return with_client(settings, &known, client, around);
+    }
+    match response.error(url, AuthError::RegistrationRefused) {
+        AuthError::RegistrationRefused(error)
+            if !registering.again
+                && matches!(error.code.as_str(), "invalid_client_metadata" | "invalid_redirect_uri") =>
+        {
+            register(settings, known, Registering { kind: registering.kind.other(), again: true })
+        }
+        error => Err(error),
+    }
+}
+
+/// Goes on with the grant of the settings, as a client that the issuer knows.
+fn with_client(
+    settings: Arc<Settings>,
+    known: &Known,
+    client: Registration,
+    around: &mut dyn Surroundings,
+) -> Result<Step, AuthError> {
+    let by_person = matches!(settings.grant, GrantType::Code { .. } | GrantType::Device);
+    let requested = known.scopes(&settings, by_person);
+    let terms = client::terms(&settings, known, client, requested)?;
+    match &settings.grant {
+        GrantType::Code { redirect_uri } => {
+            Ok(Step::Browse(Box::new(Pending::new(known, terms, redirect_uri, around)?)))
+        }
+        GrantType::Device => device::begin(Arc::clone(&settings), known, terms, around),
+        GrantType::ClientCredentials => {
+            TokenCall::new(terms, TokenKind::ClientCredentials).send(Arc::clone(&settings), around)
+        }
+        GrantType::Workload { assertion } => {
+            let kind = TokenKind::Assertion(assertion.clone());
+            TokenCall::new(terms, kind).send(Arc::clone(&settings), around)
+        }
+        GrantType::Enterprise(provider) => identity::begin(Arc::clone(&settings), provider, terms),
+    }
+}

@@ -1,0 +1,116 @@
+//! The client at an issuer: which registration it uses, and on which terms it gets tokens.
+
+use super::need::Known;
+use super::settings::Settings;
+use crate::auth::challenge::TokenScheme;
+use crate::auth::client_auth::ClientAuthMethod;
+use crate::auth::error::AuthError;
+use crate::auth::grant::Terms;
+use crate::auth::jwt::Signer;
+use crate::auth::registration::{Registration, RegistrationSource};
+use crate::auth::scope::ScopeSet;
+use crate::auth::secret::Secret;
+use crate::auth::text::quote;
+use crate::seal::Timestamp;
+
+/// Returns the registration to use, or `None` if there is none yet: the configured one, a metadata document where the issuer
+/// takes those, one that is stored.
+pub(super) fn registration(
+    settings: &Settings,
+    known: &Known,
+    now: Timestamp,
+) -> Result<Option<Registration>, AuthError> {
+    let issuer = &known.server.issuer;
+    if let Some(client) = &settings.registered {
+        let bound = client.issuer.as_ref().or_else(|| bound_before(known, &client.client_id));
+        if let Some(bound) = bound.filter(|bound| *bound != issuer && *bound != &known.target.issuer) {
+            return Err(AuthError::WrongIssuer { registered: bound.clone(), offered: quote(issuer) });
+        }
+        let mut registration = Registration::new(issuer, &client.client_id, RegistrationSource::Configured);
+        registration.method = client.method;
+        return Ok(Some(registration));
+    }
+    if let Some(url) = &settings.metadata_url
+        && known.server.client_id_metadata_document_supported == Some(true)
+    {
+        return Ok(Some(Registration::new(issuer, url.as_str(), RegistrationSource::MetadataDocument)));
+    }
+    let redirect_uri = settings.redirect_uri().map(|url| url.as_str());
+    let usable = |held: &&Registration| {
+        held.source == RegistrationSource::Dynamic && held.serves(issuer, redirect_uri, now)
+    };
+    Ok(known.flow.registrations.iter().find(usable).cloned())
+}
+
+/// Returns the issuer that a configured client was used with before.
+fn bound_before<'a>(known: &'a Known, client_id: &str) -> Option<&'a String> {
+    let held = known.flow.registrations.iter();
+    let mut same =
+        held.filter(|held| held.source == RegistrationSource::Configured && held.client_id == client_id);
+    same.next().map(|held| &held.issuer)
+}
+
+/// Returns the terms on which the client gets tokens.
+pub(super) fn terms(
+    settings: &Settings,
+    known: &Known,
+    client: Registration,
+    requested: ScopeSet,
+) -> Result<Terms, AuthError> {
+    let (secret, key) = (secret_of(settings, &client), key_of(settings, &client));
+    let method = ClientAuthMethod::choose(&known.server, client.method, secret.is_some(), key.is_some())?;
+    if let (ClientAuthMethod::PrivateKeyJwt, Some(key)) = (method, key) {
+        check_algorithm(known, key)?;
+    }
+    let endpoint = known.server.endpoint("token_endpoint", &known.flow.policy);
+    Ok(Terms {
+        server: known.flow.server().clone(),
+        resource: known.target.resource.clone(),
+        issuer: known.server.issuer.clone(),
+        token_endpoint: endpoint.map_err(|why| known.refused(why))?,
+        client,
+        method,
+        requested,
+        dpop: dpop(settings, known)?,
+        assumed_endpoints: known.assumed_endpoints,
+    })
+}
+
+/// Returns the client's secret: of its registration, or of the settings where it is configured.
+pub(super) fn secret_of<'a>(settings: &'a Settings, client: &'a Registration) -> Option<&'a Secret> {
+    match client.source {
+        RegistrationSource::Configured => settings.registered.as_ref()?.secret.as_ref(),
+        _ => client.secret.as_ref(),
+    }
+}
+
+/// Returns the key of a client that is configured.
+pub(super) fn key_of<'a>(settings: &'a Settings, client: &Registration) -> Option<&'a dyn Signer> {
+    match client.source {
+        RegistrationSource::Configured => settings.registered.as_ref()?.key.as_deref(),
+        _ => None,
+    }
+}
+
+fn check_algorithm(known: &Known, key: &dyn Signer) -> Result<(), AuthError> {
+    let listed = known.server.token_endpoint_auth_signing_alg_values_supported.as_ref();
+    match listed.filter(|listed| !listed.iter().any(|name| name == key.algorithm().as_str())) {
+        Some(listed) => Err(AuthError::ClientAuthentication {
+            listed: format!("private_key_jwt with {}", quote(&listed.join(", "))),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Returns the thumbprint of the key that tokens are bound to, where the server wants or takes that.
+pub(super) fn dpop(settings: &Settings, known: &Known) -> Result<Option<String>, AuthError> {
+    let challenged = known.flow.demand.as_ref().is_some_and(|demand| demand.scheme == TokenScheme::Dpop);
+    let wanted = challenged || known.target.dpop_required;
+    match &settings.dpop {
+        None if wanted => Err(AuthError::DpopKey),
+        Some(key) if wanted || known.server.lists_dpop(key.algorithm().as_str()) => {
+            Ok(Some(key.public_key().thumbprint()))
+        }
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,182 @@
+//! Discovery: from the server to its resource metadata, and from there to the metadata of its issuer.
+
+use std::sync::Arc;
+
+use super::http::AuthResponse;
+use super::machine::{SignIn, State, Step};
+use super::need::{Flow, Known, Target};
+use super::search::{Look, Search};
+use super::settings::Settings;
+use crate::auth::error::AuthError;
+use crate::auth::json::DocumentError;
+use crate::auth::metadata::{MetadataError, ProtectedResource, ServerMetadata};
+use crate::auth::resource::covers_server;
+use crate::auth::scope::ScopeSet;
+use crate::auth::text::quote;
+use crate::auth::url::{HttpUrl, UrlError};
+use crate::auth::well_known::{issuer_candidates, resource_candidates};
+
+/// Outcome of the search for an issuer's metadata.
+pub(super) enum Found {
+    /// Ask this URL next.
+    Ask(State, HttpUrl),
+    /// The issuer is known.
+    Server(Box<Known>),
+}
+
+/// Begins with the resource metadata: at the URL of the challenge, then at the well-known ones.
+pub(super) fn begin(settings: Arc<Settings>, flow: Flow) -> Result<Step, AuthError> {
+    if let Some(issuer) = &settings.issuer {
+        let target = of_server_alone(&flow, issuer.clone(), false);
+        return ask_issuer(settings, Box::new(flow), target);
+    }
+    let named = flow.demand.as_ref().and_then(|demand| demand.resource_metadata.as_deref());
+    let named = named.and_then(|url| flow.server().resolve(url).ok()).map(String::from);
+    let urls = named.into_iter().chain(resource_candidates(flow.server()));
+    let mut search = Search::new(urls, &flow.policy);
+    match search.next() {
+        Some(url) => Ok(SignIn::get(settings, State::Resource(Box::new(flow), search), url)),
+        None => without_resource(settings, Box::new(flow), search),
+    }
+}
+
+/// Takes a response that may be resource metadata.
+pub(super) fn resource(
+    settings: Arc<Settings>,
+    (flow, mut search): (Box<Flow>, Search),
+    url: &HttpUrl,
+    response: &AuthResponse<'_>,
+) -> Result<Step, AuthError> {
+    let look = match search.look(url, response) {
+        Look::Document => match ProtectedResource::parse(response.body) {
+            Ok(document) => return found_resource(settings, flow, document),
+            // A page for people, where there is no document.
+            Err(DocumentError::NotJson) => search.skip(),
+            Err(why) => search.failed(AuthError::ResourceMetadata { url: url.as_str().to_owned(), why }),
+        },
+        look => look,
+    };
+    match look {
+        Look::Next(url) => Ok(SignIn::get(settings, State::Resource(flow, search), url)),
+        _ => without_resource(settings, flow, search),
+    }
+}
+
+fn found_resource(
+    settings: Arc<Settings>,
+    flow: Box<Flow>,
+    document: ProtectedResource,
+) -> Result<Step, AuthError> {
+    if !covers_server(&document.resource, flow.server()) {
+        let server = flow.server().as_str().to_owned();
+        return Err(AuthError::ResourceMismatch { resource: quote(&document.resource), server });
+    }
+    let target = Target {
+        issuer: choose_issuer(&settings, &flow, &document.authorization_servers)?,
+        scopes: document.scopes(),
+        dpop_required: document.dpop_bound_access_tokens_required == Some(true),
+        resource: document.resource,
+        assumed: false,
+    };
+    ask_issuer(settings, flow, target)
+}
+
+/// Chooses an issuer: the one that the client is registered with, then in the order given.
+fn choose_issuer(settings: &Settings, flow: &Flow, offered: &[String]) -> Result<String, AuthError> {
+    let first = offered.first().ok_or(AuthError::NoAuthorizationServer)?;
+    if let Some(registered) = settings.registered.as_ref().and_then(|client| client.issuer.as_ref()) {
+        return if offered.contains(registered) {
+            Ok(registered.clone())
+        } else {
+            Err(AuthError::WrongIssuer {
+                registered: registered.clone(),
+                offered: quote(&offered.join(", ")),
+            })
+        };
+    }
+    let held = |issuer: &&String| flow.registrations.iter().any(|held| held.issuer == **issuer);
+    Ok(offered.iter().find(held).unwrap_or(first).clone())
+}
+
+/// Goes on without resource metadata, where the settings allow that and there is none: a server that is down may have some.
+fn without_resource(settings: Arc<Settings>, flow: Box<Flow>, search: Search) -> Result<Step, AuthError> {
+    if let Some(failure) = search.failure() {
+        return Err(failure);
+    }
+    if !settings.legacy_endpoints {
+        return Err(AuthError::NoResourceMetadata(flow.server().as_str().to_owned()));
+    }
+    let target = of_server_alone(&flow, flow.server().base().to_owned(), true);
+    ask_issuer(settings, flow, target)
+}
+
+/// Returns the target of a server without resource metadata: its URL is the resource, as it was given.
+fn of_server_alone(flow: &Flow, issuer: String, assumed: bool) -> Target {
+    let resource = flow.server().as_str().to_owned();
+    Target { resource, scopes: ScopeSet::new(), dpop_required: false, issuer, assumed }
+}
+
+fn ask_issuer(settings: Arc<Settings>, flow: Box<Flow>, target: Target) -> Result<Step, AuthError> {
+    let refuse = |why| AuthError::Issuer { issuer: quote(&target.issuer), why };
+    let issuer = flow.policy.read(&target.issuer).map_err(refuse)?;
+    if issuer.query().is_some() {
+        return Err(refuse(UrlError::Query));
+    }
+    let mut search = Search::new(issuer_candidates(&issuer), &flow.policy);
+    match search.next() {
+        Some(url) => Ok(SignIn::get(settings, State::Server(flow, target, search), url)),
+        None => Err(AuthError::NoServerMetadata(target.issuer)),
+    }
+}
+
+/// Takes a response that may be an issuer's metadata.
+pub(super) fn server(
+    settings: &Settings,
+    (flow, target, mut search): (Box<Flow>, Target, Search),
+    url: &HttpUrl,
+    response: &AuthResponse<'_>,
+) -> Result<Found, AuthError> {
+    let look = match search.look(url, response) {
+        Look::Document => match read_server(settings, &target, response.body) {
+            Ok(server) => return Ok(known(*flow, target, server, false)),
+            Err(MetadataError::Document(DocumentError::NotJson)) => search.skip(),
+            // A document of another issuer is not used; the right one may be at the next URL.
+            Err(why) => search.failed(AuthError::ServerMetadata { issuer: target.issuer.clone(), why }),
+        },
+        look => look,
+    };
+    match look {
+        Look::Next(url) => Ok(Found::Ask(State::Server(flow, target, search), url)),
+        _ => without_server(*flow, target, search),
+    }
+}
+
+/// Reads metadata of the issuer that was asked, or of one that the settings trust in its place.
+fn read_server(settings: &Settings, target: &Target, body: &[u8]) -> Result<ServerMetadata, MetadataError> {
+    match ServerMetadata::parse(body, &target.issuer) {
+        Err(MetadataError::Issuer { found, .. })
+            if settings.trusted_issuer.as_ref() == Some(&found)
+                // No string led to an issuer that is assumed: a slash is no difference there.
+                || target.assumed && found.strip_suffix('/') == Some(&target.issuer) =>
+        {
+            ServerMetadata::parse(body, &found)
+        }
+        read => read,
+    }
+}
+
+fn known(flow: Flow, target: Target, server: ServerMetadata, assumed_endpoints: bool) -> Found {
+    Found::Server(Box::new(Known { flow, target, server, assumed_endpoints }))
+}
+
+/// Assumes endpoints at the origin of a server that has no metadata at all.
+fn without_server(flow: Flow, target: Target, search: Search) -> Result<Found, AuthError> {
+    if let Some(failure) = search.failure() {
+        return Err(failure);
+    }
+    if !target.assumed {
+        return Err(AuthError::NoServerMetadata(target.issuer));
+    }
+    let server = ServerMetadata::assumed(&target.issuer);
+    Ok(known(flow, target, server, true))
+}

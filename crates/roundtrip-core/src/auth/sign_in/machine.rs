@@ -1,0 +1,146 @@
+//! The state machine: a request, and the step that its response leads to.
+
+use std::sync::Arc;
+
+use super::authorize::{self, Registering};
+use super::device::{self, DevicePending};
+use super::discovery;
+use super::http::{AuthRequest, AuthResponse};
+use super::identity;
+use super::need::{Flow, Known, Need, Target};
+use super::pending::{Answered, Pending};
+use super::search::Search;
+use super::settings::Settings;
+use super::token::{TokenCall, TokenKind};
+use crate::auth::error::AuthError;
+use crate::auth::grant::{Grant, Terms};
+use crate::auth::surroundings::Surroundings;
+
+/// A sign-in, or the renewal of a token, with a request to send.
+#[derive(Debug)]
+#[must_use = "a sign-in does nothing until its request is sent"]
+pub struct SignIn {
+    settings: Arc<Settings>,
+    request: AuthRequest,
+    state: State,
+}
+
+/// Next step of a sign-in.
+#[derive(Debug)]
+#[must_use = "the sign-in goes on only when the step is taken"]
+pub enum Step {
+    /// Send the request and pass the response to [`SignIn::respond`].
+    Send(SignIn),
+    /// Open the URL in a browser, and wait for the callback. Store the registration now: the person may never come back.
+    Browse(Box<Pending>),
+    /// Show the code, wait, and go on with [`SignIn::poll`].
+    ShowCode(Box<DevicePending>),
+    /// Tokens. Store them before they are used.
+    Done(Box<Grant>),
+}
+
+/// State of a sign-in while its request is under way.
+#[derive(Debug)]
+pub(super) enum State {
+    Resource(Box<Flow>, Search),
+    Server(Box<Flow>, Target, Search),
+    Register(Box<Known>, Registering),
+    Identity(Box<Terms>),
+    DeviceCode(Box<Terms>),
+    Token(Box<TokenCall>),
+}
+
+impl SignIn {
+    /// Begins a sign-in after a request was refused.
+    ///
+    /// # Errors
+    /// Fails if the server's URL, or the settings, do not allow one.
+    pub fn begin(settings: Arc<Settings>, need: Need) -> Result<Step, AuthError> {
+        let flow = need.into_flow(&settings)?;
+        discovery::begin(settings, flow)
+    }
+
+    /// Goes on with a sign-in whose person has come back, in any process.
+    ///
+    /// # Errors
+    /// Fails if the settings are not those of the client that began it.
+    pub fn resume(
+        settings: Arc<Settings>,
+        answered: Answered,
+        around: &mut dyn Surroundings,
+    ) -> Result<Step, AuthError> {
+        TokenCall::of_code(answered).send(settings, around)
+    }
+
+    /// Asks whether the person has entered the code of a device.
+    ///
+    /// # Errors
+    /// Fails if the code has ended.
+    pub fn poll(
+        settings: Arc<Settings>,
+        device: DevicePending,
+        around: &mut dyn Surroundings,
+    ) -> Result<Step, AuthError> {
+        if device.is_over(around.now()) {
+            return Err(AuthError::DeviceCodeExpired);
+        }
+        let terms = device.terms.clone();
+        TokenCall::new(terms, TokenKind::Device(Box::new(device))).send(settings, around)
+    }
+
+    /// Renews a grant by its refresh token. `None` means that it has none: sign in again.
+    ///
+    /// # Errors
+    /// Fails if the settings are not those of the client that has the grant.
+    pub fn refresh(
+        settings: Arc<Settings>,
+        grant: &Grant,
+        around: &mut dyn Surroundings,
+    ) -> Result<Option<Step>, AuthError> {
+        let Some(call) = TokenCall::of_refresh(grant) else {
+            return Ok(None);
+        };
+        call.send(settings, around).map(Some)
+    }
+
+    /// Returns the request to send.
+    pub fn request(&self) -> &AuthRequest {
+        &self.request
+    }
+
+    /// Takes the response.
+    ///
+    /// # Errors
+    /// Fails if the sign-in cannot go on; the error says what to do.
+    pub fn respond(
+        self,
+        response: &AuthResponse<'_>,
+        around: &mut dyn Surroundings,
+    ) -> Result<Step, AuthError> {
+        let Self { settings, request, state } = self;
+        let url = &request.url;
+        match state {
+            State::Resource(flow, search) => discovery::resource(settings, (flow, search), url, response),
+            State::Server(flow, target, search) => {
+                match discovery::server(&settings, (flow, target, search), url, response)? {
+                    discovery::Found::Ask(state, url) => Ok(Self::get(settings, state, url)),
+                    discovery::Found::Server(known) => authorize::proceed(settings, known, around),
+                }
+            }
+            State::Register(known, registering) => {
+                authorize::registered(settings, known, registering, (url, response), around)
+            }
+            State::Identity(terms) => identity::respond(settings, *terms, (url, response), around),
+            State::DeviceCode(terms) => device::respond(*terms, url, response, around),
+            State::Token(call) => call.respond(settings, url, response, around),
+        }
+    }
+
+    pub(super) fn get(settings: Arc<Settings>, state: State, url: crate::auth::url::HttpUrl) -> Step {
+        Self::send(settings, state, AuthRequest::get(url))
+    }
+
+    pub(super) fn send(settings: Arc<Settings>, state: State, request: AuthRequest) -> Step {
+        Step::Send(Self { settings, request, state })
+    }
+}

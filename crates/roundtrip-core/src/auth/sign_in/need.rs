@@ -1,0 +1,117 @@
+//! The need for a token, and what is known of the server so far.
+
+use super::settings::{ScopeChoice, Settings};
+use crate::auth::challenge::Demand;
+use crate::auth::error::AuthError;
+use crate::auth::metadata::ServerMetadata;
+use crate::auth::registration::Registration;
+use crate::auth::scope::{OFFLINE_ACCESS, ScopeSet};
+use crate::auth::url::HttpUrl;
+use crate::auth::url_policy::UrlPolicy;
+
+/// Need for a token: a server, and how it refused.
+#[derive(Debug, Clone)]
+pub struct Need {
+    server: String,
+    demand: Option<Demand>,
+    requested: ScopeSet,
+    registrations: Vec<Registration>,
+}
+
+impl Need {
+    /// Names the server, by the URL as the author gave it.
+    pub fn new(server: impl Into<String>) -> Self {
+        Self { server: server.into(), demand: None, requested: ScopeSet::new(), registrations: Vec::new() }
+    }
+
+    /// Adds the demand of the response that refused the request.
+    #[must_use]
+    pub fn demand(mut self, demand: Option<Demand>) -> Self {
+        self.demand = demand;
+        self
+    }
+
+    /// Requests these scopes too: those of [`step_up_scopes`](crate::auth::step_up_scopes).
+    #[must_use]
+    pub fn step_up(mut self, scopes: ScopeSet) -> Self {
+        self.requested = scopes;
+        self
+    }
+
+    /// Adds registrations that are stored, of any issuer.
+    #[must_use]
+    pub fn registrations(mut self, registrations: Vec<Registration>) -> Self {
+        self.registrations = registrations;
+        self
+    }
+
+    /// Checks the server's URL.
+    pub(super) fn into_flow(self, settings: &Settings) -> Result<Flow, AuthError> {
+        let refuse = |why| AuthError::Server { server: self.server.clone(), why };
+        let server = HttpUrl::of_server(&self.server).map_err(refuse)?;
+        let policy = UrlPolicy::new(server, settings.private_networks).map_err(refuse)?;
+        Ok(Flow { policy, demand: self.demand, requested: self.requested, registrations: self.registrations })
+    }
+}
+
+/// A sign-in before its issuer is known.
+#[derive(Debug, Clone)]
+pub(super) struct Flow {
+    pub(super) policy: UrlPolicy,
+    pub(super) demand: Option<Demand>,
+    pub(super) requested: ScopeSet,
+    pub(super) registrations: Vec<Registration>,
+}
+
+impl Flow {
+    pub(super) fn server(&self) -> &HttpUrl {
+        self.policy.server()
+    }
+}
+
+/// Resource and issuer of the tokens.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    pub(super) resource: String,
+    pub(super) scopes: ScopeSet,
+    pub(super) dpop_required: bool,
+    /// Issuer that is asked, byte for byte as published.
+    pub(super) issuer: String,
+    /// Tells that no resource metadata led to the issuer: it is assumed at the origin of the server.
+    pub(super) assumed: bool,
+}
+
+/// A sign-in whose issuer is known.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    pub(super) flow: Flow,
+    pub(super) target: Target,
+    pub(super) server: ServerMetadata,
+    /// Tells that the endpoints are assumed too.
+    pub(super) assumed_endpoints: bool,
+}
+
+impl Known {
+    /// Returns the scopes to request. The list in the authorization server's metadata is for all its resources, and not asked for.
+    pub(super) fn scopes(&self, settings: &Settings, offline: bool) -> ScopeSet {
+        let lists_offline = self.server.lists_scope(OFFLINE_ACCESS);
+        let demanded = || {
+            let demand = self.flow.demand.as_ref().and_then(|demand| demand.scope.clone());
+            let demanded = demand.unwrap_or_else(|| self.target.scopes.clone());
+            if lists_offline { demanded } else { demanded.without(OFFLINE_ACCESS) }
+        };
+        let chosen = match &settings.scopes {
+            ScopeChoice::Demanded => demanded(),
+            ScopeChoice::And(more) => demanded().union(more),
+            ScopeChoice::Only(these) => these.clone(),
+        };
+        let scopes = chosen.union(&self.flow.requested);
+        // No scope at all means the server's default, which this one scope would replace.
+        if offline && lists_offline && !scopes.is_empty() { scopes.with(OFFLINE_ACCESS) } else { scopes }
+    }
+
+    /// Names the issuer in an error about its metadata.
+    pub(super) fn refused(&self, why: crate::auth::metadata::MetadataError) -> AuthError {
+        AuthError::ServerMetadata { issuer: self.server.issuer.clone(), why }
+    }
+}

@@ -1,0 +1,263 @@
+//! Settings of a client that signs in.
+
+use std::sync::Arc;
+
+use crate::auth::client_auth::ClientAuthMethod;
+use crate::auth::error::AuthError;
+use crate::auth::jwt::Signer;
+use crate::auth::registration::ClientMetadataUrl;
+use crate::auth::scope::ScopeSet;
+use crate::auth::secret::Secret;
+use crate::auth::url::HttpUrl;
+
+/// Way in which tokens are got.
+#[derive(Debug, Clone)]
+pub(super) enum GrantType {
+    /// By a person, with a browser that comes back to the redirect URI.
+    Code { redirect_uri: HttpUrl },
+    /// By a person, with a browser elsewhere.
+    Device,
+    /// By the client itself.
+    ClientCredentials,
+    /// By an identity assertion of an organisation's identity provider.
+    Enterprise(Box<IdentityProvider>),
+    /// By a token of the platform that the client runs on.
+    Workload { assertion: Secret },
+}
+
+/// Choice of the scopes to request.
+#[derive(Debug, Clone)]
+pub enum ScopeChoice {
+    /// Those of the challenge, or all that the resource lists.
+    Demanded,
+    /// Those, and these.
+    And(ScopeSet),
+    /// These alone, until the server demands more.
+    Only(ScopeSet),
+}
+
+/// A client that was registered by hand.
+#[derive(Debug, Clone)]
+pub(super) struct Registered {
+    pub(super) client_id: String,
+    pub(super) issuer: Option<String>,
+    pub(super) secret: Option<Secret>,
+    pub(super) key: Option<Arc<dyn Signer>>,
+    pub(super) method: Option<ClientAuthMethod>,
+}
+
+/// An organisation's identity provider, and the identity that it is shown.
+#[derive(Debug, Clone)]
+pub struct IdentityProvider {
+    pub(super) token_endpoint: HttpUrl,
+    pub(super) client_id: String,
+    pub(super) secret: Option<Secret>,
+    pub(super) identity: Secret,
+    pub(super) identity_type: &'static str,
+}
+
+impl IdentityProvider {
+    /// Names the provider's token endpoint, the client id there, and an ID token of the person.
+    ///
+    /// # Errors
+    /// Fails if the endpoint is not a URL that is used.
+    pub fn new(
+        token_endpoint: &str,
+        client_id: impl Into<String>,
+        id_token: Secret,
+    ) -> Result<Self, AuthError> {
+        let issuer = |why| AuthError::Issuer { issuer: token_endpoint.to_owned(), why };
+        Ok(Self {
+            token_endpoint: HttpUrl::parse(token_endpoint).map_err(issuer)?,
+            client_id: client_id.into(),
+            secret: None,
+            identity: id_token,
+            identity_type: "urn:ietf:params:oauth:token-type:id_token",
+        })
+    }
+
+    /// Sets the client's secret at the provider.
+    #[must_use]
+    pub fn secret(mut self, secret: Secret) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+
+    /// Shows a SAML assertion in place of an ID token.
+    #[must_use]
+    pub fn saml(mut self, assertion: Secret) -> Self {
+        self.identity = assertion;
+        self.identity_type = "urn:ietf:params:oauth:token-type:saml2";
+        self
+    }
+}
+
+/// Settings of a client that signs in.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub(super) name: String,
+    pub(super) grant: GrantType,
+    pub(super) registered: Option<Registered>,
+    pub(super) metadata_url: Option<ClientMetadataUrl>,
+    pub(super) scopes: ScopeChoice,
+    pub(super) issuer: Option<String>,
+    pub(super) trusted_issuer: Option<String>,
+    pub(super) private_networks: bool,
+    pub(super) legacy_endpoints: bool,
+    pub(super) dpop: Option<Arc<dyn Signer>>,
+}
+
+impl Settings {
+    fn new(name: impl Into<String>, grant: GrantType) -> Self {
+        Self {
+            name: name.into(),
+            grant,
+            registered: None,
+            metadata_url: None,
+            scopes: ScopeChoice::Demanded,
+            issuer: None,
+            trusted_issuer: None,
+            private_networks: false,
+            legacy_endpoints: false,
+            dpop: None,
+        }
+    }
+
+    /// Signs in with a browser that comes back to a redirect URI. The name is shown to the person.
+    ///
+    /// # Errors
+    /// Fails if the redirect URI is neither `https` nor on this machine, or has a query.
+    pub fn browser(name: impl Into<String>, redirect_uri: &str) -> Result<Self, AuthError> {
+        let refuse = || AuthError::RedirectUri(redirect_uri.to_owned());
+        let url = HttpUrl::parse(redirect_uri).map_err(|_| refuse())?;
+        if url.query().is_some() || !(url.is_https() || url.is_loopback()) {
+            return Err(refuse());
+        }
+        Ok(Self::new(name, GrantType::Code { redirect_uri: url }))
+    }
+
+    /// Signs in with a browser on another device, which shows a code.
+    pub fn device(name: impl Into<String>) -> Self {
+        Self::new(name, GrantType::Device)
+    }
+
+    /// Gets tokens as the client itself. Add a secret or a key.
+    pub fn machine(client_id: impl Into<String>) -> Self {
+        Self::new("", GrantType::ClientCredentials).registered(client_id)
+    }
+
+    /// Gets tokens by an identity assertion of an organisation's identity provider.
+    pub fn enterprise(client_id: impl Into<String>, provider: IdentityProvider) -> Self {
+        Self::new("", GrantType::Enterprise(Box::new(provider))).registered(client_id)
+    }
+
+    /// Gets tokens by a token of the platform, which is asked for anew for every sign-in.
+    pub fn workload(client_id: impl Into<String>, assertion: Secret) -> Self {
+        Self::new("", GrantType::Workload { assertion }).registered(client_id)
+    }
+
+    /// Uses a client id that was registered by hand.
+    #[must_use]
+    pub fn registered(mut self, client_id: impl Into<String>) -> Self {
+        let client_id = client_id.into();
+        self.registered = Some(Registered { client_id, issuer: None, secret: None, key: None, method: None });
+        self
+    }
+
+    /// Sets the secret of a client that was registered by hand.
+    #[must_use]
+    pub fn secret(self, secret: Secret) -> Self {
+        self.with_registered(|client| client.secret = Some(secret))
+    }
+
+    /// Sets the key of a client that was registered by hand.
+    #[must_use]
+    pub fn key(self, key: Arc<dyn Signer>) -> Self {
+        self.with_registered(|client| client.key = Some(key))
+    }
+
+    /// Sets the way in which a client that was registered by hand authenticates itself, in place of a choice by what the
+    /// server lists.
+    #[must_use]
+    pub fn auth_method(self, method: ClientAuthMethod) -> Self {
+        self.with_registered(|client| client.method = Some(method))
+    }
+
+    /// Binds a client that was registered by hand to its issuer.
+    #[must_use]
+    pub fn registered_with(self, issuer: impl Into<String>) -> Self {
+        self.with_registered(|client| client.issuer = Some(issuer.into()))
+    }
+
+    fn with_registered(mut self, change: impl FnOnce(&mut Registered)) -> Self {
+        if let Some(registered) = &mut self.registered {
+            change(registered);
+        }
+        self
+    }
+
+    /// Uses a client metadata document where the issuer takes those.
+    #[must_use]
+    pub fn client_metadata(mut self, url: ClientMetadataUrl) -> Self {
+        self.metadata_url = Some(url);
+        self
+    }
+
+    /// Chooses the scopes to request.
+    #[must_use]
+    pub fn scopes(mut self, scopes: ScopeChoice) -> Self {
+        self.scopes = scopes;
+        self
+    }
+
+    /// Names the issuer of the server, whose resource metadata is then not read.
+    #[must_use]
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuer = Some(issuer.into());
+        self
+    }
+
+    /// Accepts metadata of this issuer where another one was asked for: some publish one document for many tenants.
+    #[must_use]
+    pub fn trust_issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.trusted_issuer = Some(issuer.into());
+        self
+    }
+
+    /// Allows URLs in private networks.
+    #[must_use]
+    pub fn private_networks(mut self) -> Self {
+        self.private_networks = true;
+        self
+    }
+
+    /// Uses endpoints at the origin of a server that publishes no metadata at all, as revision 2025-03-26 had it.
+    #[must_use]
+    pub fn legacy_endpoints(mut self) -> Self {
+        self.legacy_endpoints = true;
+        self
+    }
+
+    /// Binds tokens to a key where the server takes that (DPoP).
+    #[must_use]
+    pub fn dpop(mut self, key: Arc<dyn Signer>) -> Self {
+        self.dpop = Some(key);
+        self
+    }
+
+    pub(super) fn redirect_uri(&self) -> Option<&HttpUrl> {
+        match &self.grant {
+            GrantType::Code { redirect_uri } => Some(redirect_uri),
+            _ => None,
+        }
+    }
+
+    /// Returns the key that is used by terms, if it is still the same.
+    pub(super) fn dpop_key(&self, thumbprint: Option<&str>) -> Result<Option<&dyn Signer>, AuthError> {
+        let Some(thumbprint) = thumbprint else {
+            return Ok(None);
+        };
+        let key = self.dpop.as_deref().filter(|key| key.public_key().thumbprint() == thumbprint);
+        key.map(Some).ok_or(AuthError::DpopKey)
+    }
+}

@@ -1,0 +1,88 @@
+//! Step-up: a token with more scopes, asked for within bounds.
+
+use super::challenge::Demand;
+use super::error::AuthError;
+use super::scope::ScopeSet;
+use crate::seal::Timestamp;
+
+/// Greatest number of step-ups in one call.
+const PER_CALL: u32 = 2;
+/// Greatest number of sign-ins at one resource without a request that it accepts.
+const IN_A_ROW: u32 = 3;
+/// Time for which a refusal is remembered, in seconds.
+const REMEMBERED: u64 = 300;
+/// Greatest number of refusals that are remembered.
+const MOST_REFUSALS: usize = 16;
+
+/// Returns the scopes to request after a 403: those requested before, whether granted or not, and those of the challenge.
+///
+/// # Errors
+/// Fails if that adds nothing to what was requested last: a person would be asked in vain.
+pub fn step_up_scopes(requested: &ScopeSet, demand: &Demand) -> Result<ScopeSet, AuthError> {
+    let union = demand.scope.as_ref().map_or_else(|| requested.clone(), |scope| requested.union(scope));
+    if union == *requested { Err(AuthError::ScopesRefused(union)) } else { Ok(union) }
+}
+
+/// Count of the step-ups of one call.
+#[derive(Debug, Clone, Default)]
+pub struct CallAttempts {
+    step_ups: u32,
+    fresh: bool,
+}
+
+impl CallAttempts {
+    /// Counts a step-up to these scopes.
+    ///
+    /// # Errors
+    /// Fails if the call has had as many as it may.
+    pub fn step_up(&mut self, scopes: &ScopeSet) -> Result<(), AuthError> {
+        if self.step_ups == PER_CALL {
+            return Err(AuthError::ScopesRefused(scopes.clone()));
+        }
+        self.step_ups += 1;
+        // The token with more scopes is another one.
+        self.fresh = true;
+        Ok(())
+    }
+
+    /// Counts a 401. Returns whether a token should be got: a second 401 for the same request, after a fresh token, is final.
+    pub fn unauthorized(&mut self) -> bool {
+        !std::mem::replace(&mut self.fresh, true)
+    }
+}
+
+/// Count of the sign-ins at one resource, and its refusals of late.
+#[derive(Debug, Clone, Default)]
+pub struct ResourceAttempts {
+    in_a_row: u32,
+    refused: Vec<(ScopeSet, Timestamp)>,
+}
+
+impl ResourceAttempts {
+    /// Counts a sign-in for these scopes.
+    ///
+    /// # Errors
+    /// Fails if there were too many without a request that the resource accepted, and if these scopes were refused of late.
+    pub fn sign_in(&mut self, scopes: &ScopeSet, now: Timestamp) -> Result<(), AuthError> {
+        self.refused.retain(|(_, at)| now.as_unix() < at.as_unix().saturating_add(REMEMBERED));
+        let refused = self.refused.iter().any(|(refused, _)| refused == scopes);
+        if refused || self.in_a_row == IN_A_ROW {
+            return Err(AuthError::ScopesRefused(scopes.clone()));
+        }
+        self.in_a_row += 1;
+        Ok(())
+    }
+
+    /// Notes that the resource accepted a request.
+    pub fn accepted(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// Notes that scopes were refused, by the person or by the resource.
+    pub fn refused(&mut self, scopes: ScopeSet, now: Timestamp) {
+        if self.refused.len() == MOST_REFUSALS {
+            self.refused.remove(0);
+        }
+        self.refused.push((scopes, now));
+    }
+}

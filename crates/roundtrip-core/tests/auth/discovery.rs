@@ -1,0 +1,251 @@
+//! Discovery, from a refused request to the metadata of an issuer.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use roundtrip_core::auth::*;
+use serde_json::json;
+
+use super::support::*;
+
+const ROOT: &str = "https://tools.example/.well-known/oauth-protected-resource";
+
+fn challenged(field: &str) -> Need {
+    Need::new(SERVER).demand(Demand::of(&headers(&[("www-authenticate", field)]), false))
+}
+
+fn local(settings: Settings) -> Arc<Settings> {
+    Arc::new(settings)
+}
+
+/// O41: the URL of the challenge comes first, absolute or relative, at another origin too.
+#[test]
+fn the_challenge_says_where_the_metadata_is() {
+    for (named, url) in [
+        ("https://meta.example/x.json", "https://meta.example/x.json"),
+        ("/custom/location.json", "https://tools.example/custom/location.json"),
+    ] {
+        let play =
+            Play::begin(&browser(), challenged(&format!("Bearer resource_metadata=\"{named}\""))).unwrap();
+        assert_eq!(play.url(), url);
+        assert_eq!(play.request().method, "GET");
+    }
+}
+
+/// O41, O49, O50: a URL of the challenge that is not allowed is not asked; the well-known ones are.
+#[test]
+fn a_hostile_url_of_the_challenge_is_not_asked() {
+    for named in [
+        "http://tools.example/x",
+        "https://169.254.169.254/",
+        "javascript:alert(1)",
+        "https://a@tools.example/",
+        "file:///etc/passwd",
+    ] {
+        let play =
+            Play::begin(&browser(), challenged(&format!("Bearer resource_metadata=\"{named}\""))).unwrap();
+        assert_eq!(play.url(), METADATA, "{named}");
+    }
+}
+
+/// O41: a 404, a page for people and a redirect elsewhere move on; nothing found is an error that says so.
+#[test]
+fn what_is_no_metadata_moves_on() {
+    let elsewhere = headers(&[("location", "https://evil.example/x")]);
+    for (status, headers, body) in
+        [(404, &HeaderMap::new(), "{}"), (200, &HeaderMap::new(), "<html>"), (302, &elsewhere, "")]
+    {
+        let mut play = Play::begin(&browser(), Need::new(SERVER)).unwrap();
+        play.raw(status, headers, body.as_bytes()).unwrap();
+        assert_eq!((play.asked[0].as_str(), play.url().as_str()), (METADATA, ROOT));
+        let error = play.raw(status, headers, body.as_bytes()).unwrap_err();
+        assert_eq!(error, AuthError::NoResourceMetadata(SERVER.to_owned()));
+        assert_eq!(error.blame(), AuthBlame::Peer);
+    }
+}
+
+/// O51: redirects are followed within the origin, three times.
+#[test]
+fn redirects_are_bounded() {
+    let mut play = Play::begin(&browser(), Need::new(SERVER)).unwrap();
+    for n in 0..3 {
+        play.raw(307, &headers(&[("location", &format!("/moved/{n}"))]), b"").unwrap();
+        assert_eq!(play.url(), format!("https://tools.example/moved/{n}"));
+    }
+    play.raw(307, &headers(&[("location", "/moved/4")]), b"").unwrap();
+    assert_eq!(play.url(), ROOT, "the fourth is not followed");
+    for location in [
+        "http://tools.example/x",
+        "https://tools.example:444/x",
+        "//evil.example/",
+        "https://a@tools.example/",
+    ] {
+        let mut play = Play::begin(&browser(), Need::new(SERVER)).unwrap();
+        play.raw(302, &headers(&[("location", location)]), b"").unwrap();
+        assert_eq!(play.url(), ROOT, "{location}");
+    }
+}
+
+/// O25, O41: a server that is down is not one without metadata.
+#[test]
+fn an_outage_is_said() {
+    let legacy = local(Settings::browser("x", CALLBACK).unwrap().legacy_endpoints());
+    for status in [500, 503, 429] {
+        let mut play = Play::begin(&legacy, Need::new(SERVER)).unwrap();
+        play.raw(status, &HeaderMap::new(), b"").unwrap();
+        let error = play.answer(404, &json!({})).unwrap_err();
+        assert!(matches!(error, AuthError::Unavailable { .. }), "{error}");
+        assert_eq!(error.blame(), AuthBlame::Unreachable);
+    }
+}
+
+/// O42: metadata of another resource ends the sign-in before anything else is asked.
+#[test]
+fn metadata_of_another_resource_is_refused() {
+    for other in
+        ["https://evil.example/mcp", "https://tools.example/other", "https://tools.example/mcp/deeper"]
+    {
+        let mut play = Play::begin(&browser(), Need::new(SERVER)).unwrap();
+        let error = play.ok(&with(resource(), "resource", json!(other))).unwrap_err();
+        assert!(matches!(error, AuthError::ResourceMismatch { .. }), "{error}");
+    }
+}
+
+/// O10, O42: metadata without an authorization server, or of another shape, is said to be so.
+#[test]
+fn unusable_metadata_is_said_to_be_so() {
+    let mut play = Play::begin(&browser(), Need::new(SERVER)).unwrap();
+    assert_eq!(play.ok(&json!({ "resource": SERVER })), Err(AuthError::NoAuthorizationServer));
+    let mut play = Play::begin(&browser(), Need::new(SERVER)).unwrap();
+    play.ok(&json!({ "resource": 5 })).unwrap();
+    let error = play.answer(404, &json!({})).unwrap_err();
+    assert!(matches!(&error, AuthError::ResourceMetadata { url, .. } if url == METADATA), "{error}");
+}
+
+/// O43: the three places of an issuer with a path, in order, and never its root.
+#[test]
+fn an_issuer_is_asked_in_order() {
+    let mut play = Play::to_issuer(&browser(), Need::new(SERVER)).unwrap();
+    play.asked.clear();
+    for _ in 0..2 {
+        play.raw(404, &HeaderMap::new(), b"<html>").unwrap();
+    }
+    let last = play.raw(404, &HeaderMap::new(), b"").unwrap_err();
+    assert_eq!(last, AuthError::NoServerMetadata(ISSUER.to_owned()));
+    assert_eq!(
+        play.asked,
+        [
+            ISSUER_METADATA,
+            "https://login.example/.well-known/openid-configuration/tenant1",
+            "https://login.example/tenant1/.well-known/openid-configuration"
+        ]
+    );
+}
+
+/// O44: a document of another issuer is not used, and the error names both.
+#[test]
+fn a_document_of_another_issuer_is_not_used() {
+    let mut play = Play::to_issuer(&browser(), Need::new(SERVER)).unwrap();
+    let other = with(issuer(), "issuer", json!("https://login.example/tenant1/"));
+    play.ok(&other).unwrap();
+    play.ok(&other).unwrap();
+    let error = play.answer(404, &json!({})).unwrap_err();
+    assert!(matches!(&error, AuthError::ServerMetadata { why: MetadataError::Issuer { .. }, .. }), "{error}");
+    assert!(error.to_string().contains("`https://login.example/tenant1/`"));
+
+    let mut play = Play::to_issuer(&browser(), Need::new(SERVER)).unwrap();
+    play.ok(&other).unwrap();
+    play.ok(&issuer()).unwrap();
+    assert_eq!(play.url(), "https://login.example/register", "the right one was at the next place");
+}
+
+/// O45: of several issuers, the one that the client is registered with, else the first.
+#[test]
+fn the_issuer_that_knows_the_client_is_chosen() {
+    let several = with(resource(), "authorization_servers", json!(["https://first.example", ISSUER]));
+    let mut play = Play::begin(&browser(), Need::new(SERVER)).unwrap();
+    play.ok(&several).unwrap();
+    assert_eq!(play.url(), "https://first.example/.well-known/oauth-authorization-server");
+
+    let known = Play::to_browser(&browser(), Need::new(SERVER), &issuer()).unwrap();
+    let held = vec![known.pending().registration().clone()];
+    let mut play = Play::begin(&browser(), Need::new(SERVER).registrations(held)).unwrap();
+    play.ok(&several).unwrap();
+    assert_eq!(play.url(), ISSUER_METADATA);
+    play.ok(&issuer()).unwrap();
+    assert_eq!(play.pending().terms().issuer, ISSUER, "the choice is visible");
+}
+
+/// O46: a named issuer is asked without resource metadata; one wrong issuer may be trusted by name.
+#[test]
+fn an_author_may_name_the_issuer() {
+    let named = local(Settings::browser("x", CALLBACK).unwrap().issuer(ISSUER));
+    let mut play = Play::begin(&named, Need::new("https://tools.example/mcp#x")).unwrap();
+    assert_eq!(play.url(), ISSUER_METADATA);
+    play.ok(&issuer()).unwrap();
+    play.answer(201, &json!({ "client_id": "c" })).unwrap();
+    assert_eq!(play.pending().terms().resource, SERVER);
+
+    let other = with(issuer(), "issuer", json!("https://login.example/{tenant}"));
+    let trusting =
+        local(Settings::browser("x", CALLBACK).unwrap().trust_issuer("https://login.example/{tenant}"));
+    let mut play = Play::to_issuer(&trusting, Need::new(SERVER)).unwrap();
+    play.ok(&other).unwrap();
+    assert_eq!(play.url(), "https://login.example/register");
+}
+
+/// O47: every sign-in reads the resource metadata again, whatever is stored.
+#[test]
+fn the_resource_metadata_is_read_again() {
+    let known = Play::to_browser(&browser(), Need::new(SERVER), &issuer()).unwrap();
+    let need = Need::new(SERVER).registrations(vec![known.pending().registration().clone()]);
+    assert_eq!(Play::begin(&browser(), need).unwrap().url(), METADATA);
+}
+
+/// O48: endpoints are assumed at the origin only where the settings say so and no metadata exists at all.
+#[test]
+fn endpoints_are_assumed_only_without_metadata() {
+    let legacy = local(Settings::browser("x", CALLBACK).unwrap().legacy_endpoints());
+    let mut play = Play::begin(&legacy, Need::new(SERVER)).unwrap();
+    for _ in 0..4 {
+        play.answer(404, &json!({})).unwrap();
+    }
+    assert_eq!(play.asked[2], "https://tools.example/.well-known/oauth-authorization-server");
+    assert_eq!(play.url(), "https://tools.example/register");
+    play.answer(201, &json!({ "client_id": "c" })).unwrap();
+    assert!(play.pending().terms().assumed_endpoints);
+    assert!(play.pending().url().as_str().starts_with("https://tools.example/authorize?"));
+
+    let mut play = Play::begin(&legacy, Need::new(SERVER)).unwrap();
+    play.answer(404, &json!({})).unwrap();
+    play.answer(404, &json!({})).unwrap();
+    let published = with(issuer(), "issuer", json!("https://tools.example/"));
+    play.ok(&published).unwrap();
+    play.answer(201, &json!({ "client_id": "c" })).unwrap();
+    assert!(!play.pending().terms().assumed_endpoints, "these were published");
+    assert_eq!(play.pending().terms().issuer, "https://tools.example/");
+}
+
+/// O49: issuers and servers on plain http are refused, except on this machine.
+#[test]
+fn plain_http_is_not_signed_in_to() {
+    let error = Play::begin(&browser(), Need::new("http://tools.example/mcp")).err().unwrap();
+    assert!(matches!(error, AuthError::Server { why: UrlError::Insecure, .. }), "{error}");
+    for issuer in [
+        "http://login.example",
+        "http://localhost:1",
+        "https://10.0.0.1",
+        "https://login.example?x=y",
+        "https://login.example#x",
+        "javascript:alert(1)",
+    ] {
+        let mut play = Play::begin(&browser(), Need::new(SERVER)).unwrap();
+        let error = play.ok(&with(resource(), "authorization_servers", json!([issuer]))).unwrap_err();
+        assert!(matches!(error, AuthError::Issuer { .. }), "{issuer}: {error}");
+    }
+    let mut play = Play::begin(&browser(), Need::new("http://localhost:3000/mcp")).unwrap();
+    let local =
+        json!({ "resource": "http://localhost:3000", "authorization_servers": ["http://localhost:4000"] });
+    play.ok(&local).unwrap();
+    assert_eq!(play.url(), "http://localhost:4000/.well-known/oauth-authorization-server");
+}

@@ -1,0 +1,176 @@
+//! [`Parts`]: a tool's result that is sent as it comes.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+use std::time::{Duration, Instant};
+
+use roundtrip_core::wire::{
+    CallToolRequestParams, CallToolResult, ContentBlock, Era, ErrorObject, ProtocolVersion, RequestId,
+    STREAM_EXTENSION, TextContent, join_part,
+};
+use serde::Serialize;
+
+use super::call::{Call, Rejection};
+use super::extract::FromCall;
+use super::needs::Needs;
+use super::reply::{IntoReply, Reply};
+use crate::server::notify::outbox::Outbox;
+
+/// Time for which parts are gathered before they are sent, by a handler that waits for nothing else.
+const GATHER: Duration = Duration::from_millis(2);
+
+/// Extractor for a tool's result that is sent in parts, as they come, to a client that asks for them. Return it: it is the whole
+/// result, and all that any other client gets.
+///
+/// ```
+/// use roundtrip::{Parts, Tool};
+///
+/// async fn count(mut out: Parts) -> Parts {
+///     for number in ["one", "two", "three"] {
+///         out.text(number).await;
+///     }
+///     out
+/// }
+///
+/// let tool = Tool::new("count", count);
+/// # let _ = tool;
+/// ```
+///
+/// Text is joined with the text before it. A handler that runs again in the next round sends only those parts that earlier
+/// rounds have not sent: what comes before a question has to be the same each time, as everything before a question.
+///
+/// The result may have [`Limits::streamed_bytes`](crate::Limits::streamed_bytes): further parts are left out, and the call
+/// fails.
+#[derive(Debug)]
+pub struct Parts {
+    content: Vec<ContentBlock>,
+    /// Bytes that may still be added.
+    room: usize,
+    /// True once there was no room.
+    full: bool,
+    /// The outbox and the request, if its client wants parts.
+    receiver: Option<(Arc<Outbox>, RequestId)>,
+    /// Time at which the transport last had its turn.
+    sent: Option<Instant>,
+}
+
+impl FromCall for Parts {
+    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
+        let receiver = call.stream.cloned().map(|request| (call.outbox(), request));
+        let room = call.input.streamed_bytes();
+        Ok(Self { content: Vec::new(), room, full: false, receiver, sent: None })
+    }
+
+    fn needs(needs: &mut Needs) {
+        needs.streams();
+    }
+}
+
+impl Parts {
+    /// Adds text, and waits while the client has not read most of what came before it.
+    pub async fn text(&mut self, text: impl AsRef<str>) {
+        let text = text.as_ref();
+        if text.is_empty() || !self.has_room_for(text.len()) {
+            return;
+        }
+        self.tell(&Text { kind: "text", text });
+        match self.content.last_mut() {
+            Some(ContentBlock::Text(last)) if last.is_plain() => last.text.push_str(text),
+            _ => self.content.push(ContentBlock::Text(TextContent::new(text))),
+        }
+        self.turn().await;
+    }
+
+    /// Adds a content block of any kind, and waits while the client has not read most of what came before it.
+    pub async fn push(&mut self, part: impl Into<ContentBlock>) {
+        let part = part.into();
+        if !self.has_room_for(size(&part)) {
+            return;
+        }
+        self.tell(&part);
+        join_part(&mut self.content, part);
+        self.turn().await;
+    }
+
+    /// Returns the result so far.
+    pub fn content(&self) -> &[ContentBlock] {
+        &self.content
+    }
+
+    fn has_room_for(&mut self, bytes: usize) -> bool {
+        match self.room.checked_sub(bytes).filter(|_| !self.full) {
+            Some(room) => self.room = room,
+            None => self.full = true,
+        }
+        !self.full
+    }
+
+    fn tell(&self, part: &impl Serialize) {
+        if let Some((outbox, request)) = &self.receiver {
+            outbox.part(request, part);
+        }
+    }
+
+    /// Lets the transport send, if it has not for a while, and waits while the client does not read.
+    async fn turn(&mut self) {
+        let Some((outbox, _)) = &self.receiver else { return };
+        let mut yields = self.sent.is_none_or(|sent| sent.elapsed() >= GATHER);
+        if yields {
+            self.sent = Some(Instant::now());
+        }
+        poll_fn(|cx| {
+            ready!(outbox.poll_room(cx));
+            if std::mem::take(&mut yields) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+}
+
+/// A part of nothing but text, as it is sent.
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+}
+
+/// Returns the bytes of a block on the wire.
+fn size(part: &ContentBlock) -> usize {
+    match part {
+        ContentBlock::Text(text) if text.is_plain() => text.text.len(),
+        other => serde_json::to_vec(other).map_or(0, |bytes| bytes.len()),
+    }
+}
+
+impl IntoReply<CallToolResult> for Parts {
+    fn into_reply(self, (): ()) -> Result<Reply<CallToolResult>, ErrorObject> {
+        if self.full {
+            tracing::error!("a result in parts is larger than `Limits::streamed_bytes`");
+            return Err(ErrorObject::internal("the result is larger than this server sends"));
+        }
+        Ok(Reply::complete(CallToolResult { content: self.content, ..Default::default() }))
+    }
+}
+
+/// Returns the id of a request whose result is wanted in parts.
+pub(crate) fn wanted_in_parts<'a>(
+    params: &CallToolRequestParams<'_>,
+    id: &'a RequestId,
+) -> Result<Option<&'a RequestId>, ErrorObject> {
+    let Some(wish) = params.stream else { return Ok(None) };
+    let meta = &params.meta;
+    let modern =
+        meta.protocol_version.parse().is_ok_and(|version: ProtocolVersion| version.era() == Era::Modern);
+    if !modern || !meta.client_capabilities.extensions.contains_key(STREAM_EXTENSION) {
+        return Ok(None);
+    }
+    if !wish.get().starts_with('{') {
+        return Err(ErrorObject::invalid_params("params.stream: an object is wanted, such as {}"));
+    }
+    Ok(Some(id))
+}
