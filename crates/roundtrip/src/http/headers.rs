@@ -36,10 +36,11 @@ pub(crate) fn decode<'a>(
         ClientRequest::decode(&request.method, request.params).map_err(|error| {
             match peek_version(request.params) {
                 Some(body) if body != version => differs("MCP-Protocol-Version", version, &body),
-                _ => endpoint.refusal(&request.method, error),
+                _ => endpoint.refusal(request, error),
             }
         })?;
-    agree(endpoint, headers, version, &decoded, Some(peer))?;
+    agree(endpoint, headers, version, &decoded, Some(peer))
+        .map_err(|error| endpoint.refusal(request, error))?;
     Ok(decoded)
 }
 

@@ -20,7 +20,6 @@ use super::peer::Peer;
 use super::run::in_flight::InFlight;
 use super::run::span::CallSpan;
 use super::started::{SUPPORTED, Started};
-use super::task::dialect::Sep2322;
 use super::task::service::TaskService;
 use super::task_methods::is_of_sep_2322;
 #[cfg(feature = "opentelemetry")]
@@ -64,19 +63,18 @@ impl Endpoint {
             }
             Ok(decoded) => supported(&decoded.meta().protocol_version).map(|()| decoded),
             Err(error) => match peek_version(request.params) {
-                Some(version) => supported(&version).and(Err(self.refusal(&request.method, error))),
-                None => {
-                    Err(refuse_handshake(request).unwrap_or_else(|| self.refusal(&request.method, error)))
-                }
+                Some(version) => supported(&version).and(Err(self.refusal(request, error))),
+                None => Err(refuse_handshake(request).unwrap_or_else(|| self.refusal(request, error))),
             },
         }
     }
 
-    /// Returns the error of parameters that do not fit: another where this server does not have the method at all.
-    pub(crate) fn refusal(&self, method: &str, error: ErrorObject) -> ErrorObject {
-        let speaks = |tasks: &Arc<TaskService>| tasks.sep_2322 != Sep2322::Off;
-        if is_of_sep_2322(method) && !self.0.tasks.as_ref().is_some_and(speaks) {
-            return ErrorObject::method_not_found(method);
+    /// Returns the error of parameters or headers that do not fit: another where there is no such method for the request at
+    /// all.
+    pub(crate) fn refusal(&self, request: &Request<'_>, error: ErrorObject) -> ErrorObject {
+        let has = |tasks: &Arc<TaskService>| tasks.sep_2322.is_open_to(request.params);
+        if is_of_sep_2322(&request.method) && !self.0.tasks.as_ref().is_some_and(has) {
+            return ErrorObject::method_not_found(&request.method);
         }
         error
     }

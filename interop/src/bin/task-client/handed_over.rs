@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roundtrip::client::{Started, TaskError};
-use roundtrip::wire::TaskStatus;
+use roundtrip::wire::{ClientCapabilities, ElicitationCapability, TaskStatus};
 use roundtrip::{Client, Error, Task, Turn};
 use roundtrip_interop::report::{Failure, Report, expect};
 use roundtrip_interop::user::everything;
@@ -12,15 +12,17 @@ use tokio::time::sleep;
 
 use crate::ended::is_cancelled;
 
-pub(crate) async fn check(report: &mut Report, client: &Client, handshake: bool) {
+pub(crate) async fn check(report: &mut Report, client: &Client) {
     report.check("compute, handed over", stored(client)).await;
     report.check("endless, cancelled", cancelled(client)).await;
     report.check("an unknown task", unknown(client)).await;
-    // Questions of the handshake eras have no keys, and are open for as long as a request waits for their answers.
-    if !handshake {
-        report.check("greet, by hand", by_hand(client)).await;
-        report.check("greet, answered by its key", by_key(client)).await;
-    }
+    // Questions that no handler answers are declared here.
+    let client = &client.clone().capabilities(ClientCapabilities {
+        elicitation: Some(ElicitationCapability::default()),
+        ..ClientCapabilities::default()
+    });
+    report.check("greet, by hand", by_hand(client)).await;
+    report.check("greet, answered by its key", by_key(client)).await;
 }
 
 /// Starts a task, and returns it as it comes out of storage.

@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
-    let (client, handshake) = connect("task-client").await?;
+    let (client, _) = connect("task-client").await?;
     let mut report = Report::default();
     ended::check(&mut report, &client).await;
-    handed_over::check(&mut report, &client, handshake).await;
+    handed_over::check(&mut report, &client).await;
     client.close().await;
     Ok(report.conclude())
 }

@@ -54,6 +54,19 @@ impl Sep2322 {
         }
     }
 
+    /// Returns whether a request with such parameters, which need not fit otherwise, may use the methods of this dialect, or could
+    /// by declaring it.
+    pub(crate) fn is_open_to(self, params: Option<&RawValue>) -> bool {
+        #[derive(Deserialize)]
+        struct Params<'a> {
+            #[serde(borrow, rename = "_meta")]
+            meta: RequestMeta<'a>,
+        }
+        let params = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        self != Self::Off
+            && params.is_none_or(|params| self.dialect(&params.meta) != Some(Dialect::Extension))
+    }
+
     /// Returns the error of a call that cannot be a task, of a tool that has to be one.
     pub(crate) fn needs_task(self, meta: &RequestMeta<'_>) -> ErrorObject {
         let capabilities = &meta.client_capabilities;

@@ -240,6 +240,29 @@ async fn the_name_of_a_request_about_a_task_is_its_id() {
     }
 }
 
+/// T10: methods of another dialect are unknown to a request in the extension, before its headers and parameters are looked at;
+/// also where the server speaks that dialect.
+#[tokio::test]
+async fn a_method_of_another_dialect_is_unknown_whatever_it_brings() {
+    use crate::support::{Running, changed, message, meta};
+    let mut meta = meta();
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({ "extensions": { EXTENSION: {} } });
+    let one = server([greet(When::Required)]);
+    let both = server([greet(When::Required)]).tasks(Tasks::new(MemoryTasks::new()).sep_2322());
+    for server in [one, both] {
+        let running = Running::start(server).await;
+        let mut connection = running.connect().await;
+        for method in ["tasks/result", "tasks/input_response", "tasks/list"] {
+            for params in [json!({ "taskId": "1", "_meta": meta }), json!({ "_meta": meta })] {
+                let request = message(1, method, params);
+                let unnamed = changed(&request, "Mcp-Name", None);
+                let refused = connection.post(&unnamed, request.to_string().as_bytes()).await.refusal();
+                assert_eq!(refused, (404, -32601), "{request}");
+            }
+        }
+    }
+}
+
 /// T9: who watches tasks is told of their changes, each notification the whole task; ids that are unknown or another's are left
 /// out of the acknowledgement.
 #[tokio::test]
