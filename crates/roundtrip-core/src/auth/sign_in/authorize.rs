@@ -25,22 +25,23 @@ pub(super) struct Registering {
 
 /// Goes on once the issuer is known.
 pub(super) fn proceed(
-    settings: Arc<Settings>,
+    settings: &Arc<Settings>,
     known: Box<Known>,
     around: &mut dyn Surroundings,
 ) -> Result<Step, AuthError> {
     // Before anything is registered: a server is not signed in to that does no PKCE, or wants a key that there is not.
-    client::dpop(&settings, &known)?;
-    if let GrantType::Code { redirect_uri } = &settings.grant {
+    client::dpop(settings, &known)?;
+    let redirect_uri = settings.redirect_uri();
+    if redirect_uri.is_some() {
         known.server.check_pkce().map_err(|why| known.refused(why))?;
-        if client::registration(&settings, &known, around.now())?.is_none() {
-            let kind = ApplicationType::of(redirect_uri);
-            return register(Arc::clone(&settings), known, Registering { kind, again: false });
-        }
     }
-    match client::registration(&settings, &known, around.now())? {
-        Some(client) => with_client(settings, &known, client, around),
-        None => Err(AuthError::NoRegistration(known.server.issuer)),
+    match (client::registration(settings, &known, around.now())?, redirect_uri) {
+        (Some(client), _) => with_client(settings, &known, client, around),
+        (None, Some(uri)) => {
+            let kind = ApplicationType::of(uri);
+            register(Arc::clone(settings), known, Registering { kind, again: false })
+        }
+        (None, None) => Err(AuthError::NoRegistration(known.server.issuer)),
     }
 }
 
@@ -59,7 +60,7 @@ fn register(settings: Arc<Settings>, known: Box<Known>, registering: Registering
 /// Takes the response to a registration request. A refusal of what the client says of itself is answered once with the other
 /// kind of application.
 pub(super) fn registered(
-    settings: Arc<Settings>,
+    settings: &Arc<Settings>,
     known: Box<Known>,
     registering: Registering,
     (url, response): (&HttpUrl, &AuthResponse<'_>),
@@ -75,7 +76,7 @@ pub(super) fn registered(
             if !registering.again
                 && matches!(error.code.as_str(), "invalid_client_metadata" | "invalid_redirect_uri") =>
         {
-            register(settings, known, Registering { kind: registering.kind.other(), again: true })
+            register(Arc::clone(settings), known, Registering { kind: registering.kind.other(), again: true })
         }
         error => Err(error),
     }
@@ -83,26 +84,26 @@ pub(super) fn registered(
 
 /// Goes on with the grant of the settings, as a client that the issuer knows.
 fn with_client(
-    settings: Arc<Settings>,
+    settings: &Arc<Settings>,
     known: &Known,
     client: Registration,
     around: &mut dyn Surroundings,
 ) -> Result<Step, AuthError> {
     let by_person = matches!(settings.grant, GrantType::Code { .. } | GrantType::Device);
-    let requested = known.scopes(&settings, by_person);
-    let terms = client::terms(&settings, known, client, requested)?;
+    let requested = known.scopes(settings, by_person);
+    let terms = client::terms(settings, known, client, requested)?;
     match &settings.grant {
         GrantType::Code { redirect_uri } => {
             Ok(Step::Browse(Box::new(Pending::new(known, terms, redirect_uri, around)?)))
         }
-        GrantType::Device => device::begin(Arc::clone(&settings), known, terms, around),
+        GrantType::Device => device::begin(Arc::clone(settings), known, terms, around),
         GrantType::ClientCredentials => {
-            TokenCall::new(terms, TokenKind::ClientCredentials).send(Arc::clone(&settings), around)
+            TokenCall::new(terms, TokenKind::ClientCredentials).send(Arc::clone(settings), around)
         }
         GrantType::Workload { assertion } => {
             let kind = TokenKind::Assertion(assertion.clone());
-            TokenCall::new(terms, kind).send(Arc::clone(&settings), around)
+            TokenCall::new(terms, kind).send(Arc::clone(settings), around)
         }
-        GrantType::Enterprise(provider) => identity::begin(Arc::clone(&settings), provider, terms),
+        GrantType::Enterprise(provider) => identity::begin(Arc::clone(settings), provider, terms),
     }
 }

@@ -11,6 +11,7 @@ use crate::auth::registration::{Registration, RegistrationSource};
 use crate::auth::scope::ScopeSet;
 use crate::auth::secret::Secret;
 use crate::auth::text::quote;
+use crate::auth::url::HttpUrl;
 use crate::seal::Timestamp;
 
 /// Returns the registration to use, or `None` if there is none yet: the configured one, a metadata document where the issuer
@@ -35,7 +36,7 @@ pub(super) fn registration(
     {
         return Ok(Some(Registration::new(issuer, url.as_str(), RegistrationSource::MetadataDocument)));
     }
-    let redirect_uri = settings.redirect_uri().map(|url| url.as_str());
+    let redirect_uri = settings.redirect_uri().map(HttpUrl::as_str);
     let usable = |held: &&Registration| {
         held.source == RegistrationSource::Dynamic && held.serves(issuer, redirect_uri, now)
     };

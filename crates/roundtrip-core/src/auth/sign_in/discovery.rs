@@ -19,7 +19,7 @@ use crate::auth::well_known::{issuer_candidates, resource_candidates};
 /// Outcome of the search for an issuer's metadata.
 pub(super) enum Found {
     /// Ask this URL next.
-    Ask(State, HttpUrl),
+    Ask(Box<State>, HttpUrl),
     /// The issuer is known.
     Server(Box<Known>),
 }
@@ -146,7 +146,7 @@ pub(super) fn server(
         look => look,
     };
     match look {
-        Look::Next(url) => Ok(Found::Ask(State::Server(flow, target, search), url)),
+        Look::Next(url) => Ok(Found::Ask(Box::new(State::Server(flow, target, search)), url)),
         _ => without_server(*flow, target, search),
     }
 }

@@ -15,6 +15,7 @@ use super::token::{TokenCall, TokenKind};
 use crate::auth::error::AuthError;
 use crate::auth::grant::{Grant, Terms};
 use crate::auth::surroundings::Surroundings;
+use crate::auth::url::HttpUrl;
 
 /// A sign-in, or the renewal of a token, with a request to send.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ pub struct SignIn {
 #[must_use = "the sign-in goes on only when the step is taken"]
 pub enum Step {
     /// Send the request and pass the response to [`SignIn::respond`].
-    Send(SignIn),
+    Send(Box<SignIn>),
     /// Open the URL in a browser, and wait for the callback. Store the registration now: the person may never come back.
     Browse(Box<Pending>),
     /// Show the code, wait, and go on with [`SignIn::poll`].
@@ -123,12 +124,12 @@ impl SignIn {
             State::Resource(flow, search) => discovery::resource(settings, (flow, search), url, response),
             State::Server(flow, target, search) => {
                 match discovery::server(&settings, (flow, target, search), url, response)? {
-                    discovery::Found::Ask(state, url) => Ok(Self::get(settings, state, url)),
-                    discovery::Found::Server(known) => authorize::proceed(settings, known, around),
+                    discovery::Found::Ask(state, url) => Ok(Self::get(settings, *state, url)),
+                    discovery::Found::Server(known) => authorize::proceed(&settings, known, around),
                 }
             }
             State::Register(known, registering) => {
-                authorize::registered(settings, known, registering, (url, response), around)
+                authorize::registered(&settings, known, registering, (url, response), around)
             }
             State::Identity(terms) => identity::respond(settings, *terms, (url, response), around),
             State::DeviceCode(terms) => device::respond(*terms, url, response, around),
@@ -136,11 +137,11 @@ impl SignIn {
         }
     }
 
-    pub(super) fn get(settings: Arc<Settings>, state: State, url: crate::auth::url::HttpUrl) -> Step {
+    pub(super) fn get(settings: Arc<Settings>, state: State, url: HttpUrl) -> Step {
         Self::send(settings, state, AuthRequest::get(url))
     }
 
     pub(super) fn send(settings: Arc<Settings>, state: State, request: AuthRequest) -> Step {
-        Step::Send(Self { settings, request, state })
+        Step::Send(Box::new(Self { settings, request, state }))
     }
 }
