@@ -6,7 +6,7 @@ use roundtrip::wire::{
     AudioContent, ClientCapabilities, ContentBlock, ErrorObject, ImageContent, SamplingCapability,
     TextResourceContents,
 };
-use roundtrip::{Args, Caller, Catalog, Log, Progress, Prompt, Server, Tool, ToolError};
+use roundtrip::{Args, Caller, Catalog, Log, Parts, Progress, Prompt, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -75,8 +75,13 @@ async fn embedded() -> ContentBlock {
     note()
 }
 
-async fn mixed() -> Vec<ContentBlock> {
-    vec![ContentBlock::text("Several kinds of content:"), ContentBlock::image(PNG, "image/png"), note()]
+/// Sends its result in parts, of which clients that do not ask for them see nothing (G1).
+async fn mixed(mut out: Parts) -> Parts {
+    out.text("Several kinds ").await;
+    out.text("of content:").await;
+    out.push(ContentBlock::image(PNG, "image/png")).await;
+    out.push(note()).await;
+    out
 }
 
 async fn failing() -> Result<String, ToolError> {
