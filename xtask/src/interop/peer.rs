@@ -111,9 +111,10 @@ impl Peer {
     fn python(workspace: &Workspace, name: &str) -> Result<Self> {
         let (source, shared) = sources(workspace, name, "python");
         let packages = Python::with(&workspace.interop().join(name), &source.join("requirements.txt"))?;
-        let (mut clients, servers) = (PYTHON.to_vec(), vec![("asking_server.py", "asking-client")]);
+        let (mut clients, mut servers) = (PYTHON.to_vec(), vec![("asking_server.py", "asking-client")]);
         if name != "python" {
             only_handshake(&mut clients, "tasks.py");
+            servers.push(("task_server.py", "task-client"));
         }
         Ok(Self { clients, servers, folders: vec![source, shared], runtime: Runtime::Python(packages) })
     }
@@ -138,9 +139,10 @@ impl Peer {
         // in its own way takes the place of what the newer one does.
         copy_scripts(&shared, &folder)?;
         copy_scripts(&source, &folder)?;
-        let (mut clients, servers) = (NODE.to_vec(), vec![("asking-server.mjs", "asking-client")]);
+        let (mut clients, mut servers) = (NODE.to_vec(), vec![("asking-server.mjs", "asking-client")]);
         if name != "typescript" {
             only_handshake(&mut clients, "tasks.mjs");
+            servers.push(("task-server.mjs", "task-client"));
         }
         let runtime = Runtime::Node(install::node(workspace)?);
         Ok(Self { clients, servers, folders: vec![folder], runtime })
