@@ -109,9 +109,14 @@ impl Connection {
 
     /// Looks at one of the tasks, which must have this status.
     async fn look(&mut self, number: usize, status: &str) -> Result<(), Fail> {
+        if self.sees(number, status).await? { Ok(()) } else { Err(self.wrong()) }
+    }
+
+    /// Looks at one of the tasks, and returns whether it has this status.
+    pub(crate) async fn sees(&mut self, number: usize, status: &str) -> Result<bool, Fail> {
         let id = self.tasks.pick(number).ok_or("there is no task to look at")?;
         let body = self.about_task("tasks/get", &id, "").await?;
-        if task::has(body, &id, status) { Ok(()) } else { Err(self.wrong()) }
+        Ok(task::has(body, &id, status))
     }
 
     /// Makes a request about a task, with more parameters, and returns the answer.

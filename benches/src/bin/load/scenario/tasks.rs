@@ -9,16 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     Fail,
+    client::Connection,
     fleet::Fleet,
     options::{Contender, Options},
     process::Server,
     report::{Rounds, Table, number},
     request::Ask,
-    scenario::{CONNECTIONS, explain, say},
+    scenario::{CONNECTIONS, explain, say, settle},
     task::Created,
 };
 
@@ -27,6 +28,9 @@ const CREATORS: usize = 64;
 
 /// Longest time for all tasks to be created.
 const WINDOW: Duration = Duration::from_secs(600);
+
+/// Tasks that are looked at to see whether all have ended.
+const SAMPLE: usize = 100;
 
 /// Numbers of stored tasks, before the largest.
 const FEW: [usize; 2] = [10, 1_000];
@@ -91,15 +95,16 @@ pub(super) async fn measure(options: &Options) -> Result<Table, Fail> {
 /// Measures one round of one server.
 async fn round(options: &Options, contender: &Contender, costs: &mut Costs) -> Result<(), Fail> {
     let tasked = Tasked::start(contender).await?;
-    costs.plain.push(tasked.cost(options, Ask::Echo).await?);
     let before = tasked.server.spent()?;
     let start = Instant::now();
     tasked.create(Ask::Task, options.tasks).await?;
     let elapsed = start.elapsed();
-    tasked.idle().await?;
+    tasked.wait("completed", SAMPLE).await?;
     let created = tasked.tasks.len() as f64;
     costs.rate.push(created / elapsed.as_secs_f64());
     costs.create.push(tasked.server.spent()?.microseconds_since(&before) / created);
+    tasked.wait("completed", usize::MAX).await?;
+    costs.plain.push(tasked.cost(options, Ask::Echo).await?);
     costs.get.push(tasked.cost(options, Ask::Get("completed")).await?);
     Ok(())
 }
@@ -118,7 +123,8 @@ pub(super) async fn stored(options: &Options) -> Result<Table, Fail> {
             say(&format!("{count} stored tasks"), contender);
             let missing = count.saturating_sub(tasked.tasks.len());
             tasked.create(Ask::WaitingTask, missing).await.map_err(named)?;
-            tasked.idle().await?;
+            tasked.wait("input_required", usize::MAX).await.map_err(named)?;
+            settle().await;
             let resident = tasked.server.resident()?;
             let (mut get, mut plain) = (Rounds::default(), Rounds::default());
             for _ in 0..options.rounds {
@@ -164,17 +170,21 @@ impl Tasked {
         Ok(self.server.spent()?.microseconds_since(&before) / answered as f64)
     }
 
-    /// Waits until the server has nothing to do: its tasks have ended, or wait.
-    async fn idle(&self) -> Result<(), Fail> {
-        const LOOK: Duration = Duration::from_millis(250);
-        for _ in 0..2_400 {
-            let before = self.server.spent()?;
-            sleep(LOOK).await;
-            if self.server.spent()?.microseconds_since(&before) < 0.04 * LOOK.as_micros() as f64 {
-                return Ok(());
+    /// Waits until tasks have this status: every one of them, or about `most`, which costs the server less.
+    async fn wait(&self, status: &'static str, most: usize) -> Result<(), Fail> {
+        const LOOK: Duration = Duration::from_millis(20);
+        let mut connection =
+            Connection::open(self.address, Ask::Get(status), Arc::clone(&self.tasks)).await?;
+        let count = self.tasks.len();
+        let all = async {
+            for number in (0..count).rev().step_by(count.div_ceil(most).max(1)) {
+                while !connection.sees(number, status).await? {
+                    sleep(LOOK).await;
+                }
             }
-        }
-        Err("the server does not become idle".into())
+            Ok(())
+        };
+        timeout(WINDOW, all).await.map_err(|_| "the tasks do not come to rest")?
     }
 }
 
