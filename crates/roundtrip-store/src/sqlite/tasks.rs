@@ -8,6 +8,8 @@ use roundtrip::task::{Millis, StoredTask, TaskId, TaskOwner};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+#[cfg(test)]
+use super::reader;
 use super::reader::Reader;
 use super::writer::{Change, Writer};
 use super::{Sql, error};
@@ -29,7 +31,6 @@ const CREATE: &str = concat!(
     columns!(),
     ", changed, origin) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 );
-const VIEW: &str = "SELECT view FROM roundtrip_tasks WHERE id = ? AND owner = ?";
 const READ: &str = concat!("SELECT ", columns!(), " FROM roundtrip_tasks WHERE id = ? AND owner = ?");
 const WRITE: &str = "UPDATE roundtrip_tasks SET version = version + 1, fence = ?, live = ?, due = ?, expires = ?, view = ?, \
                      work = ?, changed = ?, origin = ? WHERE id = ? AND version = ?";
@@ -56,7 +57,8 @@ pub(super) const ALL_STATEMENTS: &[&str] = &[
     KNOWN,
     NEXT,
     CREATE,
-    VIEW,
+    reader::VIEW,
+    reader::VIEWS,
     READ,
     WRITE,
     IS_DUE,
@@ -92,9 +94,7 @@ impl Rows for SqliteTasks {
     }
 
     async fn view(&self, owner: &TaskOwner, id: &TaskId) -> Result<Option<Bytes>, StoreError> {
-        let statement = sqlx::query(VIEW).bind(id.as_str()).bind(&owner.as_bytes()[..]);
-        let rows = self.reader.rows(statement).await?;
-        rows.first().map(|row| bytes(row, 0)).transpose().map_err(error)
+        self.reader.view(owner, id).await
     }
 
     async fn read(&self, owner: &TaskOwner, id: &TaskId) -> Result<Option<StoredTask>, StoreError> {

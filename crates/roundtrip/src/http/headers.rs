@@ -3,8 +3,8 @@
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_core::wire::{
-    self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, Method, ProtocolVersion,
-    Request, RequestId, clip, decode_header_value, peek_version,
+    self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, GetTask, HeaderParams, Method,
+    ProtocolVersion, Request, RequestId, clip, decode_header_value, peek_version,
 };
 use serde_json::Value;
 
@@ -44,8 +44,8 @@ pub(crate) fn decode<'a>(
     Ok(decoded)
 }
 
-/// Decodes a `tools/call` in one pass. Returns `None` unless the headers name that method and match the body; the
-/// caller then uses [`decode`], which finds the error.
+/// Decodes a `tools/call` or a `tasks/get`, of which there are most, in one pass. Returns `None` unless the headers name one of
+/// these methods and match the body; the caller then uses [`decode`], which finds the error.
 pub(crate) fn decode_call<'a>(
     endpoint: &Endpoint,
     headers: &HeaderMap,
@@ -53,11 +53,20 @@ pub(crate) fn decode_call<'a>(
 ) -> Option<(RequestId, ClientRequest<'a>)> {
     let method = single(headers, &name::METHOD, "Mcp-Method").ok()??;
     let version = single(headers, &name::PROTOCOL_VERSION, "MCP-Protocol-Version").ok()??;
-    if method != CallTool::NAME || !is_supported(version) {
+    if !is_supported(version) {
         return None;
     }
-    let (id, params) = wire::decode_call::<CallTool>(bytes)?;
-    let decoded = ClientRequest::CallTool(params);
+    let (id, decoded) = match method {
+        CallTool::NAME => {
+            let (id, params) = wire::decode_call::<CallTool>(bytes)?;
+            (id, ClientRequest::CallTool(params))
+        }
+        GetTask::NAME => {
+            let (id, params) = wire::decode_call::<GetTask>(bytes)?;
+            (id, ClientRequest::GetTask(params))
+        }
+        _ => return None,
+    };
     agree(endpoint, headers, version, &decoded, None).ok()?;
     Some((id, decoded))
 }

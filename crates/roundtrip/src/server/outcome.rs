@@ -10,7 +10,6 @@ pub type Outcome = Result<ServerResult, ErrorObject>;
 pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// End of a round: its outcome, or the future of it where the codec of `requestState` has to be waited for.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub(crate) enum Conclusion {
     Now(Outcome),
     Later(OutcomeFuture),

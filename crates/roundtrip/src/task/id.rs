@@ -1,6 +1,7 @@
 //! Identity of a task, and of its owner.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use roundtrip_core::seal::Digest;
 
@@ -40,9 +41,10 @@ pub struct TaskOwner(Digest);
 impl TaskOwner {
     /// Returns the owner of the tasks of a principal.
     pub fn new(principal: Option<&str>) -> Self {
+        static ANONYMOUS: LazyLock<Digest> = LazyLock::new(|| Digest::of("task-owner", &[b"anonymous"]));
         Self(match principal {
             Some(principal) => Digest::of("task-owner", &[b"principal", principal.as_bytes()]),
-            None => Digest::of("task-owner", &[b"anonymous"]),
+            None => *ANONYMOUS,
         })
     }
 

@@ -15,10 +15,6 @@ use crate::server::notify::subscription::Subscription;
 use crate::server::outcome::Outcome;
 
 /// Next event of a call.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one at a time, and a box would cost every call an allocation"
-)]
 #[derive(Debug)]
 pub enum Event {
     /// A notification to send before the result: one whole JSON-RPC message. Where messages are lines, it goes through

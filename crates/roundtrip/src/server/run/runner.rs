@@ -22,10 +22,6 @@ pub(crate) struct Runner {
 }
 
 /// Future of a call. Handlers keep their own type here, so that a call costs one box and not two.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one a call, and a box would cost every call an allocation"
-)]
 pub(crate) enum Work {
     Ready(Option<Outcome>),
     Tool(HandlerFuture<CallToolResult>),
@@ -38,7 +34,6 @@ pub(crate) enum Work {
 }
 
 /// Result of a poll.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 enum Polled {
     Done(Outcome),
     Suspended,

@@ -27,11 +27,14 @@ use crate::server::notify::status::StatusSlot;
 use crate::server::notify::subscription::{Change, Hub};
 use crate::server::run::runner::Runner;
 use crate::task::{
-    Ended, Millis, Record, StoredTask, TaskCall, TaskId, TaskOwner, TaskStoreError, TaskStoreHandle,
+    Ended, Millis, Record, StoredTask, TaskCall, TaskChanges, TaskId, TaskOwner, TaskStoreError,
+    TaskStoreHandle,
 };
 
 /// Most tasks that are taken at once.
 const BATCH: usize = 16;
+/// Most changes that are heard of between two looks for tasks that are due.
+const TOGETHER: usize = 256;
 /// Time after which the store is looked at, even if it has announced nothing.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -253,17 +256,33 @@ async fn work(service: Weak<TaskService>) {
         }
         while service.take().await {}
         tokio::select! {
-            changed = changes.next() => match changed {
-                Some((id, version)) => service.changed(&id, version).await,
-                None => service.all_changed().await,
-            },
+            changed = changes.next() => service.heard(changed).await,
             () = service.wake.notified() => {}
             () = sleep(IDLE) => {}
         }
+        service.hear(&mut *changes).await;
     }
 }
 
 impl TaskService {
+    /// Hears of the changes that are known by now: one look for tasks that are due is enough for all of them.
+    async fn hear(&self, changes: &mut dyn TaskChanges) {
+        for _ in 0..TOGETHER {
+            tokio::select! {
+                biased;
+                changed = changes.next() => self.heard(changed).await,
+                () = std::future::ready(()) => return,
+            }
+        }
+    }
+
+    async fn heard(&self, change: Option<(TaskId, u64)>) {
+        match change {
+            Some((id, version)) => self.changed(&id, version).await,
+            None => self.all_changed().await,
+        }
+    }
+
     /// Tells the worker of a task, if it is of this process, that the task has changed: a client may have cancelled it elsewhere.
     /// Tells its watchers too.
     async fn changed(&self, id: &TaskId, version: u64) {
