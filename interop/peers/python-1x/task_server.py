@@ -62,9 +62,9 @@ async def rounds(task: ServerTaskContext, _: dict[str, Any]) -> str:
 
 
 async def together(task: ServerTaskContext, _: dict[str, Any]) -> str:
-    colour = "What is your favourite colour?"
-    name, colour = await asyncio.gather(ask(task, "name", NAME), ask(task, "colour", colour))
-    return f"{name} likes {colour}"
+    """One after the other: with two questions open, this SDK says `working` after the first answer."""
+    name = await ask(task, "name", NAME)
+    return f"{name} likes {await ask(task, 'colour', 'What is your favourite colour?')}"
 
 
 async def fail(_task: ServerTaskContext, _: dict[str, Any]) -> str:
