@@ -4,7 +4,9 @@
 
 use roundtrip::client::TaskDialect;
 use roundtrip::wire::TaskStatus;
-use roundtrip::{Ask, Client, MemoryTasks, Server, Started, Status, Task, Tasks, Tool, ToolError, When};
+use roundtrip::{
+    Ask, Client, FormRequest, MemoryTasks, Server, Started, Status, Task, Tasks, Tool, ToolError, When,
+};
 use serde_json::json;
 
 async fn archive(ask: Ask, status: Status) -> Result<String, ToolError> {
@@ -22,7 +24,8 @@ fn server() -> Server {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let client = Client::in_process(server())?;
+    // A task asks only what the client that started it can answer.
+    let client = Client::in_process(server())?.on_form(async |form: FormRequest| form.decline());
     for dialect in [TaskDialect::Sep2322, TaskDialect::Extension] {
         let first = client.clone().tasks(dialect);
         let Started::Task(task) = first.call_tool("archive", json!({})).into_task().await? else {

@@ -27,7 +27,6 @@ type OnLog = Box<dyn FnMut(LoggingMessageNotificationParams) + Send>;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TaskWish {
     /// True if the caller wants the call to become one, where that is the client's to say.
-    #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "modern servers decide"))]
     pub(crate) is_wanted: bool,
     /// Time that the task is to be kept.
     pub(crate) ttl: Option<Duration>,

@@ -256,14 +256,13 @@ async fn progress_goes_on_in_a_task() {
     let params = json!({ "name": "climb", "task": {}, "_meta": { "progressToken": "mine" } });
     let created = client.call("tools/call", params).await;
     let id = created["result"]["task"]["taskId"].clone();
-    for (progress, message) in [(1.0, "step 1"), (3.0, "step 3")] {
+    for (progress, message) in [(1, "step 1"), (3, "step 3")] {
         gate.notify_one();
         let mut told = client.pipe.receive().await;
         while told["method"] == "notifications/tasks/status" {
             told = client.pipe.receive().await;
         }
-        let params =
-            json!({ "progressToken": "mine", "progress": progress, "total": 3.0, "message": message });
+        let params = json!({ "progressToken": "mine", "progress": progress, "total": 3, "message": message });
         assert_eq!((&told["method"], &told["params"]), (&json!("notifications/progress"), &params));
     }
     gate.notify_one();
