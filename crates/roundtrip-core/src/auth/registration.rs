@@ -146,7 +146,7 @@ pub(super) fn request_body(
     kind: ApplicationType,
     server: &ServerMetadata,
 ) -> Value {
-    // A program on somebody's machine keeps no secret: `none`, where the server lists it.
+    // A program on a person's machine keeps no secret: `none`, where the server lists it.
     let listed = server.token_endpoint_auth_methods_supported.as_deref();
     let lists =
         |method: ClientAuthMethod| listed.is_some_and(|all| all.iter().any(|name| name == method.as_str()));
