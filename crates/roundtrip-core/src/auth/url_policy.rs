@@ -52,7 +52,7 @@ impl UrlPolicy {
     /// # Errors
     /// Fails if it is not allowed.
     pub fn check(&self, url: &HttpUrl) -> Result<(), UrlError> {
-        if !url.is_https() && !(url.is_loopback() && self.server.is_loopback()) {
+        if !(url.is_https() || url.is_loopback() && self.server.is_loopback()) {
             return Err(UrlError::Insecure);
         }
         if self.private || url.host().eq_ignore_ascii_case(self.server.host()) {

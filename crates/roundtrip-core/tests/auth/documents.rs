@@ -113,7 +113,7 @@ fn hostile_documents_are_refused() {
     };
     assert_eq!(refused(&" ".repeat(65_537)), DocumentError::TooLarge);
     for text in ["", "<!DOCTYPE html>", "[]", "null", "\"x\"", "{", "{}x", "\u{feff}{}"] {
-        assert_eq!(refused(text), DocumentError::NotJson, "{:.20}", text);
+        assert_eq!(refused(text), DocumentError::NotJson, "{text:.20}");
     }
     // Members that are not looked at are passed over without recursion, however deep they are.
     let deep = format!(r#"{{"issuer":"{ISSUER}","x":{}1{}}}"#, "[".repeat(30_000), "]".repeat(30_000));

@@ -26,7 +26,7 @@ pub(super) fn begin(
     terms: Terms,
 ) -> Result<Step, AuthError> {
     let url = &provider.token_endpoint;
-    if !url.is_https() && !(url.is_loopback() && terms.server.is_loopback()) {
+    if !(url.is_https() || url.is_loopback() && terms.server.is_loopback()) {
         return Err(AuthError::Issuer { issuer: url.as_str().to_owned(), why: UrlError::Insecure });
     }
     let mut form = Pairs::default();
