@@ -2,56 +2,13 @@
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
-use std::borrow::Cow;
+#[path = "../tools.rs"]
+mod tools;
 
 use roundtrip::wire::ToolAnnotations;
-use roundtrip::{Args, Ask, Form, Server, Tool, ToolError};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use roundtrip::{Server, Tool};
 
-#[derive(Deserialize, JsonSchema)]
-struct Echo {
-    /// What to say
-    text: String,
-}
-
-async fn echo(Args(Echo { text }): Args<Echo>) -> String {
-    text
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct Deploy {
-    service: String,
-    env: String,
-    #[serde(default = "once")]
-    rounds: u32,
-}
-
-fn once() -> u32 {
-    1
-}
-
-#[derive(Form)]
-struct Confirm {
-    approve: bool,
-    reason: String,
-}
-
-/// Asks as many questions as its arguments say, one per round.
-async fn deploy(Args(Deploy { service, env, rounds }): Args<Deploy>, ask: Ask) -> Result<String, ToolError> {
-    let mut last_reason = String::new();
-    // The same in every round, as everything before a question should be that a replay comes by again.
-    let message = format!("Deploy {service} to {env}?");
-    for round in 1..=rounds {
-        let key = if round == 1 { Cow::Borrowed("confirm") } else { Cow::Owned(format!("confirm-{round}")) };
-        let Confirm { approve, reason } = ask.form(key, message.clone()).await?;
-        if !approve {
-            return Err(ToolError::new(format!("not deployed: {reason}")));
-        }
-        last_reason = reason;
-    }
-    Ok(format!("deployed {service} to {env} after {rounds} answers: {last_reason}"))
-}
+use tools::{deploy, echo};
 
 fn server(fillers: usize) -> Server {
     let server = Server::new("bench-server", env!("CARGO_PKG_VERSION"))

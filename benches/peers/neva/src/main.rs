@@ -7,6 +7,9 @@
 //! Neva binds its socket itself and does not say which port it got. For PORT 0 a free one is found beforehand, and
 //! the line the generator waits for is printed once somebody answers there.
 //!
+//! Calls that ask for a task (`task` in the parameters: it does not look at the extension's declaration) become one. A tool asks
+//! differently in a task: it waits in memory, and is not run again.
+//!
 //! Left out: `--tools N`, since its macros make no tools at run time, and `stdio`; so the scenarios `tools`, `list`
 //! and `stdio` cannot be run.
 
@@ -22,19 +25,23 @@ struct Confirm {
     reason: String,
 }
 
-#[tool(descr = "Says back what it is told")]
+#[tool(descr = "Says back what it is told", task_support = "optional")]
 async fn echo(text: String) -> String {
     text
 }
 
-#[tool(descr = "Deploys a service, once it is confirmed")]
+#[tool(descr = "Deploys a service, once it is confirmed", task_support = "optional")]
 async fn deploy(ctx: Context, service: String, env: String, rounds: u32) -> Result<String, Error> {
     let mut last_reason = String::new();
     for round in 1..=rounds {
         let key = if round == 1 { "confirm".to_owned() } else { format!("confirm-{round}") };
         let question =
             ElicitRequestParams::form(format!("Deploy {service} to {env}?")).with_schema::<Confirm>();
-        let answer = ctx.elicit(key, question.into()).await?;
+        let answer = if ctx.is_task() {
+            ctx.task().elicit(question.into()).await?
+        } else {
+            ctx.elicit(key, question.into()).await?
+        };
         let Confirm { approve, reason } = answer.map(|confirm: Confirm| confirm)?;
         if !approve {
             return Err(Error::new(ErrorCode::InvalidRequest, format!("not deployed: {reason}")));
@@ -62,6 +69,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             options
                 .with_name("neva-server")
                 .with_version("0.0.0")
+                .with_tasks()
                 .with_http(|http| http.bind(&address).with_endpoint("/mcp"))
         })
         .run()

@@ -16,8 +16,8 @@ const GOOD_FOR: Duration = Duration::from_secs(600);
 
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
 pub(crate) struct DeployArguments {
-    service: String,
-    env: String,
+    pub(crate) service: String,
+    pub(crate) env: String,
     #[serde(default = "once")]
     rounds: usize,
 }

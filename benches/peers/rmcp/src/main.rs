@@ -3,6 +3,7 @@
 //! ```text
 //! rmcp-server [--tuned] http PORT [--tools N]
 //! rmcp-server [--tuned] stdio
+//! rmcp-server --tasks http PORT
 //! ```
 //!
 //! Without `--tuned` it is written the way its documentation shows: the macros in their shortest form, the
@@ -18,8 +19,11 @@
 //!
 //! A tool that asks returns its question and reads the answers of the next round by hand. `RequestStateCodec` signs
 //! the state and binds it to the call; unlike the other servers' it can be read by whoever carries it.
+//!
+//! With `--tasks`, calls of clients that declare the tasks extension become tasks. The rest is as with `--tuned`.
 
 mod deploy;
+mod tasks;
 
 use std::{env, error::Error, sync::Arc};
 
@@ -136,9 +140,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["stdio"] => serve_stdio(tuned).await,
+        ["--tasks", "http", port] => serve_tasks(port.parse()?).await,
         ["http", port] => serve_http(tuned, port.parse()?, 0).await,
         ["http", port, "--tools", fillers] => serve_http(tuned, port.parse()?, fillers.parse()?).await,
-        _ => Err("usage: rmcp-server [--tuned] (http PORT [--tools N] | stdio)".into()),
+        _ => Err(
+            "usage: rmcp-server [--tuned] (http PORT [--tools N] | stdio), or rmcp-server --tasks http PORT"
+                .into(),
+        ),
     }
 }
 
@@ -155,10 +163,8 @@ async fn serve_stdio(tuned: bool) -> Result<(), Box<dyn Error>> {
 async fn serve_http(tuned: bool, port: u16, fillers: usize) -> Result<(), Box<dyn Error>> {
     let codec = deploy::codec()?;
     if tuned {
-        let config =
-            StreamableHttpServerConfig::default().with_json_response(true).with_legacy_session_mode(false);
         let server = Prepared::new(fillers, codec);
-        listen(port, config, move || server.clone()).await
+        listen(port, tuned_config(), move || server.clone()).await
     } else if fillers == 0 {
         let server = move || Documented { codec: Arc::clone(&codec) };
         listen(port, StreamableHttpServerConfig::default(), server).await
@@ -166,6 +172,15 @@ async fn serve_http(tuned: bool, port: u16, fillers: usize) -> Result<(), Box<dy
         let server = Prepared::new(fillers, codec);
         listen(port, StreamableHttpServerConfig::default(), move || server.copy()).await
     }
+}
+
+async fn serve_tasks(port: u16) -> Result<(), Box<dyn Error>> {
+    let server = tasks::Tasked::new();
+    listen(port, tuned_config(), move || server.clone()).await
+}
+
+fn tuned_config() -> StreamableHttpServerConfig {
+    StreamableHttpServerConfig::default().with_json_response(true).with_legacy_session_mode(false)
 }
 
 async fn listen<S: ServerHandler>(

@@ -1,6 +1,6 @@
 //! One keep-alive connection, with just enough HTTP/1.1 to be cheap.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use memchr::memmem;
 use tokio::{
@@ -12,15 +12,19 @@ use crate::{
     Fail,
     flow::{self, Retries},
     request::{Ask, Request, TEXT, check, digits},
+    task::{self, Created},
 };
 
 /// A connection that sends one kind of request over and over.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
+    host: String,
     ask: Ask,
     request: Request,
     retries: Retries,
+    /// Tasks that are created and looked at.
+    tasks: Arc<Created>,
     received: Vec<u8>,
     body: Vec<u8>,
     /// Length of the response that was checked in full.
@@ -34,21 +38,26 @@ struct Head {
 }
 
 impl Connection {
-    pub(crate) async fn open(address: SocketAddr, ask: Ask) -> Result<Self, Fail> {
+    pub(crate) async fn open(address: SocketAddr, ask: Ask, tasks: Arc<Created>) -> Result<Self, Fail> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let host = address.to_string();
         let (request, retries) = (Request::http(ask, &host), Retries::new(ask, &host));
-        Ok(Self { stream, ask, request, retries, received: Vec::new(), body: Vec::new(), length: None })
+        let (received, body) = (Vec::new(), Vec::new());
+        Ok(Self { stream, host, ask, request, retries, tasks, received, body, length: None })
     }
 
     /// Makes one call with all its rounds, and checks every answer.
     pub(crate) async fn call(&mut self, number: usize) -> Result<(), Fail> {
+        if let Ask::Get(status) = self.ask {
+            return self.look(number, status).await;
+        }
         self.stream.write_all(self.request.number(number)).await?;
         match self.ask {
             Ask::Flow(rounds) => return self.flow(number, rounds, true).await,
             Ask::Abandoned => return self.flow(number, 1, false).await,
-            Ask::Echo | Ask::List(_) => {}
+            Ask::Task | Ask::WaitingTask => return self.created().await,
+            Ask::Echo | Ask::List(_) | Ask::Get(_) => {}
         }
         let head = self.receive().await?;
         let right = match (self.length, self.ask) {
@@ -67,7 +76,7 @@ impl Connection {
     async fn flow(&mut self, number: usize, rounds: usize, answered: bool) -> Result<(), Fail> {
         for round in 0..=rounds {
             let events = self.receive().await?.events;
-            let body = str::from_utf8(if events { last_event(&self.body) } else { &self.body })?;
+            let body = self.text(events)?;
             if self.length.is_none() {
                 flow::check(body, number, round, rounds)?;
             }
@@ -86,6 +95,51 @@ impl Connection {
         }
         self.length = Some(self.body.len());
         Ok(())
+    }
+
+    /// Receives a new task, and remembers its id.
+    async fn created(&mut self) -> Result<(), Fail> {
+        let events = self.receive().await?.events;
+        match task::created(self.text(events)?) {
+            Some(id) => self.tasks.push(id.to_owned()),
+            None => return Err(self.wrong()),
+        }
+        Ok(())
+    }
+
+    /// Looks at one of the tasks, which must have this status.
+    async fn look(&mut self, number: usize, status: &str) -> Result<(), Fail> {
+        if self.sees(number, status).await? { Ok(()) } else { Err(self.wrong()) }
+    }
+
+    /// Looks at one of the tasks, and returns whether it has this status.
+    pub(crate) async fn sees(&mut self, number: usize, status: &str) -> Result<bool, Fail> {
+        let id = self.tasks.pick(number).ok_or("there is no task to look at")?;
+        let body = self.about_task("tasks/get", &id, "").await?;
+        Ok(task::has(body, &id, status))
+    }
+
+    /// Makes a request about a task, with more parameters, and returns the answer.
+    pub(crate) async fn about_task(&mut self, method: &str, id: &str, more: &str) -> Result<&str, Fail> {
+        let request = task::about(method, id, more, &self.host);
+        self.exchange(&request).await
+    }
+
+    /// Calls a tool as a task, and returns the answer.
+    pub(crate) async fn call_task(&mut self, tool: &str) -> Result<&str, Fail> {
+        let request = task::call(tool, &self.host);
+        self.exchange(&request).await
+    }
+
+    async fn exchange(&mut self, request: &str) -> Result<&str, Fail> {
+        self.stream.write_all(request.as_bytes()).await?;
+        let events = self.receive().await?.events;
+        self.text(events)
+    }
+
+    /// Returns the answer that was received last, as events or not.
+    fn text(&self, events: bool) -> Result<&str, Fail> {
+        Ok(str::from_utf8(if events { last_event(&self.body) } else { &self.body })?)
     }
 
     fn wrong(&self) -> Fail {

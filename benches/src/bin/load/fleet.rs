@@ -11,7 +11,7 @@ use std::{
 
 use tokio::{task::JoinSet, time::timeout};
 
-use crate::{Fail, client::Connection, request::Ask};
+use crate::{Fail, client::Connection, request::Ask, task::Created};
 
 /// Longest time for one answer before the server counts as hung.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,12 +27,23 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     pub(crate) async fn open(address: SocketAddr, ask: Ask, size: usize) -> Result<Self, Fail> {
+        Self::of_tasks(address, ask, size, &Arc::default()).await
+    }
+
+    /// Opens connections that share tasks with others.
+    pub(crate) async fn of_tasks(
+        address: SocketAddr,
+        ask: Ask,
+        size: usize,
+        tasks: &Arc<Created>,
+    ) -> Result<Self, Fail> {
         let mut connections = Vec::with_capacity(size);
         while connections.len() < size {
             let mut opening = JoinSet::new();
             for number in connections.len()..size.min(connections.len() + OPENED_AT_ONCE) {
+                let tasks = Arc::clone(tasks);
                 opening.spawn(async move {
-                    let mut connection = Connection::open(address, ask).await?;
+                    let mut connection = Connection::open(address, ask, tasks).await?;
                     connection.call(number).await?;
                     Ok(connection)
                 });

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! load [--calls N] [--rounds N] [--seconds N] [--connections N] [--abandoned N]
-//!      [--only plain,flow,rounds,tools,list,memory,abandoned,stdio]
+//!      [--tasks N] [--stored N] [--disk FOLDER]
+//!      [--only plain,flow,rounds,tools,list,memory,abandoned,stdio,tasks,stored,workers]
 //!      [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...
 //! ```
 //!
@@ -36,6 +37,18 @@
 //! * `stdio`: requests per second over pipes with 64 under way. This one is throughput, so the generator's own
 //!   cost is in it as far as the two cores do not overlap; the processor time is beside it.
 //!
+//! Three more are for servers of tasks, and run only if they are named:
+//!
+//! * `tasks`: calls of `echo` that become tasks, from 64 connections: how many a second, and the processor time of a task from
+//!   its creation to its end. Then `tasks/get` of them, beside plain calls of the same server. Every round has a server of its own,
+//!   which creates 5,000 tasks (`--tasks`). In the same run, how often a second the file system can write 4 KiB and sync it
+//!   (`--disk`).
+//! * `stored`: resident memory, and the cost of `tasks/get` and of plain calls, with 10, 1,000 and 100,000 tasks (`--stored`) that
+//!   wait for an answer.
+//! * `workers`: a server that works on no tasks (`http 0 --at-once 0`), and two processes that do (`work`). The time from an answer to the
+//!   moment when the handler has it, which its result says, one task after the other; and the time in which 500 tasks are
+//!   created, ask, are answered and end.
+//!
 //! Each request carries every header and `_meta` field the specification asks of a client. Each answer is
 //! checked: the first on every connection in full, later ones for status 200 and their own text, which is a
 //! different one in each request. In a flow that is the question's key and message, which name the flow, and at
@@ -64,6 +77,7 @@ mod report;
 mod request;
 mod scenario;
 mod setting;
+mod task;
 
 use std::{env, error::Error, process::ExitCode};
 

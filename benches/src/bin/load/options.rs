@@ -1,13 +1,16 @@
 //! The command line.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use crate::Fail;
 
 const USAGE: &str = "usage: load [--calls N] [--rounds N] [--seconds N] [--connections N] [--abandoned N] \
-[--only plain,flow,rounds,tools,list,memory,abandoned,stdio] [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...";
+[--tasks N] [--stored N] [--disk FOLDER] [--only plain,flow,rounds,tools,list,memory,abandoned,stdio,tasks,stored,workers] [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...";
 
 const SCENARIOS: [&str; 8] = ["plain", "flow", "rounds", "tools", "list", "memory", "abandoned", "stdio"];
+
+/// Scenarios that run only when they are named: they need a server of tasks.
+const TASK_SCENARIOS: [&str; 3] = ["tasks", "stored", "workers"];
 
 /// Options: the scenarios and the servers to measure.
 #[derive(Debug)]
@@ -19,6 +22,12 @@ pub(crate) struct Options {
     pub(crate) connections: usize,
     /// Flows that are begun and abandoned.
     pub(crate) abandoned: usize,
+    /// Tasks that are created in a round.
+    pub(crate) tasks: usize,
+    /// Tasks that are stored and wait.
+    pub(crate) stored: usize,
+    /// Folder whose file system is asked for its syncs.
+    pub(crate) disk: PathBuf,
     only: Vec<String>,
     pub(crate) instructions: bool,
     pub(crate) allocations: bool,
@@ -41,6 +50,9 @@ impl Options {
             window: Duration::from_secs(5),
             connections: 10_000,
             abandoned: 100_000,
+            tasks: 5_000,
+            stored: 100_000,
+            disk: std::env::temp_dir(),
             only: SCENARIOS.map(str::to_owned).to_vec(),
             instructions: false,
             allocations: false,
@@ -55,6 +67,9 @@ impl Options {
                 "--seconds" => options.window = Duration::from_secs(positive(&value()?)? as u64),
                 "--connections" => options.connections = positive(&value()?)?,
                 "--abandoned" => options.abandoned = positive(&value()?)?,
+                "--tasks" => options.tasks = positive(&value()?)?,
+                "--stored" => options.stored = positive(&value()?)?,
+                "--disk" => options.disk = value()?.into(),
                 "--only" => options.only = scenarios(&value()?)?,
                 "--instructions" => options.instructions = true,
                 "--allocations" => options.allocations = true,
@@ -113,10 +128,9 @@ fn positive(value: &str) -> Result<usize, Fail> {
 
 fn scenarios(list: &str) -> Result<Vec<String>, Fail> {
     let names: Vec<String> = list.split(',').map(str::to_owned).collect();
-    match names.iter().find(|name| !SCENARIOS.contains(&name.as_str())) {
-        Some(unknown) => {
-            Err(format!("no such scenario: {unknown}; there are {}", SCENARIOS.join(", ")).into())
-        }
+    let known = [&SCENARIOS[..], &TASK_SCENARIOS[..]].concat();
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(unknown) => Err(format!("no such scenario: {unknown}; there are {}", known.join(", ")).into()),
         None => Ok(names),
     }
 }

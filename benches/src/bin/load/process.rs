@@ -36,6 +36,15 @@ impl Server {
     ) -> Result<(Self, SocketAddr), Fail> {
         let count = fillers.to_string();
         let args: &[&str] = if fillers == 0 { &["http", "0"] } else { &["http", "0", "--tools", &count] };
+        Self::listening(contender, args, under).await
+    }
+
+    /// Starts a server with these arguments, and waits until it listens.
+    pub(crate) async fn listening(
+        contender: &Contender,
+        args: &[&str],
+        under: &[String],
+    ) -> Result<(Self, SocketAddr), Fail> {
         let mut server = Self::start(under, contender, args, Stdio::null())?;
         let output = server.child.stdout.take().ok_or("the server has no standard output")?;
         let mut lines = BufReader::new(output).lines();
@@ -59,6 +68,11 @@ impl Server {
         let input = server.child.stdin.take().ok_or("the server has no standard input")?;
         let output = server.child.stdout.take().ok_or("the server has no standard output")?;
         Ok((server, input, output))
+    }
+
+    /// Starts a process that works on tasks and serves nothing.
+    pub(crate) fn worker(contender: &Contender) -> Result<Self, Fail> {
+        Self::start(&[], contender, &["work"], Stdio::null())
     }
 
     fn start(under: &[String], contender: &Contender, args: &[&str], input: Stdio) -> Result<Self, Fail> {

@@ -59,9 +59,20 @@ impl Rounds {
         self.0.push(value);
     }
 
-    pub(crate) fn median(&self) -> f64 {
+    /// Returns the value that 95 of 100 do not exceed.
+    pub(crate) fn most(&self) -> f64 {
+        let sorted = self.sorted();
+        sorted.get((sorted.len() * 95).div_ceil(100).saturating_sub(1)).copied().unwrap_or(f64::NAN)
+    }
+
+    fn sorted(&self) -> Vec<f64> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
+        sorted
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        let sorted = self.sorted();
         match (sorted.len(), sorted.len() / 2) {
             (0, _) => f64::NAN,
             (count, middle) if count % 2 == 0 => f64::midpoint(sorted[middle - 1], sorted[middle]),

@@ -12,6 +12,9 @@ pub(crate) const DIGITS: usize = 7;
 /// Text before the number in the text to be echoed.
 pub(crate) const TEXT: &str = "a short text, number ";
 
+/// Wish for a task, for servers that do not decide it by the extension.
+pub(crate) const TASK: &str = r#""task":{"ttl":3600000}"#;
+
 /// Kind of request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ask {
@@ -23,6 +26,12 @@ pub(crate) enum Ask {
     Abandoned,
     /// `tools/list`, which must name this many tools.
     List(usize),
+    /// `tools/call` of `echo` that becomes a task.
+    Task,
+    /// `tools/call` of `deploy` that becomes a task, and waits for an answer.
+    WaitingTask,
+    /// `tasks/get` of a task with this status.
+    Get(&'static str),
 }
 
 /// A request that can be sent again under another number.
@@ -62,11 +71,18 @@ impl Request {
 
 /// Returns the head of a request, up to the length of its body.
 pub(crate) fn head(ask: Ask, host: &str) -> String {
-    let (method, name) = match ask {
-        Ask::Echo => ("tools/call", "mcp-name: echo\r\n"),
-        Ask::Flow(_) | Ask::Abandoned => ("tools/call", "mcp-name: deploy\r\n"),
-        Ask::List(_) => ("tools/list", ""),
-    };
+    match ask {
+        Ask::Echo | Ask::Task => head_of("tools/call", Some("echo"), host),
+        Ask::Flow(_) | Ask::Abandoned | Ask::WaitingTask => head_of("tools/call", Some("deploy"), host),
+        Ask::List(_) => head_of("tools/list", None, host),
+        // Each has the task's name in its head.
+        Ask::Get(_) => String::new(),
+    }
+}
+
+/// Returns the head of a request of this method, up to the length of its body.
+pub(crate) fn head_of(method: &str, name: Option<&str>, host: &str) -> String {
+    let name = name.map_or(String::new(), |name| format!("mcp-name: {name}\r\n"));
     format!(
         "POST /mcp HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
          accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
@@ -76,9 +92,12 @@ pub(crate) fn head(ask: Ask, host: &str) -> String {
 
 /// Returns the `_meta` of a request.
 pub(crate) fn meta(ask: Ask) -> String {
+    let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
     let capabilities = match ask {
         Ask::Flow(_) | Ask::Abandoned => json!({ "elicitation": { "form": {} } }),
         Ask::Echo | Ask::List(_) => json!({}),
+        Ask::Task | Ask::Get(_) => json!({ "extensions": extensions }),
+        Ask::WaitingTask => json!({ "elicitation": { "form": {} }, "extensions": extensions }),
     };
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -107,8 +126,8 @@ pub(crate) fn check(ask: Ask, number: usize, answer: &[u8]) -> Result<(), Fail> 
     let result = &value["result"];
     let right = match ask {
         Ask::Echo => result["content"][0]["text"] == format!("{TEXT}{number}"),
-        // These are checked round by round.
-        Ask::Flow(_) | Ask::Abandoned => false,
+        // These are checked round by round, and task by task.
+        Ask::Flow(_) | Ask::Abandoned | Ask::Task | Ask::WaitingTask | Ask::Get(_) => false,
         Ask::List(tools) => result["tools"].as_array().is_some_and(|listed| listed.len() == tools),
     };
     if right && value["jsonrpc"] == "2.0" && value["id"] == number && result["resultType"] == "complete" {
@@ -125,6 +144,13 @@ fn body(ask: Ask) -> String {
         Ask::Echo => format!(
             r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{TEXT}{FIRST_NUMBER}"}},"_meta":{meta}}}}}"#
         ),
+        Ask::Task => format!(
+            r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{TEXT}{FIRST_NUMBER}"}},{TASK},"_meta":{meta}}}}}"#
+        ),
+        Ask::WaitingTask => format!(
+            r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/call","params":{{"name":"deploy","arguments":{{"service":"service-{FIRST_NUMBER}","env":"prod","rounds":1}},{TASK},"_meta":{meta}}}}}"#
+        ),
+        Ask::Get(_) => String::new(),
         Ask::Flow(rounds) => flow::body(&FIRST_NUMBER.to_string(), rounds, None, &meta),
         Ask::Abandoned => flow::body(&FIRST_NUMBER.to_string(), 1, None, &meta),
         Ask::List(_) => format!(

@@ -54,8 +54,8 @@ macro_rules! results {
 }
 
 results! {
-    /// Result of `server/discover`.
-    Discover(DiscoverResult),
+    /// Result of `server/discover`. Boxed, like tasks: every result is moved in the room of the largest.
+    Discover(Box<DiscoverResult>),
     /// Result of `tools/list`.
     ListTools(ListToolsResult),
     /// Result of `tools/call`.
@@ -76,16 +76,16 @@ results! {
     SubscriptionsListen(SubscriptionsListenResult),
     /// `input_required`, of any method that may ask.
     InputRequired(InputRequiredResult),
-    /// A task, of a call that goes on as one. Boxed, because it is larger than all others.
+    /// A task, of a call that goes on as one.
     CreateTask(Box<CreateTaskResult>),
     /// Result of `tasks/get`.
     GetTask(Box<GetTaskResult>),
     /// Result of `tasks/update` and `tasks/cancel`.
     TaskAcknowledged(TaskAcknowledgedResult),
     /// A task, of a call that goes on as one (SEP-2322, 2025-11-25).
-    CreateBareTask(CreateBareTaskResult),
+    CreateBareTask(Box<CreateBareTaskResult>),
     /// Result of `tasks/get` and `tasks/cancel` (SEP-2322, 2025-11-25).
-    BareTask(BareTaskResult),
+    BareTask(Box<BareTaskResult>),
     /// Result of `tasks/list`.
     ListTasks(ListTasksResult),
 }
@@ -183,6 +183,16 @@ mod tests {
         let mut named = TaskAcknowledgedResult::default();
         named.meta.extra.insert("a".to_owned(), 1.into());
         assert!(written(named).contains("serverInfo"));
+    }
+
+    /// Every call moves its result a dozen times, in the room of the largest.
+    #[test]
+    fn a_result_is_not_larger_than_that_of_a_tool() {
+        assert!(
+            size_of::<ServerResult>() <= size_of::<CallToolResult>() + 8,
+            "{}",
+            size_of::<ServerResult>()
+        );
     }
 
     /// W7, C2: what is copied is what would have been serialised.

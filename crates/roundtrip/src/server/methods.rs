@@ -105,7 +105,7 @@ impl Started {
             // A plain resource has no arguments.
             (ClientRequest::Complete(_), _) => return nothing_to_suggest(),
             (ClientRequest::SubscriptionsListen(params), _) => return self.listen(params, &received),
-            (ClientRequest::Discover(_), _) => Ok(ServerResult::Discover(self.discover())),
+            (ClientRequest::Discover(_), _) => Ok(ServerResult::Discover(Box::new(self.discover()))),
             (ClientRequest::ListTools(params), _) => {
                 self.list(|tables| &tables.tools, params, &listings.tools, &received)
             }

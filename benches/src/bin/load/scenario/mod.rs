@@ -3,6 +3,8 @@
 mod calls;
 mod memory;
 mod stdio;
+mod tasks;
+mod workers;
 
 use std::time::Duration;
 
@@ -68,6 +70,15 @@ pub(crate) async fn run(options: &Options) -> Result<(), Fail> {
     }
     if options.wants("stdio") {
         stdio::measure(options).await?.print(options.markdown);
+    }
+    if options.wants("tasks") {
+        tasks::measure(options).await?.print(options.markdown);
+    }
+    if options.wants("stored") {
+        tasks::stored(options).await?.print(options.markdown);
+    }
+    if options.wants("workers") {
+        workers::measure(options).await?.print(options.markdown);
     }
     Ok(())
 }

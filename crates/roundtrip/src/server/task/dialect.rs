@@ -137,13 +137,13 @@ impl Dialect {
         let created = || format!("Task has been created for {tool} tool invocation.");
         task.status_message.get_or_insert_with(created);
         let (result_type, meta) = (Default::default(), ResultMeta::default());
-        ServerResult::CreateBareTask(CreateBareTaskResult { result_type, task, meta })
+        ServerResult::CreateBareTask(Box::new(CreateBareTaskResult { result_type, task, meta }))
     }
 
     /// Returns the result of `tasks/get` and `tasks/cancel`.
     pub(super) fn shown(self, task: Task) -> ServerResult {
         let (result_type, task, meta) = (Default::default(), self.bare(task), ResultMeta::default());
-        ServerResult::BareTask(BareTaskResult { result_type, task, meta })
+        ServerResult::BareTask(Box::new(BareTaskResult { result_type, task, meta }))
     }
 
     /// Returns a task without its questions, result and error. A state that its handler has not described is described as
