@@ -79,14 +79,19 @@ impl Body {
 impl Events {
     /// Appends an event to the buffer; after the response the call is gone.
     fn write(&mut self, event: Event) {
-        write_data(&mut self.buffer.bytes, |out| match event {
-            Event::Notification(message) => out.extend_from_slice(&message),
+        let out = &mut self.buffer.bytes;
+        let mut notification = |message: &[u8]| write_data(out, |out| out.extend_from_slice(message));
+        match event {
+            Event::Notification(message) => {
+                notification(&message);
+                self.call.iter().for_each(|call| call.take_notifications(&mut notification));
+            }
             Event::Response(outcome) => {
                 if let Some(call) = self.call.take() {
-                    self.endpoint.encode(out, call.id(), outcome);
+                    write_data(out, |out| self.endpoint.encode(out, call.id(), outcome));
                 }
             }
-        });
+        }
     }
 
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
@@ -94,9 +99,12 @@ impl Events {
             if self.buffer.bytes.len() >= CHUNK {
                 break;
             }
-            match call.poll_event(cx) {
-                Poll::Ready(event) => self.write(event),
-                Poll::Pending => break,
+            let Poll::Ready(event) = call.poll_event(cx) else { break };
+            // A handler goes on after what it has sent so far is in a frame.
+            let goes_on = !call.is_settled();
+            self.write(event);
+            if goes_on {
+                break;
             }
         }
         self.buffer.poll_frame(cx, self.call.is_none())
