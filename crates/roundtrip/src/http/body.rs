@@ -13,9 +13,6 @@ use super::socket::AnsweringGuard;
 use crate::event_stream::{EventBuffer, write_data};
 use crate::server::{Endpoint, Event, InFlight};
 
-/// Most bytes of a stream that go into one write.
-const CHUNK: usize = 32 * 1024;
-
 /// A response body.
 pub struct Body {
     kind: Kind,
@@ -77,7 +74,7 @@ impl Body {
 }
 
 impl Events {
-    /// Appends an event to the buffer; after the response the call is gone.
+    /// Appends an event to the buffer, and the notifications that wait behind it; after the response the call is gone.
     fn write(&mut self, event: Event) {
         let out = &mut self.buffer.bytes;
         let mut notification = |message: &[u8]| write_data(out, |out| out.extend_from_slice(message));
@@ -96,15 +93,13 @@ impl Events {
 
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         while let Some(call) = self.call.as_mut() {
-            if self.buffer.bytes.len() >= CHUNK {
+            // What a handler has sent is in a frame before it goes on.
+            if !self.buffer.bytes.is_empty() && !call.is_settled() {
                 break;
             }
-            let Poll::Ready(event) = call.poll_event(cx) else { break };
-            // A handler goes on after what it has sent so far is in a frame.
-            let goes_on = !call.is_settled();
-            self.write(event);
-            if goes_on {
-                break;
+            match call.poll_event(cx) {
+                Poll::Ready(event) => self.write(event),
+                Poll::Pending => break,
             }
         }
         self.buffer.poll_frame(cx, self.call.is_none())

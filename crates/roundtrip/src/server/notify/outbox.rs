@@ -312,7 +312,11 @@ mod tests {
                 insert(&mut queue, message, hold);
             }
             assert_eq!(pop_all(&mut queue), ["a", "second"]);
-            if released { queue.release_held() } else { queue.drop_held() }
+            if released {
+                queue.release_held()
+            } else {
+                queue.drop_held()
+            }
             insert(&mut queue, "last", false);
             assert_eq!(pop_all(&mut queue), rest);
             assert_eq!(queue.bytes.len(), 0);
