@@ -126,9 +126,6 @@ impl Parts {
         if has_room && !due {
             return;
         }
-        if due {
-            self.sent = Some(Instant::now());
-        }
         // In its first turn the transport takes what waits, in the second it sends it.
         let mut yields = if due { 2 } else { 0 };
         poll_fn(|cx| {
@@ -141,6 +138,8 @@ impl Parts {
             Poll::Pending
         })
         .await;
+        // From here on: with many streams a turn takes long, and the next part is not due for that.
+        self.sent = Some(Instant::now());
     }
 }
 
