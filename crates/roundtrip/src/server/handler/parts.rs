@@ -126,8 +126,8 @@ impl Parts {
         if has_room && !due {
             return;
         }
-        // In its first turn the transport takes what waits, in the second it sends it.
-        let mut yields = if due { 2 } else { 0 };
+        // The transport begins the call in its first turn, takes what waits in the next, and then sends it.
+        let mut yields = if due { 3 } else { 0 };
         poll_fn(|cx| {
             ready!(outbox.poll_room(cx));
             if yields == 0 {
