@@ -126,7 +126,7 @@ impl Parts {
         if has_room && !due {
             return;
         }
-        // The transport begins the call in its first turn, takes what waits in the next, and then sends it.
+        // The transport needs up to three turns to take what waits, to make a frame of it, and to send it.
         let mut yields = if due { 3 } else { 0 };
         poll_fn(|cx| {
             ready!(outbox.poll_room(cx));
