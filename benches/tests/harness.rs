@@ -34,6 +34,24 @@ fn measures_the_yardstick_in_every_scenario() {
 }
 
 #[test]
+fn measures_results_in_parts_of_the_yardstick_and_of_ours() {
+    let servers = [
+        concat!("limit=", env!("CARGO_BIN_EXE_limit")),
+        concat!("ours=", env!("CARGO_BIN_EXE_bench-server")),
+    ];
+    let few = ["--only", "parts", "--calls", "1", "--rounds", "1", "--format", "markdown"];
+    let output = load(&[&few[..], &servers[..]].concat()).unwrap();
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{complained}");
+    assert_eq!(
+        said.lines().filter(|line| line.starts_with("| limit") || line.starts_with("| ours")).count(),
+        2
+    );
+    assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
+}
+
+#[test]
 fn fails_on_a_server_that_answers_wrongly() {
     // It sends the request back, which holds the text but is no answer.
     let output = load(&["--only", "stdio", "mirror=sh -c cat"]).unwrap();

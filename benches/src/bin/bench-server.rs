@@ -2,18 +2,29 @@
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
+#[path = "../part.rs"]
+mod part;
 #[path = "../tools.rs"]
 mod tools;
 
 use roundtrip::wire::ToolAnnotations;
-use roundtrip::{Server, Tool};
+use roundtrip::{Parts, Server, Tool};
 
+use part::{PART, PARTS};
 use tools::{deploy, echo};
+
+async fn parts(mut out: Parts) -> Parts {
+    for _ in 0..PARTS {
+        out.text(PART).await;
+    }
+    out
+}
 
 fn server(fillers: usize) -> Server {
     let server = Server::new("bench-server", env!("CARGO_PKG_VERSION"))
         .tool(Tool::new("echo", echo).description("Say what was said"))
         .tool(Tool::new("deploy", deploy).description("Deploy a service, once it is confirmed"))
+        .tool(Tool::new("parts", parts).description("Write a long log"))
         .max_rounds(100);
     (0..fillers).fold(server, |server, number| {
         let hints = ToolAnnotations { read_only_hint: Some(true), ..ToolAnnotations::default() };

@@ -1,10 +1,10 @@
-//! Serves HTTP/1.1: one POST per request, one JSON body per answer.
+//! Serves HTTP/1.1: one POST per request, one JSON body or a stream of events per answer.
 
 use std::{borrow::Cow, convert::Infallible, io, net::Ipv4Addr, rc::Rc};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::{Bytes, BytesMut};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Either, Full};
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::{Body, Incoming},
@@ -17,10 +17,13 @@ use tokio::{net::TcpListener, runtime, task::LocalSet};
 
 use crate::{
     message::{Message, Refusal, write_refusal},
+    parts::Parts,
     tools::Tools,
 };
 
 const LARGEST_BODY: usize = 4 * 1024 * 1024;
+
+type Answer = Response<Either<Full<Bytes>, Parts>>;
 
 /// Serves on the loopback interface until killed.
 pub(crate) fn serve(port: u16, tools: Tools) -> io::Result<()> {
@@ -44,7 +47,7 @@ async fn accept(port: u16, tools: Rc<Tools>) -> io::Result<()> {
     }
 }
 
-async fn respond(tools: &Tools, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn respond(tools: &Tools, request: Request<Incoming>) -> Result<Answer, Infallible> {
     if request.uri().path() != "/mcp" {
         return Ok(empty(StatusCode::NOT_FOUND));
     }
@@ -64,7 +67,7 @@ async fn respond(tools: &Tools, request: Request<Incoming>) -> Result<Response<F
     Ok(answer(tools, &head.headers, &body))
 }
 
-fn answer(tools: &Tools, headers: &HeaderMap, body: &[u8]) -> Response<Full<Bytes>> {
+fn answer(tools: &Tools, headers: &HeaderMap, body: &[u8]) -> Answer {
     let mut out = Vec::new();
     let (id, answered) = match Message::parse(body) {
         Ok(message) => match message.id() {
@@ -73,16 +76,27 @@ fn answer(tools: &Tools, headers: &HeaderMap, body: &[u8]) -> Response<Full<Byte
         },
         Err(refusal) => (None, Err(refusal)),
     };
+    if let (Some(id), Ok(Form::Parts)) = (id, &answered) {
+        let mut response = Response::new(Either::Right(Parts::new(id)));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        return response;
+    }
     let mut status = StatusCode::OK;
     if let Err(refusal) = answered {
         out.clear();
         write_refusal(&mut out, id, &refusal);
         status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     }
-    let mut response = Response::new(Full::new(Bytes::from(out)));
+    let mut response = Response::new(Either::Left(Full::new(Bytes::from(out))));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+/// Form of an answer.
+enum Form {
+    Whole,
+    Parts,
 }
 
 fn checked(
@@ -91,7 +105,7 @@ fn checked(
     message: &Message<'_>,
     id: &str,
     out: &mut Vec<u8>,
-) -> Result<(), Refusal> {
+) -> Result<Form, Refusal> {
     let version = message.declared_version()?;
     mirrors(headers, "mcp-protocol-version", version)?;
     Message::require_revision(version)?;
@@ -101,7 +115,10 @@ fn checked(
         let name = name.ok_or(Refusal::new(400, -32602, "tools/call needs a name"))?;
         mirrors(headers, "mcp-name", &name.0)?;
     }
-    tools.answer(out, message, id)
+    if tools.answers_in_parts(message) {
+        return Ok(Form::Parts);
+    }
+    tools.answer(out, message, id).map(|()| Form::Whole)
 }
 
 /// Requires the header to say what the body says, in plain text or in the Base64 sentinel format.
@@ -159,8 +176,8 @@ fn is_loopback(origin: &[u8]) -> bool {
     })
 }
 
-fn empty(status: StatusCode) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::new()));
+fn empty(status: StatusCode) -> Answer {
+    let mut response = Response::new(Either::Left(Full::new(Bytes::new())));
     *response.status_mut() = status;
     response
 }

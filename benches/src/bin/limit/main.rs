@@ -8,7 +8,8 @@
 //! It is written against hyper, serde_json and an AEAD alone, with no SDK in between, and does what revision 2026-07-28
 //! requires of any server that answers `tools/call` and `tools/list`: it parses the envelope, requires the
 //! request's `_meta`, compares the mirrored headers with the body, and checks `Origin` and `Content-Type`. Its
-//! tool `deploy` asks, and seals what it must know again into the `requestState`. What another server costs beyond
+//! tool `deploy` asks, and seals what it must know again into the `requestState`; its tool `parts` sends its result
+//! in parts over HTTP. What another server costs beyond
 //! this is the price of its abstractions. PORT 0 picks a free port, and
 //! `listening on 127.0.0.1:PORT` says which; `--tools N` registers N more tools.
 //!
@@ -18,6 +19,9 @@
 mod flow;
 mod http;
 mod message;
+#[path = "../../part.rs"]
+mod part;
+mod parts;
 mod stdio;
 mod tools;
 

@@ -34,6 +34,8 @@ pub(crate) struct Params<'a> {
     pub(crate) request_state: Option<Text<'a>>,
     #[serde(borrow, rename = "inputResponses")]
     pub(crate) input_responses: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) stream: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
     pub(crate) meta: Option<Meta<'a>>,
 }

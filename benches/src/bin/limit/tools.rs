@@ -8,12 +8,14 @@ use serde_json::json;
 use crate::{
     flow::Flows,
     message::{Message, Params, Refusal, Text, write_string},
+    parts,
 };
 
 #[derive(Clone, Copy)]
 enum Tool {
     Echo,
     Deploy,
+    Parts,
 }
 
 pub(crate) const SERVER_INFO: &str = concat!(
@@ -30,7 +32,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// Registers `echo`, `deploy` and this many unused tools.
+    /// Registers `echo`, `deploy`, `parts` and this many unused tools.
     pub(crate) fn new(fillers: usize) -> Result<Self, Box<dyn Error>> {
         let text = json!({
             "type": "object",
@@ -49,6 +51,7 @@ impl Tools {
         let tools = [
             ("echo".to_owned(), "Says back what it is told", &text, Tool::Echo),
             ("deploy".to_owned(), "Deploys a service, once it is confirmed", &deployment, Tool::Deploy),
+            ("parts".to_owned(), "Writes a long log", &json!({ "type": "object" }), Tool::Parts),
         ];
         let fillers = (0..fillers)
             .map(|n| (format!("filler_{n:05}"), "A tool that is never called", &text, Tool::Echo));
@@ -63,6 +66,15 @@ impl Tools {
             r#","result":{{"resultType":"complete","tools":{listed},"ttlMs":0,"cacheScope":"public",{SERVER_INFO}}}}}"#
         );
         Ok(Self { by_name, listed, flows: Flows::new()? })
+    }
+
+    /// Returns whether the request, whose metadata has been checked, is to be answered in parts.
+    pub(crate) fn answers_in_parts(&self, message: &Message<'_>) -> bool {
+        let params = message.params.as_ref().filter(|params| params.stream.is_some());
+        params.is_some_and(|params| {
+            let tool = params.name.as_ref().and_then(|name| self.by_name.get(&*name.0));
+            matches!(tool, Some(Tool::Parts)) && message.method.0 == "tools/call" && parts::wanted(params)
+        })
     }
 
     /// Answers a request whose metadata has been checked.
@@ -88,13 +100,14 @@ impl Tools {
         match tool {
             Tool::Echo => echo(out, params)?,
             Tool::Deploy => self.flows.deploy(out, params)?,
+            Tool::Parts => parts::write_whole(out),
         }
         out.push(b'}');
         Ok(())
     }
 }
 
-fn write_head(out: &mut Vec<u8>, id: &str) {
+pub(crate) fn write_head(out: &mut Vec<u8>, id: &str) {
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(id.as_bytes());
 }

@@ -11,6 +11,7 @@ use tokio::{
 use crate::{
     Fail,
     flow::{self, Retries},
+    part::PARTS,
     request::{Ask, Request, TEXT, check, digits},
     task::{self, Created},
 };
@@ -57,6 +58,7 @@ impl Connection {
             Ask::Flow(rounds) => return self.flow(number, rounds, true).await,
             Ask::Abandoned => return self.flow(number, 1, false).await,
             Ask::Task | Ask::WaitingTask => return self.created().await,
+            Ask::Parts => return self.parts(number).await,
             Ask::Echo | Ask::List(_) | Ask::Get(_) => {}
         }
         let head = self.receive().await?;
@@ -95,6 +97,16 @@ impl Connection {
         }
         self.length = Some(self.body.len());
         Ok(())
+    }
+
+    /// Receives a result in parts: one event for each, and one for the whole.
+    async fn parts(&mut self, number: usize) -> Result<(), Fail> {
+        let head = self.receive().await?;
+        let events = memmem::find_iter(&self.body, "data: {").count();
+        if !head.events || events != PARTS as usize + 1 {
+            return Err(format!("{events} events in place of {PARTS} parts and a result").into());
+        }
+        check(self.ask, number, last_event(&self.body))
     }
 
     /// Receives a new task, and remembers its id.

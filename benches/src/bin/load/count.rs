@@ -64,7 +64,7 @@ async fn perf(contender: &Contender, ask: Ask) -> Result<f64, Fail> {
     let log = log_file("perf");
     let (server, address) = Server::http(contender, 0, &[]).await?;
     let mut fleet = Fleet::open(address, ask, CONNECTIONS).await?;
-    fleet.ask(FEW, WINDOW).await?;
+    fleet.ask(FEW.div_ceil(ask.weight()), WINDOW).await?;
     let mut command = Command::new("perf");
     command
         .args(["stat", "-x", ",", "-e", "instructions:u", "-p", &server.pid().to_string(), "-o"])
@@ -72,7 +72,7 @@ async fn perf(contender: &Contender, ask: Ask) -> Result<f64, Fail> {
     let counter = command.kill_on_drop(true).spawn()?;
     // perf does not say when it has attached; until then and after it the server is idle.
     sleep(Duration::from_millis(500)).await;
-    let calls = fleet.ask(CALLS, WINDOW).await?;
+    let calls = fleet.ask(CALLS / ask.weight(), WINDOW).await?;
     end(counter, "-INT").await?;
     let said = fs::read_to_string(&log)?;
     fs::remove_file(&log)?;
@@ -90,7 +90,9 @@ async fn difference(
         return Err("counting needs valgrind, which is not installed".into());
     }
     let mut totals = [0.0; 2];
-    for (total, calls) in totals.iter_mut().zip([FEW, MANY]) {
+    // With every connection, a heavy call is made often enough before the first one that counts.
+    let calls = [FEW, MANY].map(|calls| calls.div_ceil(ask.weight()));
+    for (total, calls) in totals.iter_mut().zip(calls) {
         let log = log_file("valgrind");
         let mut under = vec!["valgrind".to_owned(), format!("--log-file={}", log.display())];
         under.extend(tool.iter().map(|&word| word.to_owned()));
@@ -106,7 +108,7 @@ async fn difference(
         let found = said.lines().find_map(&count).ok_or("valgrind did not say what it counted")?;
         *total = found.trim().replace(',', "").parse()?;
     }
-    Ok((totals[1] - totals[0]) / (MANY - FEW) as f64)
+    Ok((totals[1] - totals[0]) / (calls[1] - calls[0]) as f64)
 }
 
 fn log_file(tool: &str) -> PathBuf {

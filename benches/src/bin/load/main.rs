@@ -3,13 +3,13 @@
 //! ```text
 //! load [--calls N] [--rounds N] [--seconds N] [--connections N] [--abandoned N]
 //!      [--tasks N] [--stored N] [--disk FOLDER]
-//!      [--only plain,flow,rounds,tools,list,memory,abandoned,stdio,tasks,stored,workers]
+//!      [--only plain,flow,rounds,tools,list,memory,abandoned,stdio,parts,tasks,stored,workers]
 //!      [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...
 //! ```
 //!
 //! COMMAND is split at white space, without quoting; the words `http 0`, `http 0 --tools N` or `stdio` are
 //! appended, or put in the place of the word `{args}`. An HTTP server prints `listening on ADDRESS:PORT` on
-//! standard output and serves POST `/mcp`; its tools are `echo`, `deploy` and N more. Ratios are to the server
+//! standard output and serves POST `/mcp`; its tools are `echo`, `deploy`, if it can `parts`, and N more. Ratios are to the server
 //! named `limit`, or else to the first.
 //!
 //! ```text
@@ -36,6 +36,11 @@
 //! * `abandoned`: resident memory before and after 100,000 flows (`--abandoned`) whose question is never answered.
 //! * `stdio`: requests per second over pipes with 64 under way. This one is throughput, so the generator's own
 //!   cost is in it as far as the two cores do not overlap; the processor time is beside it.
+//!
+//! One is for servers that send results in parts (the extension `dev.roundtrip/stream`), and runs only if it is named:
+//!
+//! * `parts`: `tools/call` of `parts`, which sends 10,000 text parts of 100 bytes as events, and then the whole result. The cost is
+//!   that of one part; there are a five-hundredth as many calls.
 //!
 //! Three more are for servers of tasks, and run only if they are named:
 //!
@@ -72,6 +77,8 @@ mod count;
 mod fleet;
 mod flow;
 mod options;
+#[path = "../../part.rs"]
+mod part;
 mod process;
 mod report;
 mod request;

@@ -5,12 +5,12 @@ use std::{path::PathBuf, time::Duration};
 use crate::Fail;
 
 const USAGE: &str = "usage: load [--calls N] [--rounds N] [--seconds N] [--connections N] [--abandoned N] \
-[--tasks N] [--stored N] [--disk FOLDER] [--only plain,flow,rounds,tools,list,memory,abandoned,stdio,tasks,stored,workers] [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...";
+[--tasks N] [--stored N] [--disk FOLDER] [--only plain,flow,rounds,tools,list,memory,abandoned,stdio,parts,tasks,stored,workers] [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...";
 
 const SCENARIOS: [&str; 8] = ["plain", "flow", "rounds", "tools", "list", "memory", "abandoned", "stdio"];
 
-/// Scenarios that run only when they are named: they need a server of tasks.
-const TASK_SCENARIOS: [&str; 3] = ["tasks", "stored", "workers"];
+/// Scenarios that run only when they are named: they need a server of parts, or of tasks.
+const NAMED_SCENARIOS: [&str; 4] = ["parts", "tasks", "stored", "workers"];
 
 /// Options: the scenarios and the servers to measure.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ fn positive(value: &str) -> Result<usize, Fail> {
 
 fn scenarios(list: &str) -> Result<Vec<String>, Fail> {
     let names: Vec<String> = list.split(',').map(str::to_owned).collect();
-    let known = [&SCENARIOS[..], &TASK_SCENARIOS[..]].concat();
+    let known = [&SCENARIOS[..], &NAMED_SCENARIOS[..]].concat();
     match names.iter().find(|name| !known.contains(&name.as_str())) {
         Some(unknown) => Err(format!("no such scenario: {unknown}; there are {}", known.join(", ")).into()),
         None => Ok(names),

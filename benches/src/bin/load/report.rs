@@ -59,6 +59,11 @@ impl Rounds {
         self.0.push(value);
     }
 
+    /// Returns the rounds with every value multiplied.
+    pub(crate) fn times(&self, factor: f64) -> Self {
+        Self(self.0.iter().map(|value| value * factor).collect())
+    }
+
     /// Returns the value that 95 of 100 do not exceed.
     pub(crate) fn most(&self) -> f64 {
         let sorted = self.sorted();

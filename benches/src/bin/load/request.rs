@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::{Fail, flow};
+use crate::{
+    Fail, flow,
+    part::{PART, PARTS},
+};
 
 /// Numbers have seven digits, so that a request can be renumbered without moving a byte.
 pub(crate) const FIRST_NUMBER: usize = 1_000_000;
@@ -24,7 +27,9 @@ pub(crate) enum Ask {
     Flow(usize),
     /// `tools/call` of `deploy`, whose question is never answered.
     Abandoned,
-    /// `tools/list`, which must name this many tools.
+    /// `tools/call` of `parts`, whose result is sent in parts.
+    Parts,
+    /// `tools/list`, which must name this many tools or a few more.
     List(usize),
     /// `tools/call` of `echo` that becomes a task.
     Task,
@@ -32,6 +37,13 @@ pub(crate) enum Ask {
     WaitingTask,
     /// `tasks/get` of a task with this status.
     Get(&'static str),
+}
+
+impl Ask {
+    /// Returns the number of plain calls that one of these stands for, where many are made.
+    pub(crate) fn weight(self) -> usize {
+        if matches!(self, Self::Parts) { 500 } else { 1 }
+    }
 }
 
 /// A request that can be sent again under another number.
@@ -74,6 +86,7 @@ pub(crate) fn head(ask: Ask, host: &str) -> String {
     match ask {
         Ask::Echo | Ask::Task => head_of("tools/call", Some("echo"), host),
         Ask::Flow(_) | Ask::Abandoned | Ask::WaitingTask => head_of("tools/call", Some("deploy"), host),
+        Ask::Parts => head_of("tools/call", Some("parts"), host),
         Ask::List(_) => head_of("tools/list", None, host),
         // Each has the task's name in its head.
         Ask::Get(_) => String::new(),
@@ -96,6 +109,7 @@ pub(crate) fn meta(ask: Ask) -> String {
     let capabilities = match ask {
         Ask::Flow(_) | Ask::Abandoned => json!({ "elicitation": { "form": {} } }),
         Ask::Echo | Ask::List(_) => json!({}),
+        Ask::Parts => json!({ "extensions": { "dev.roundtrip/stream": {} } }),
         Ask::Task | Ask::Get(_) => json!({ "extensions": extensions }),
         Ask::WaitingTask => json!({ "elicitation": { "form": {} }, "extensions": extensions }),
     };
@@ -128,7 +142,8 @@ pub(crate) fn check(ask: Ask, number: usize, answer: &[u8]) -> Result<(), Fail> 
         Ask::Echo => result["content"][0]["text"] == format!("{TEXT}{number}"),
         // These are checked round by round, and task by task.
         Ask::Flow(_) | Ask::Abandoned | Ask::Task | Ask::WaitingTask | Ask::Get(_) => false,
-        Ask::List(tools) => result["tools"].as_array().is_some_and(|listed| listed.len() == tools),
+        Ask::List(tools) => result["tools"].as_array().is_some_and(|listed| listed.len() >= tools),
+        Ask::Parts => result["content"][0]["text"] == PART.repeat(PARTS as usize),
     };
     if right && value["jsonrpc"] == "2.0" && value["id"] == number && result["resultType"] == "complete" {
         Ok(())
@@ -151,6 +166,9 @@ fn body(ask: Ask) -> String {
             r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/call","params":{{"name":"deploy","arguments":{{"service":"service-{FIRST_NUMBER}","env":"prod","rounds":1}},{TASK},"_meta":{meta}}}}}"#
         ),
         Ask::Get(_) => String::new(),
+        Ask::Parts => format!(
+            r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/call","params":{{"name":"parts","arguments":{{}},"stream":{{}},"_meta":{meta}}}}}"#
+        ),
         Ask::Flow(rounds) => flow::body(&FIRST_NUMBER.to_string(), rounds, None, &meta),
         Ask::Abandoned => flow::body(&FIRST_NUMBER.to_string(), 1, None, &meta),
         Ask::List(_) => format!(

@@ -13,9 +13,6 @@ use super::socket::AnsweringGuard;
 use crate::event_stream::{EventBuffer, write_data};
 use crate::server::{Endpoint, Event, InFlight};
 
-/// Most bytes of a stream that go into one write.
-const CHUNK: usize = 32 * 1024;
-
 /// A response body.
 pub struct Body {
     kind: Kind,
@@ -77,21 +74,27 @@ impl Body {
 }
 
 impl Events {
-    /// Appends an event to the buffer; after the response the call is gone.
+    /// Appends an event to the buffer, and the notifications that wait behind it; after the response the call is gone.
     fn write(&mut self, event: Event) {
-        write_data(&mut self.buffer.bytes, |out| match event {
-            Event::Notification(message) => out.extend_from_slice(&message),
+        let out = &mut self.buffer.bytes;
+        let mut notification = |message: &[u8]| write_data(out, |out| out.extend_from_slice(message));
+        match event {
+            Event::Notification(message) => {
+                notification(&message);
+                self.call.iter().for_each(|call| call.take_notifications(&mut notification));
+            }
             Event::Response(outcome) => {
                 if let Some(call) = self.call.take() {
-                    self.endpoint.encode(out, call.id(), outcome);
+                    write_data(out, |out| self.endpoint.encode(out, call.id(), outcome));
                 }
             }
-        });
+        }
     }
 
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         while let Some(call) = self.call.as_mut() {
-            if self.buffer.bytes.len() >= CHUNK {
+            // What a handler has sent is in a frame before it goes on.
+            if !self.buffer.bytes.is_empty() && !call.is_settled() {
                 break;
             }
             match call.poll_event(cx) {

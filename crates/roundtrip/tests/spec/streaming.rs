@@ -224,6 +224,31 @@ async fn a_recorded_round_is_answered_without_parts() {
     assert_eq!(again, first[1..], "the result, and nothing before it");
 }
 
+/// A part is on its way before the handler goes on, even if that lets nothing else run on its thread.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_busy_handler_holds_no_part_back() {
+    let (seen, wait) = std::sync::mpsc::channel();
+    let wait = Arc::new(std::sync::Mutex::new(wait));
+    let busy = move |mut out: Parts| {
+        let wait = Arc::clone(&wait);
+        async move {
+            out.text("first").await;
+            let seen = wait.lock().unwrap().recv_timeout(PATIENCE);
+            out.text(if seen.is_ok() { " seen" } else { " held back" }).await;
+            out
+        }
+    };
+    let running = Running::start(Server::new("s", "1").tool(Tool::new("busy", busy))).await;
+    let mut connection = running.connect().await;
+    let request = streamed(1, "busy");
+    connection.send("POST", &headers(&request), request.to_string().as_bytes()).await;
+    connection.head().await;
+    assert_eq!(connection.event().await.expect("a part")["params"]["content"]["text"], "first");
+    seen.send(()).unwrap();
+    let rest = connection.chunk().await.expect("the rest");
+    assert!(rest.contains(r#""text":" seen""#), "{rest}");
+}
+
 /// Sends parts of 1 KiB as long as it is let, and counts them.
 async fn endless(State(sent): State<Arc<AtomicUsize>>, mut out: Parts) -> Parts {
     let part = "x".repeat(1024);

@@ -4,6 +4,7 @@ use crate::{
     Fail, count,
     fleet::Fleet,
     options::Options,
+    part::{PART, PARTS},
     process::Server,
     report::{Rounds, Table, number, progress},
     request::Ask,
@@ -13,7 +14,7 @@ use crate::{
 /// A plain call.
 pub(super) async fn plain(options: &Options) -> Result<Table, Fail> {
     let what = format!("server CPU time per tools/call of echo, {CONNECTIONS} keep-alive connections");
-    table(options, Ask::Echo, "A plain call", &what, "call").await
+    table(options, Ask::Echo, "A plain call", &what, &CALL).await
 }
 
 /// A call that asks one question.
@@ -22,28 +23,55 @@ pub(super) async fn flow(options: &Options) -> Result<Table, Fail> {
         "server CPU time per flow of two requests: tools/call of deploy, which asks, and the retry that answers; \
          {CONNECTIONS} keep-alive connections"
     );
-    table(options, Ask::Flow(1), "A flow of one question", &what, "flow").await
+    table(options, Ask::Flow(1), "A flow of one question", &what, &Unit { name: "flow", ..CALL }).await
 }
 
+/// A result in parts.
+pub(super) async fn parts(options: &Options) -> Result<Table, Fail> {
+    let what = format!(
+        "server CPU time per part of a tools/call that sends {PARTS} text parts of {} bytes and then the whole result; \
+         {CONNECTIONS} keep-alive connections",
+        PART.len()
+    );
+    let part = Unit { name: "part", in_call: f64::from(PARTS), time: "CPU ns", microsecond: 1000.0 };
+    table(options, Ask::Parts, "A result in parts", &what, &part).await
+}
+
+/// Unit whose cost is shown.
+struct Unit {
+    name: &'static str,
+    /// Number of them in a call.
+    in_call: f64,
+    /// Column of the processor time.
+    time: &'static str,
+    microsecond: f64,
+}
+
+const CALL: Unit = Unit { name: "call", in_call: 1.0, time: "CPU us", microsecond: 1.0 };
+
 /// Measures the cost of a kind of call, and its instructions and allocations if wanted.
-async fn table(options: &Options, ask: Ask, title: &str, what: &str, unit: &str) -> Result<Table, Fail> {
-    let spent = measure(options, ask, 0, options.calls).await?;
+async fn table(options: &Options, ask: Ask, title: &str, what: &str, unit: &Unit) -> Result<Table, Fail> {
+    let Unit { name, in_call, time, microsecond } = *unit;
+    let calls = (options.calls / ask.weight()).max(CONNECTIONS);
+    let spent = measure(options, ask, 0, calls).await?;
+    let spent: Vec<Rounds> = spent.iter().map(|spent| spent.times(microsecond / in_call)).collect();
     let mut explanation = explain(what, options);
     let mut columns = columns(options);
+    columns[1] = time;
     let mut counts: Vec<Vec<String>> = vec![Vec::new(); options.servers.len()];
     if options.instructions {
         columns.push("instructions");
         let counter = if count::by_processor() { "perf" } else { "callgrind" };
-        explanation.push_str(&format!("; user-mode instructions per {unit} by {counter}"));
+        explanation.push_str(&format!("; user-mode instructions per {name} by {counter}"));
         for (server, counts) in options.servers.iter().zip(&mut counts) {
-            counts.push(number(count::instructions(server, ask).await?));
+            counts.push(number(count::instructions(server, ask).await? / in_call));
         }
     }
     if options.allocations {
         columns.push("allocations");
-        explanation.push_str(&format!("; heap allocations per {unit} by memcheck"));
+        explanation.push_str(&format!("; heap allocations per {name} by memcheck"));
         for (server, counts) in options.servers.iter().zip(&mut counts) {
-            counts.push(number(count::allocations(server, ask).await?));
+            counts.push(number(count::allocations(server, ask).await? / in_call));
         }
     }
     let mut table = Table::new(title, explanation, &columns);

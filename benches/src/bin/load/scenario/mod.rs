@@ -19,7 +19,7 @@ use crate::{
 /// Connections that send requests at the same time.
 pub(crate) const CONNECTIONS: usize = 16;
 
-/// Number of tools that every server has: `echo` and `deploy`.
+/// Number of tools that every server has: `echo` and `deploy`. Some have `parts` too.
 const OWN_TOOLS: usize = 2;
 
 /// Questions in a long flow.
@@ -70,6 +70,9 @@ pub(crate) async fn run(options: &Options) -> Result<(), Fail> {
     }
     if options.wants("stdio") {
         stdio::measure(options).await?.print(options.markdown);
+    }
+    if options.wants("parts") {
+        calls::parts(options).await?.print(options.markdown);
     }
     if options.wants("tasks") {
         tasks::measure(options).await?.print(options.markdown);

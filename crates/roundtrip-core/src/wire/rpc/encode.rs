@@ -43,13 +43,26 @@ pub fn encode_request<P: Serialize>(
 /// # Errors
 /// Fails if the parameters do not serialise.
 pub fn encode_notification<P: Serialize>(method: &str, params: &P) -> Result<Vec<u8>, serde_json::Error> {
+    let mut out = Vec::with_capacity(128);
+    append_notification(&mut out, method, params).map(|()| out)
+}
+
+/// Appends a notification to `out`.
+///
+/// # Errors
+/// Fails if the parameters do not serialise; `out` may then end with a part of the message.
+pub fn append_notification<P: Serialize>(
+    out: &mut Vec<u8>,
+    method: &str,
+    params: &P,
+) -> Result<(), serde_json::Error> {
     #[derive(Serialize)]
     struct Out<'a, P> {
         jsonrpc: &'static str,
         method: &'a str,
         params: &'a P,
     }
-    serde_json::to_vec(&Out { jsonrpc: JSONRPC_VERSION, method, params })
+    serde_json::to_writer(out, &Out { jsonrpc: JSONRPC_VERSION, method, params })
 }
 
 /// Appends a successful response to `out`.

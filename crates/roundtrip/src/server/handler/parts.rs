@@ -79,12 +79,12 @@ impl Parts {
         if text.is_empty() || !self.has_room_for(text.len()) {
             return;
         }
-        self.tell(&Text { kind: "text", text });
+        let has_room = self.tell(&Text { kind: "text", text });
         match self.content.last_mut() {
             Some(ContentBlock::Text(last)) if last.is_plain() => last.text.push_str(text),
             _ => self.content.push(ContentBlock::Text(TextContent::new(text))),
         }
-        self.turn().await;
+        self.turn(has_room).await;
     }
 
     /// Adds a content block of any kind, and waits while the client has not read most of what came before it.
@@ -93,9 +93,9 @@ impl Parts {
         if !self.has_room_for(size(&part)) {
             return;
         }
-        self.tell(&part);
+        let has_room = self.tell(&part);
         join_part(&mut self.content, part);
-        self.turn().await;
+        self.turn(has_room).await;
     }
 
     /// Returns the result so far.
@@ -111,31 +111,35 @@ impl Parts {
         !self.full
     }
 
-    fn tell(&self, part: &impl Serialize) {
-        if let Some((outbox, request)) = &self.receiver {
-            outbox.part(request, part);
-        }
+    /// Sends a part, and returns whether there is room for more.
+    fn tell(&self, part: &impl Serialize) -> bool {
         if let Some(kept) = &self.kept {
             kept.add_part(|| Raw::of(part).ok());
         }
+        self.receiver.as_ref().is_none_or(|(outbox, request)| outbox.part(request, part))
     }
 
     /// Lets the transport send, if it has not for a while, and waits while the client does not read.
-    async fn turn(&mut self) {
+    async fn turn(&mut self, has_room: bool) {
         let Some((outbox, _)) = &self.receiver else { return };
-        let mut yields = self.sent.is_none_or(|sent| sent.elapsed() >= GATHER);
-        if yields {
-            self.sent = Some(Instant::now());
+        let due = self.sent.is_none_or(|sent| sent.elapsed() >= GATHER);
+        if has_room && !due {
+            return;
         }
+        // The transport needs up to three turns to take what waits, to make a frame of it, and to send it.
+        let mut yields = if due { 3 } else { 0 };
         poll_fn(|cx| {
             ready!(outbox.poll_room(cx));
-            if std::mem::take(&mut yields) {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
+            if yields == 0 {
+                return Poll::Ready(());
             }
-            Poll::Ready(())
+            yields -= 1;
+            cx.waker().wake_by_ref();
+            Poll::Pending
         })
         .await;
+        // From here on: with many streams a turn takes long, and the next part is not due for that.
+        self.sent = Some(Instant::now());
     }
 }
 

@@ -1,13 +1,14 @@
 //! Queue of notifications that a handler sends before its result, for the transport that polls the handler.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use roundtrip_core::round::{Compared, SentNotifications};
 use roundtrip_core::wire::{
-    LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod, PartNotification,
-    ProgressNotification, ProgressNotificationParams, RequestId, encode_notification,
+    LoggingMessageNotification, LoggingMessageNotificationParams, NotificationMethod, ProgressNotification,
+    ProgressNotificationParams, RequestId, append_notification, append_part,
 };
 use serde::Serialize;
 
@@ -26,11 +27,14 @@ pub(crate) struct Outbox(Mutex<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
-    messages: VecDeque<Vec<u8>>,
+    /// Messages, one after the other: a long stream of parts needs no allocation for each.
+    bytes: Vec<u8>,
+    /// Bytes at the start whose messages have been taken.
+    taken: usize,
+    /// Length of each message that waits.
+    lengths: VecDeque<usize>,
     /// Number of messages at the end that earlier rounds may have sent, which is not known yet.
     held: usize,
-    /// Bytes of all messages.
-    bytes: usize,
     last_progress: Option<f64>,
     left_out: usize,
     closed: bool,
@@ -99,27 +103,18 @@ impl Outbox {
     }
 
     /// Queues a part of the result of a request. Parts are numbered over the flow, and those that an earlier round has sent are
-    /// left out.
-    pub(crate) fn part(&self, request_id: &RequestId, content: &impl Serialize) {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Part<'a, C> {
-            request_id: &'a RequestId,
-            part: u32,
-            content: &'a C,
-        }
+    /// left out. Returns whether there is room for more.
+    pub(crate) fn part(&self, request_id: &RequestId, content: &impl Serialize) -> bool {
         let mut queue = self.queue();
         if queue.closed {
-            return;
+            return true;
         }
         let part = queue.next_part;
         queue.next_part = part.saturating_add(1);
         if part >= queue.parts_before {
-            queue.insert(
-                encode_notification(PartNotification::NAME, &Part { request_id, part, content }),
-                false,
-            );
+            queue.insert(false, |out| append_part(out, request_id, part, content));
         }
+        queue.has_room()
     }
 
     /// Polls until the peer has taken most of what waits for it.
@@ -175,6 +170,15 @@ impl Outbox {
         self.queue().pop()
     }
 
+    /// Takes all messages that are there already.
+    pub(crate) fn take_all(&self, mut each: impl FnMut(&[u8])) {
+        let mut queue = self.queue();
+        while let Some(place) = queue.take() {
+            each(&queue.bytes[place]);
+        }
+        queue.tidy();
+    }
+
     /// Closes the queue: nothing is sent for a call that has ended, even if a task of its handler goes on (N2).
     pub(crate) fn close(&self) {
         let mut queue = self.queue();
@@ -190,15 +194,36 @@ impl Outbox {
 
 impl Queue {
     fn pop(&mut self) -> Option<Vec<u8>> {
-        if self.messages.len() == self.held {
+        let place = self.take()?;
+        let message = self.bytes[place].to_vec();
+        self.tidy();
+        Some(message)
+    }
+
+    /// Takes the next message. Its bytes stay in their place until the queue is tidied.
+    fn take(&mut self) -> Option<Range<usize>> {
+        if self.lengths.len() == self.held {
             return None;
         }
-        let message = self.messages.pop_front()?;
-        self.bytes -= message.len();
+        let start = self.taken;
+        self.taken += self.lengths.pop_front()?;
+        Some(start..self.taken)
+    }
+
+    /// Frees the bytes of messages that were taken, and wakes a handler that waits for room.
+    fn tidy(&mut self) {
+        if self.waiting() == 0 || self.taken >= ROOM_BYTES {
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+        }
         if self.room.is_some() && self.has_room() {
             self.room.take().into_iter().for_each(Waker::wake);
         }
-        Some(message)
+    }
+
+    /// Returns the bytes of all messages that wait.
+    fn waiting(&self) -> usize {
+        self.bytes.len() - self.taken
     }
 
     /// Compares a log message with those of earlier rounds. A message of a call that cannot ask has not been sent before.
@@ -216,8 +241,9 @@ impl Queue {
 
     /// Drops the messages that were held back: they have been sent before.
     fn drop_held(&mut self) {
-        let kept = self.messages.len() - self.held;
-        self.bytes -= self.messages.drain(kept..).map(|message| message.len()).sum::<usize>();
+        let kept = self.lengths.len() - self.held;
+        let dropped: usize = self.lengths.drain(kept..).sum();
+        self.bytes.truncate(self.bytes.len() - dropped);
         self.held = 0;
     }
 
@@ -227,31 +253,97 @@ impl Queue {
     }
 
     fn has_room(&self) -> bool {
-        self.messages.len() < CAPACITY && self.bytes < ROOM_BYTES
+        self.lengths.len() < CAPACITY && self.waiting() < ROOM_BYTES
     }
 
     fn push<N: NotificationMethod>(&mut self, params: &N::Params, hold: bool) {
-        if self.messages.len() >= CAPACITY || self.bytes >= CAPACITY_BYTES {
+        if self.lengths.len() >= CAPACITY || self.waiting() >= CAPACITY_BYTES {
             // A message that is held back is most likely a repetition.
             self.left_out += usize::from(!hold);
             return;
         }
-        self.insert(encode_notification(N::NAME, params), hold);
+        self.insert(hold, |out| append_notification(out, N::NAME, params));
     }
 
     /// Queues a message, before those that are held back unless it is one of them.
-    fn insert(&mut self, message: Result<Vec<u8>, serde_json::Error>, hold: bool) {
-        match message {
-            Ok(message) => {
-                self.bytes += message.len();
-                self.held += usize::from(hold);
-                let at = if hold { self.messages.len() } else { self.messages.len() - self.held };
-                self.messages.insert(at, message);
-            }
-            Err(error) => tracing::warn!(%error, "a notification does not serialise"),
+    fn insert(&mut self, hold: bool, write: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>) {
+        let start = self.bytes.len();
+        if let Err(error) = write(&mut self.bytes) {
+            self.bytes.truncate(start);
+            tracing::warn!(%error, "a notification does not serialise");
+            return;
+        }
+        let length = self.bytes.len() - start;
+        if hold || self.held == 0 {
+            self.held += usize::from(hold);
+            self.lengths.push_back(length);
+        } else {
+            let at = self.lengths.len() - self.held;
+            let held: usize = self.lengths.range(at..).sum();
+            self.bytes[start - held..].rotate_right(length);
+            self.lengths.insert(at, length);
         }
         if !hold && let Some(waker) = self.waker.take() {
             waker.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn insert(queue: &mut Queue, message: &str, hold: bool) {
+        queue.insert(hold, |out| {
+            out.extend_from_slice(message.as_bytes());
+            Ok(())
+        });
+    }
+
+    fn pop_all(queue: &mut Queue) -> Vec<String> {
+        std::iter::from_fn(|| queue.pop()).map(|message| String::from_utf8(message).unwrap()).collect()
+    }
+
+    #[test]
+    fn messages_pass_those_that_are_held_back() {
+        for (released, rest) in [(true, &["held", "back", "last"][..]), (false, &["last"])] {
+            let mut queue = Queue::default();
+            for (message, hold) in [("held", true), ("a", false), ("back", true), ("second", false)] {
+                insert(&mut queue, message, hold);
+            }
+            assert_eq!(pop_all(&mut queue), ["a", "second"]);
+            if released {
+                queue.release_held()
+            } else {
+                queue.drop_held()
+            }
+            insert(&mut queue, "last", false);
+            assert_eq!(pop_all(&mut queue), rest);
+            assert_eq!(queue.bytes.len(), 0);
+        }
+    }
+
+    #[test]
+    fn a_queue_that_is_never_empty_keeps_no_bytes_of_what_was_taken() {
+        let mut queue = Queue::default();
+        insert(&mut queue, "ahead", false);
+        for number in 0..1000 {
+            insert(&mut queue, &format!("{number:0>1000}"), false);
+            assert!(queue.pop().is_some());
+        }
+        assert!(queue.bytes.len() <= ROOM_BYTES + 2000, "{}", queue.bytes.len());
+        assert_eq!(queue.waiting(), 1000);
+    }
+
+    #[test]
+    fn a_message_that_does_not_serialise_leaves_nothing_behind() {
+        let mut queue = Queue::default();
+        insert(&mut queue, "before", false);
+        queue.insert(false, |out| {
+            out.extend_from_slice(b"half");
+            Err(serde::ser::Error::custom("no"))
+        });
+        insert(&mut queue, "after", false);
+        assert_eq!(pop_all(&mut queue), ["before", "after"]);
     }
 }

@@ -68,6 +68,23 @@ impl Source {
         }
     }
 
+    fn take_all(&self, mut each: impl FnMut(&[u8])) {
+        match self {
+            Self::None => {}
+            Self::Outbox(outbox) => outbox.take_all(each),
+            Self::Subscription(subscription) => {
+                while let Some(message) = subscription.pop() {
+                    each(&message);
+                }
+            }
+            Self::Deferred(source) => {
+                if let Some(source) = source.get() {
+                    source.take_all(each);
+                }
+            }
+        }
+    }
+
     fn close(&self) {
         match self {
             Self::Outbox(outbox) => outbox.close(),
@@ -96,6 +113,11 @@ impl InFlight {
     /// Returns whether no handler is left to run: the next events are ready, and so is the response.
     pub(crate) fn is_settled(&self) -> bool {
         self.finished.is_some() || self.run.is_done()
+    }
+
+    /// Takes all notifications that wait to be sent already.
+    pub(crate) fn take_notifications(&self, each: impl FnMut(&[u8])) {
+        self.source.take_all(each);
     }
 
     /// The next event. After [`Event::Response`] there is nothing more to poll for.
