@@ -313,9 +313,9 @@ mod tests {
             }
             assert_eq!(pop_all(&mut queue), ["a", "second"]);
             if released {
-                queue.release_held()
+                queue.release_held();
             } else {
-                queue.drop_held()
+                queue.drop_held();
             }
             insert(&mut queue, "last", false);
             assert_eq!(pop_all(&mut queue), rest);
