@@ -20,6 +20,7 @@ const AREAS: &[(char, &str)] = &[
     ('L', "Eras"),
     ('T', "Tasks"),
     ('K', "Stores"),
+    ('G', "Results in parts"),
     ('N', "Notifications and lists"),
     ('O', "Authorization"),
     ('Z', "Robustness"),
