@@ -1,6 +1,7 @@
 //! Results in parts.
 
 use std::future::poll_fn;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::fixture::serve;
 use crate::peer::{events, next, peer};
 
 const CHILD: &str = "ROUNDTRIP_TEST_CHILD";
+const SEEN: &str = "ROUNDTRIP_TEST_SEEN";
 
 /// Sends its result in parts, with a question between them.
 async fn story(ask: Ask, mut out: Parts) -> Result<Parts, ToolError> {
@@ -37,6 +39,22 @@ async fn many(mut out: Parts) -> Parts {
     out
 }
 
+/// Ends its process behind two parts, once the client has seen them, unless it was so before: `SEEN` names the file that says so.
+async fn falls_once(mut out: Parts) -> Parts {
+    let seen = PathBuf::from(std::env::var_os(SEEN).expect("a file"));
+    let first = !seen.exists();
+    out.text("a").await;
+    out.text("b").await;
+    while first {
+        if seen.exists() {
+            std::process::exit(1);
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    out.text("c").await;
+    out
+}
+
 /// Becomes a task between its parts.
 async fn later(ask: Ask, mut out: Parts) -> Result<Parts, ToolError> {
     out.text("Once ").await;
@@ -52,6 +70,7 @@ fn server() -> Server {
     Server::new("parts", "1")
         .tool(Tool::new("story", story))
         .tool(Tool::new("many", many))
+        .tool(Tool::new("falls_once", falls_once))
         .tool(Tool::new("task", story).task(When::Required))
         .tool(Tool::new("later", later).task(When::After(Duration::from_secs(3600))))
         .tasks(tasks)
@@ -63,6 +82,15 @@ async fn serves_parts_when_started_as_a_child() {
     if std::env::var_os(CHILD).is_some() {
         server().serve_stdio().await.expect("served to the end");
     }
+}
+
+/// This binary once more, as a server.
+fn child() -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this binary"));
+    command
+        .args(["--quiet", "--nocapture", "--exact", "parts::serves_parts_when_started_as_a_child"])
+        .env(CHILD, "1");
+    command
 }
 
 fn consenting(client: Client) -> Client {
@@ -91,11 +119,7 @@ async fn played(client: &Client) -> (Vec<String>, usize) {
 #[tokio::test]
 async fn parts_are_a_stream() {
     let (client, _stop) = serve(server()).await;
-    let mut command = Command::new(std::env::current_exe().expect("this binary"));
-    command
-        .args(["--quiet", "--nocapture", "--exact", "parts::serves_parts_when_started_as_a_child"])
-        .env(CHILD, "1");
-    for client in [consenting(client), consenting(Client::stdio(command))] {
+    for client in [consenting(client), consenting(Client::stdio(child()))] {
         let (texts, count) = played(&client).await;
         assert_eq!(texts, ["Once ", "upon ", "a ", "time"]);
         assert_eq!(count, 5_000);
@@ -181,6 +205,28 @@ async fn a_broken_connection_loses_nothing() {
     assert_eq!(*texts.lock().expect("a lock"), "abc");
 }
 
+/// G6: on a pipe too: the server that has ended behind some parts is started again, and every part is seen once.
+#[tokio::test]
+async fn a_server_that_ends_loses_nothing() {
+    let file = std::env::temp_dir().join(format!("roundtrip-parts-{}", std::process::id()));
+    let mut server = child();
+    server.env(SEEN, &file);
+    let (texts, seen) = (Arc::new(Mutex::new(String::new())), file.clone());
+    let collected = Arc::clone(&texts);
+    let call =
+        Client::stdio(server).call_tool("falls_once", ()).resend(Resend::Always).on_part(move |part| {
+            let mut texts = collected.lock().expect("a lock");
+            texts.push_str(part.as_text().expect("text"));
+            if *texts == "ab" {
+                std::fs::write(&seen, "").expect("a file");
+            }
+        });
+    let whole = call.await;
+    std::fs::remove_file(&file).expect("the file");
+    assert_eq!(whole.expect("a result").text(), "abc");
+    assert_eq!(*texts.lock().expect("a lock"), "abc");
+}
+
 /// A stream that is dropped cancels its call; one of which nothing is read still has its result.
 #[tokio::test]
 async fn a_stream_may_be_left() {
@@ -201,21 +247,20 @@ async fn texts(mut parts: StreamedCall) -> Vec<String> {
     texts
 }
 
-/// G5: the parts of a call that is a task, or becomes one on the way, are the same stream; those of a task can be read after the
+/// G5: over HTTP and on a pipe, the parts of a call that is a task, or becomes one on the way, are the same stream; those of a task can be read after the
 /// fact, by another client, and by the task's identifier alone.
 #[tokio::test]
 async fn parts_of_tasks_are_a_stream() {
     let (client, _stop) = serve(server()).await;
-    let client = consenting(client);
-    assert_eq!(texts(client.call_tool("task", ()).parts()).await, ["Once ", "upon ", "a ", "time"]);
-    assert_eq!(texts(client.call_tool("later", ()).parts()).await, ["Once ", "upon ", "a time"]);
-    let Started::Task(task) = client.call_tool("task", ()).on_part(|_| {}).into_task().await.expect("a task")
-    else {
-        panic!("no task")
-    };
-    let stored = serde_json::to_string(&task).expect("a task serialises");
-    client.task(task.clone()).wait().await.expect("a result");
-    let again: Task = serde_json::from_str(&stored).expect("a task");
-    assert_eq!(texts(client.task(again).parts()).await.len(), 4);
-    assert_eq!(texts(client.task(Task::new("task", task.id())).parts()).await.len(), 4);
+    for client in [consenting(client), consenting(Client::stdio(child()))] {
+        assert_eq!(texts(client.call_tool("task", ()).parts()).await, ["Once ", "upon ", "a ", "time"]);
+        assert_eq!(texts(client.call_tool("later", ()).parts()).await, ["Once ", "upon ", "a time"]);
+        let started = client.call_tool("task", ()).on_part(|_| {}).into_task().await.expect("a task");
+        let Started::Task(task) = started else { panic!("no task") };
+        let stored = serde_json::to_string(&task).expect("a task serialises");
+        client.task(task.clone()).wait().await.expect("a result");
+        let again: Task = serde_json::from_str(&stored).expect("a task");
+        assert_eq!(texts(client.task(again).parts()).await.len(), 4);
+        assert_eq!(texts(client.task(Task::new("task", task.id())).parts()).await.len(), 4);
+    }
 }
