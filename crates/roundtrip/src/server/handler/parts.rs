@@ -42,7 +42,7 @@ const GATHER: Duration = Duration::from_millis(2);
 /// Text is joined with the text before it. A handler that runs again in the next round sends only those parts that earlier
 /// rounds have not sent: what comes before a question has to be the same each time, as everything before a question.
 ///
-/// The result may have [`Limits::streamed_bytes`](crate::Limits::streamed_bytes): further parts are left out, and the call
+/// The result may have [`Limits::streamed_bytes`](crate::server::Limits::streamed_bytes): further parts are left out, and the call
 /// fails.
 #[derive(Debug)]
 pub struct Parts {
