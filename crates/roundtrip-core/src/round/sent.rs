@@ -6,6 +6,9 @@ use crate::seal::Digest;
 /// Number of log messages that are told apart one by one.
 const TAGS: usize = 16;
 
+/// Bit of the number of log messages that says that a number of parts follows.
+const HAS_PARTS: u32 = 1 << 31;
+
 /// First bytes of the running digest behind a message.
 type Tag = [u8; 2];
 
@@ -58,7 +61,7 @@ impl SentNotifications {
         {
             *tag = [*first, *second];
         }
-        self.logs = self.logs.saturating_add(1);
+        self.logs = (self.logs + 1).min(HAS_PARTS - 1);
     }
 
     /// Compares the last log message with the one at its place in an earlier record, all before it having been the same.
@@ -76,12 +79,15 @@ impl SentNotifications {
         if same { Compared::Same } else { Compared::Differs }
     }
 
-    /// Encodes the record: 16 bytes, and for log messages 18 to 48 more.
+    /// Encodes the record: 12 bytes, 4 more for parts, and for log messages 18 to 48 more.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.logs.to_le_bytes());
+        let has_parts = if self.parts > 0 { HAS_PARTS } else { 0 };
+        out.extend_from_slice(&(self.logs | has_parts).to_le_bytes());
         // No progress is not a number, which is never reported.
         out.extend_from_slice(&self.progress.unwrap_or(f64::NAN).to_le_bytes());
-        out.extend_from_slice(&self.parts.to_le_bytes());
+        if self.parts > 0 {
+            out.extend_from_slice(&self.parts.to_le_bytes());
+        }
         if self.logs > 0 {
             out.extend_from_slice(self.digest.as_bytes());
             self.tags.iter().take(self.logs as usize).for_each(|tag| out.extend_from_slice(tag));
@@ -90,9 +96,10 @@ impl SentNotifications {
 
     /// Decodes a record.
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, MalformedJournal> {
-        let logs = u32::from_le_bytes(reader.chunk()?);
+        let head = u32::from_le_bytes(reader.chunk()?);
+        let logs = head & !HAS_PARTS;
         let progress = Some(f64::from_le_bytes(reader.chunk()?)).filter(|progress| progress.is_finite());
-        let parts = u32::from_le_bytes(reader.chunk()?);
+        let parts = if head == logs { 0 } else { u32::from_le_bytes(reader.chunk()?) };
         let mut sent = Self { logs, progress, parts, ..Self::default() };
         if logs > 0 {
             sent.digest = Digest::from_bytes(reader.chunk()?);

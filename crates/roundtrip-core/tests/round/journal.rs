@@ -330,7 +330,7 @@ fn progress_is_told_from_asking_again() {
     assert!(stepped.has_advanced());
 }
 
-/// N2: the record of what was sent, and the number of stalled rounds, are carried on; a journal without them has no byte more.
+/// N2, G3: the record of what was sent, and the number of stalled rounds, are carried on; a journal without them has no byte more.
 #[test]
 fn what_was_sent_is_carried_on() {
     let mut journal = begin();
@@ -345,6 +345,9 @@ fn what_was_sent_is_carried_on() {
         assert_eq!(next.stalled(), journal.stalled());
         assert_eq!(next.take_sent().as_deref(), Some(&sent));
         assert!(journal.encode([]).len() <= before + 13 + 61, "{logs}");
+        sent.parts = logs + 1;
+        journal.set_sent(Some(Box::new(sent.clone())));
+        assert_eq!(next_round(&journal, &[]).take_sent().as_deref(), Some(&sent));
     }
     assert_eq!(begin().encode([]).len(), before);
     assert_eq!(
