@@ -12,7 +12,9 @@ use roundtrip::task::{Millis, StoredTask, TaskChanges, TaskId, TaskOwner, TaskSt
 
 use self::news::News;
 pub(crate) use self::news::{Elsewhere, Heard};
-pub(crate) use self::row::{signed, task_of, unsigned};
+#[cfg(feature = "sqlite")]
+pub(crate) use self::row::unsigned;
+pub(crate) use self::row::{signed, task_of};
 use crate::StoreError;
 use crate::opening::Settings;
 use crate::retry::retry;

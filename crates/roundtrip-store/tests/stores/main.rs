@@ -7,6 +7,7 @@
 mod support;
 
 mod contract;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod example;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod outages;
