@@ -45,11 +45,11 @@ async fn falls_once(mut out: Parts) -> Parts {
     let first = !seen.exists();
     out.text("a").await;
     out.text("b").await;
-    while first {
-        if seen.exists() {
-            std::process::exit(1);
+    if first {
+        while !seen.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        std::process::exit(1);
     }
     out.text("c").await;
     out
