@@ -8,8 +8,6 @@ use roundtrip::task::{Millis, StoredTask, TaskId, TaskOwner};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-#[cfg(test)]
-use super::reader;
 use super::reader::Reader;
 use super::writer::{Change, Writer};
 use super::{Sql, error};
@@ -31,6 +29,7 @@ const CREATE: &str = concat!(
     columns!(),
     ", changed, origin) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 );
+const VIEW: &str = "SELECT view FROM roundtrip_tasks WHERE id = ? AND owner = ?";
 const READ: &str = concat!("SELECT ", columns!(), " FROM roundtrip_tasks WHERE id = ? AND owner = ?");
 const WRITE: &str = "UPDATE roundtrip_tasks SET version = version + 1, fence = ?, live = ?, due = ?, expires = ?, view = ?, \
                      work = ?, changed = ?, origin = ? WHERE id = ? AND version = ?";
@@ -57,8 +56,7 @@ pub(super) const ALL_STATEMENTS: &[&str] = &[
     KNOWN,
     NEXT,
     CREATE,
-    reader::VIEW,
-    reader::VIEWS,
+    VIEW,
     READ,
     WRITE,
     IS_DUE,
@@ -94,7 +92,9 @@ impl Rows for SqliteTasks {
     }
 
     async fn view(&self, owner: &TaskOwner, id: &TaskId) -> Result<Option<Bytes>, StoreError> {
-        self.reader.view(owner, id).await
+        let statement = sqlx::query(VIEW).bind(id.as_str()).bind(&owner.as_bytes()[..]);
+        let rows = self.reader.rows(statement).await?;
+        rows.first().map(|row| bytes(row, 0)).transpose().map_err(error)
     }
 
     async fn read(&self, owner: &TaskOwner, id: &TaskId) -> Result<Option<StoredTask>, StoreError> {

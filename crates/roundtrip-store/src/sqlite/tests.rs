@@ -174,39 +174,6 @@ fn task(number: u8, bytes: usize) -> StoredTask {
     }
 }
 
-/// T5, K7: looks that wait together are read together, and each finds its own task, whether or not the others are still waited for.
-#[tokio::test]
-async fn looks_that_wait_together_find_their_own_tasks() {
-    let folder = Folder::new();
-    let store = start(folder.options(), &settings()).await.unwrap();
-    for number in 0..40 {
-        store.create(StoredTask { view: vec![number].into(), ..task(number, 1) }, 99).await.unwrap();
-    }
-    let mut looks = tokio::task::JoinSet::new();
-    let mut look = |number: u8, owner: Option<&str>| {
-        let (store, owner) = (store.clone(), TaskOwner::new(owner));
-        looks.spawn(async move {
-            let found = store.view(&owner, &TaskId::new([number; 16])).await.unwrap();
-            (number, found.map(|view| view.to_vec()))
-        })
-    };
-    let gone = look(0, None);
-    look(1, Some("another"));
-    for number in 2..50 {
-        look(number, None);
-    }
-    tokio::task::yield_now().await;
-    gone.abort();
-    let mut found = 0;
-    while let Some(look) = looks.join_next().await {
-        let Ok((number, view)) = look else { continue };
-        let is_there = (2..40).contains(&number);
-        assert_eq!(view, is_there.then(|| vec![number]));
-        found += usize::from(is_there);
-    }
-    assert_eq!(found, 38);
-}
-
 /// K2: a task that a full disk has no room for is refused by name; the others are there, and can be changed once there is room.
 #[tokio::test]
 async fn a_full_disk_loses_no_task() {
