@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Echo {
-    /// What to say
+    /// Text to say back
     text: String,
 }
 

@@ -50,7 +50,7 @@ fn one_line(said: &str) -> String {
 /// Fails a check unless something is so.
 ///
 /// # Errors
-/// What was found instead.
+/// The text that says what was found instead.
 pub fn expect(condition: bool, what: impl FnOnce() -> String) -> Result<(), Failure> {
     if condition { Ok(()) } else { Err(what().into()) }
 }

@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 pub(super) const PEERS: [&str; 7] =
     ["python", "typescript", "python-1x", "typescript-1x", "fastmcp", "rmcp", "neva"];
 
-/// How a client speaks with our server.
+/// Way in which a client speaks with our server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
     /// At 2026-07-28.
@@ -85,7 +85,7 @@ pub(super) struct Peer {
     pub(super) clients: Vec<Client>,
     /// Scripts that are servers.
     pub(super) servers: Vec<Served>,
-    /// Where the scripts are: those that only this peer has come first.
+    /// Folders of the scripts: those that only this peer has come first.
     folders: Vec<PathBuf>,
     runtime: Runtime,
 }

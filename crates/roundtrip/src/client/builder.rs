@@ -311,6 +311,7 @@ impl Client {
             target,
             version,
             mirrored,
+            parts: options.on_part.is_some(),
             #[cfg(feature = "legacy")]
             caller: Caller {
                 pinned: settings.pinned,

@@ -59,6 +59,7 @@ pub(crate) fn discover(outgoing: &Outgoing) -> Result<Outgoing, Error> {
         target: None,
         version: ProtocolVersion::LATEST,
         mirrored: Vec::new(),
+        parts: false,
         #[cfg(feature = "legacy")]
         caller: outgoing.caller.clone(),
     })

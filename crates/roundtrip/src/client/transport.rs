@@ -40,6 +40,8 @@ pub struct Outgoing {
     /// Arguments to be mirrored in headers, values encoded; none unless the transport [has
     /// headers](Transport::has_headers).
     pub mirrored: Vec<(String, String)>,
+    /// True if it asks for its result in parts: none of these may be left out on the way.
+    pub parts: bool,
     /// Settings of its client, for a session with a legacy server.
     #[cfg(feature = "legacy")]
     pub(crate) caller: Caller,

@@ -23,7 +23,7 @@ use crate::client::{Error, PeerMisbehaved};
 /// Longest wait for the questions of a task that is `input_required`: the server may ask them elsewhere.
 const ASKING: Duration = Duration::from_secs(5);
 
-/// What the status of a task brings along.
+/// Questions of a task, or its result or error.
 enum Payload {
     Asks(InputRequests),
     Answer(Result<Raw, ErrorObject>),

@@ -61,9 +61,10 @@ impl StatusSlot {
         if number < new.stored || new.bytes > MOST_PART_BYTES {
             return;
         }
-        let Some(part) = part() else { return };
-        new.bytes += part.get().len();
-        if new.bytes <= MOST_PART_BYTES {
+        let part = part();
+        // One that cannot be written would leave a gap in the numbers: there are no parts behind it.
+        new.bytes = part.as_ref().map_or(usize::MAX, |part| new.bytes + part.get().len());
+        if let Some(part) = part.filter(|_| new.bytes <= MOST_PART_BYTES) {
             new.parts.push(part);
             self.set.notify_one();
         }

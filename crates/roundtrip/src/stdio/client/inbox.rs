@@ -40,6 +40,8 @@ struct Places {
 pub(super) enum Place {
     /// An answer.
     Call,
+    /// An answer, and parts of the result before it.
+    Parts,
     /// Changes, until one side ends the stream.
     Stream,
 }
@@ -250,6 +252,10 @@ impl Mailbox {
     /// Keeps a part of the result. All of them make up one message, which may have as many bytes as these; once there were
     /// too many, no more are kept, and the result is whole all the same.
     fn part(&self, message: &Bytes) {
+        // A call that asked for none would only leave them out later.
+        if self.place != Place::Parts {
+            return;
+        }
         self.with(|mail| {
             mail.behind |= mail.bytes + message.len() > MAX_LINE;
             if !mail.behind {
@@ -326,6 +332,30 @@ mod tests {
         inbox.route(&progress(1, 2 * CAPACITY_BYTES));
         inbox.route(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
         assert!(drain(&mailbox).0 > 2 * CAPACITY_BYTES, "a single long one is kept, and the answer");
+    }
+
+    /// Z2, G4: parts that nobody reads are bounded by the length of a message, and kept for calls alone that asked for them; the
+    /// answer comes all the same.
+    #[test]
+    fn parts_nobody_reads_are_bounded_in_bytes() {
+        let text = "x".repeat(1_000_000);
+        for (place, most) in [(Place::Parts, MAX_LINE), (Place::Call, 0)] {
+            let inbox = Inbox::default();
+            let mailbox = inbox.open(&1.into(), place).expect("a place");
+            for part in 0..40 {
+                let content = format!(r#"{{"type":"text","text":"{text}"}}"#);
+                let params = format!(r#"{{"requestId":1,"part":{part},"content":{content}}}"#);
+                let method = "notifications/dev.roundtrip/part";
+                inbox.route(
+                    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#).as_bytes(),
+                );
+            }
+            let answer = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+            inbox.route(answer);
+            let (kept, error) = drain(&mailbox);
+            let parts = kept - answer.len();
+            assert!(parts <= most && parts >= most / 2 && error.is_none(), "{parts} of {most}, {error:?}");
+        }
     }
 
     /// N1: a stream of changes that falls behind by bytes ends, as one does that falls behind by messages.

@@ -113,8 +113,11 @@ impl Link for ChildLink {
     }
 
     async fn send(&self, outgoing: &Outgoing) -> Result<Incoming, Failure> {
-        let listens = outgoing.method == SubscriptionsListen::NAME;
-        let place = if listens { Place::Stream } else { Place::Call };
+        let place = match outgoing.method {
+            SubscriptionsListen::NAME => Place::Stream,
+            _ if outgoing.parts => Place::Parts,
+            _ => Place::Call,
+        };
         let answers = self.state().open(&outgoing.id, place)?;
         Ok(answers.send(&outgoing.message).await)
     }

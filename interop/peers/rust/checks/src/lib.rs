@@ -2,7 +2,7 @@
 
 use std::{env, error::Error, process::ExitCode, time::Duration};
 
-/// Why a check failed.
+/// Reason of a check that failed.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 const LIMIT: Duration = Duration::from_secs(20);
