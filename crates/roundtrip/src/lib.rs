@@ -101,6 +101,8 @@
 
 // Ids in comments, such as (N5), name rules: SPEC.md lists them with the tests that show each.
 
+#[cfg(feature = "authorize")]
+pub mod authorize;
 #[cfg(feature = "client")]
 pub mod client;
 mod event_stream;
@@ -110,8 +112,12 @@ mod in_process;
 #[cfg(feature = "legacy")]
 pub mod legacy;
 mod lock;
+#[cfg(feature = "oauth")]
+pub mod oauth;
 mod schema;
 pub mod server;
+#[cfg(any(feature = "authorize", feature = "oauth"))]
+mod signature;
 pub mod stdio;
 pub mod task;
 #[cfg(feature = "opentelemetry")]

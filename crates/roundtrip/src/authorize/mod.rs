@@ -1,0 +1,1 @@
+//! Authorization of a server's callers by access tokens (feature `authorize`).

@@ -1,0 +1,1 @@
+//! Sign-in of clients: OAuth 2.1 (feature `oauth`).

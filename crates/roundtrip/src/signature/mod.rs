@@ -1,0 +1,1 @@
+//! Signatures of tokens, by aws-lc-rs, which TLS uses too.
