@@ -100,7 +100,8 @@ impl<L: SessionLink> Tasks<'_, L> {
             _ if task.task_id != self.id => return Ok(task),
             TaskStatus::InputRequired => true,
             TaskStatus::Completed | TaskStatus::Failed => false,
-            TaskStatus::Working | TaskStatus::Cancelled => return Ok(task),
+            TaskStatus::Working => return self.with_questions(task).await,
+            TaskStatus::Cancelled => return Ok(task),
         };
         match self.payload(asks).await? {
             Payload::Asks(questions) => task.input_requests = questions,
@@ -110,6 +111,22 @@ impl<L: SessionLink> Tasks<'_, L> {
             Payload::Answer(Ok(result)) => (task.status, task.result) = (TaskStatus::Completed, Some(result)),
             Payload::Answer(Err(error)) => (task.status, task.error) = (TaskStatus::Failed, Some(error)),
         }
+        Ok(task)
+    }
+
+    /// Returns a task that works, with the questions that have come on the stream of its result: some servers ask the next one there,
+    /// and say that the task works because the one before it was answered.
+    async fn with_questions(&self, mut task: Task) -> Result<Task, SessionFailure> {
+        let Some(mut call) = self.open_calls.take_for_task(self.id).await else { return Ok(task) };
+        match timeout(Duration::ZERO, next(&mut call)).await {
+            Ok(Ok(Payload::Asks(questions))) => {
+                (task.status, task.input_requests) = (TaskStatus::InputRequired, questions);
+            }
+            // It has ended meanwhile, or the stream has: the next look tells, and asks for the result again.
+            Ok(Ok(Payload::Answer(_)) | Err(_)) => return Ok(task),
+            Err(_) => {}
+        }
+        self.open_calls.keep_for_task(self.id, call)?;
         Ok(task)
     }
 

@@ -120,6 +120,42 @@ async fn questions_come_with_the_result() {
     assert_eq!((count(&old, "tasks/result"), count(&old, "tools/call")), (1, 1));
 }
 
+/// T27: a question is found on the stream of `tasks/result` although the task is said to work: a server may take the answer to the
+/// question before it for the end of its questions.
+#[tokio::test]
+async fn a_question_of_a_task_that_works_is_found() {
+    let answered =
+        |old: &Old, id: u64| old.seen().iter().any(|seen| seen.method().is_empty() && seen.body["id"] == id);
+    let (client, old) = with_tasks(move |old, seen| match seen.method() {
+        "tasks/get" => {
+            let status = match (answered(old, 7), answered(old, 8)) {
+                (false, _) => "input_required",
+                (true, false) => "working",
+                (true, true) => "completed",
+            };
+            Some(json_reply(200, &seen.result(&shown(status))))
+        }
+        "tasks/result" => {
+            let (sender, reply) = stream();
+            let (old, seen) = (Arc::clone(old), seen.clone());
+            tokio::spawn(async move {
+                for id in [7, 8] {
+                    sender.message(&form(id, "Who are you?"));
+                    old.response(&json!(id)).await;
+                }
+                sender.message(&seen.says("Hello"));
+            });
+            Some(reply)
+        }
+        _ => None,
+    })
+    .await;
+    let call = client.call_tool("must", ()).into_future();
+    let result = tokio::time::timeout(Duration::from_secs(10), call).await.expect("it does not hang");
+    assert_eq!(text(&result.expect("a result")), "Hello");
+    assert_eq!(count(&old, "tools/call"), 1);
+}
+
 /// T26, T27: a task that has failed has the error of `tasks/result`, or the result of a tool that failed; a forgotten one is named.
 #[tokio::test]
 async fn how_a_task_ended() {
