@@ -23,6 +23,10 @@ use crate::client::{Error, PeerMisbehaved};
 /// Longest wait for the questions of a task that is `input_required`: the server may ask them elsewhere.
 const ASKING: Duration = Duration::from_secs(5);
 
+/// Longest wait for the result of an ended task on the stream that was open before its end: some servers miss the end there, and
+/// answer a new request at once.
+const ENDED: Duration = Duration::from_secs(2);
+
 /// Questions of a task, or its result or error.
 enum Payload {
     Asks(InputRequests),
@@ -135,10 +139,12 @@ impl<L: SessionLink> Tasks<'_, L> {
         if asks && let Some(questions) = self.open_calls.questions_of_task(self.id) {
             return Ok(Payload::Asks(questions));
         }
-        if let Some(call) = self.open_calls.take_for_task(self.id).await
-            && let Ok(payload) = self.read(call, asks).await
-        {
-            return Ok(payload);
+        if let Some(call) = self.open_calls.take_for_task(self.id).await {
+            let kept = self.read(call, asks);
+            let kept = if asks { Ok(kept.await) } else { timeout(ENDED, kept).await };
+            if let Ok(Ok(payload)) = kept {
+                return Ok(payload);
+            }
         }
         let request = self.request.for_result_of(self.id);
         let opening = self.session.call(&request);

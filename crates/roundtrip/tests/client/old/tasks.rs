@@ -156,6 +156,36 @@ async fn a_question_of_a_task_that_works_is_found() {
     assert_eq!(count(&old, "tools/call"), 1);
 }
 
+/// T27: a stream of `tasks/result` on which the end of the task is missed is left for a new one.
+#[tokio::test]
+async fn a_result_that_is_missed_is_requested_again() {
+    let (client, old) = with_tasks(move |old, seen| match seen.method() {
+        "tasks/get" => {
+            let answered = old.seen().iter().any(|seen| seen.method().is_empty() && seen.body["id"] == 7);
+            let status = if answered { "completed" } else { "input_required" };
+            Some(json_reply(200, &seen.result(&shown(status))))
+        }
+        "tasks/result" if count(old, "tasks/result") == 1 => {
+            let (sender, reply) = stream();
+            let old = Arc::clone(old);
+            tokio::spawn(async move {
+                sender.message(&form(7, "Who are you?"));
+                old.response(&json!(7)).await;
+                // It stays open, and silent.
+                std::future::pending::<()>().await;
+            });
+            Some(reply)
+        }
+        "tasks/result" => Some(json_reply(200, &seen.says("Hello"))),
+        _ => None,
+    })
+    .await;
+    let call = client.call_tool("must", ()).into_future();
+    let result = tokio::time::timeout(Duration::from_secs(10), call).await.expect("it does not hang");
+    assert_eq!(text(&result.expect("a result")), "Hello");
+    assert_eq!((count(&old, "tasks/result"), count(&old, "tools/call")), (2, 1));
+}
+
 /// T26, T27: a task that has failed has the error of `tasks/result`, or the result of a tool that failed; a forgotten one is named.
 #[tokio::test]
 async fn how_a_task_ended() {
