@@ -1,5 +1,7 @@
 //! `cargo xtask test`: every check this project has, as steps.
 
+use std::time::Instant;
+
 use anyhow::{Result, bail};
 
 use crate::conformance::{self, Leg};
@@ -35,6 +37,7 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool>
             continue;
         }
         println!("--- {name}");
+        let begun = Instant::now();
         // A step that cannot even run has failed; the others still tell what they know.
         let passed = step(workspace).unwrap_or_else(|error| {
             println!("{name}: {error:#}");
@@ -42,7 +45,7 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool>
         });
         tally.count(passed);
         let word = if passed { "passed" } else { "FAILED" };
-        summary.push(format!("{word:<8}  {name}"));
+        summary.push(format!("{word:<8}  {name}, {} s", begun.elapsed().as_secs()));
     }
     println!("--- summary");
     for line in summary {

@@ -7,41 +7,44 @@ use crate::process;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
-/// Features of the crate `roundtrip` that are built together, besides the default: none, each alone, all but `legacy`, the
-/// default with `opentelemetry`, and the types of other crates.
-const SETS: &[&str] = &[
-    "",
-    "client",
-    "legacy",
-    "validation",
-    "opentelemetry",
-    "client,validation",
-    "client,legacy,validation,opentelemetry",
-    "anyhow,chrono,jiff,time,url,uuid",
-];
+/// Features of the crate `roundtrip` whose tests are run, besides the default: none, all but `legacy`, those of the protocol, and
+/// the types of other crates.
+const TESTED: &[&str] =
+    &["", "client,validation", "client,legacy,validation", "anyhow,chrono,jiff,time,url,uuid"];
+
+/// Features that are built alone: their tests run in the sets above and by default.
+const BUILT: &[&str] =
+    &["authorize", "client", "legacy", "oauth", "opentelemetry", "validation", "client,opentelemetry"];
 
 /// Tests that depend on features. Doc tests, examples and the rest are built with all of them, in the other steps; so is
 /// `abandoned`, a load test that takes a minute and uses nothing optional.
-const TESTS: &[&str] =
-    &["--package", "roundtrip", "--lib", "--test", "spec", "--test", "client", "--test", "telemetry"];
+const TESTS: &[&str] = &["--package", "roundtrip", "--lib", "--test", "spec", "--test", "client"];
 
-/// Doc tests of a feature that is off in the other steps.
-const DOC_TESTS: &[&str] =
-    &["test", "--quiet", "--package", "roundtrip", "--features", "opentelemetry", "--doc", "telemetry"];
+/// Tests and doc tests of telemetry, with the published exporters.
+const TELEMETRY: &[&str] = &["--package", "roundtrip-telemetry-tests"];
 
-/// Builds and tests every set; false when one of them warns or fails.
+/// Builds every set and tests some; false when one of them warns or fails.
 pub(crate) fn check(workspace: &Workspace) -> Result<bool> {
     let mut tally = Tally::default();
-    for &set in SETS {
-        println!("features: {}", if set.is_empty() { "none" } else { set });
-        // Tests are run even if there are warnings: one run tells everything.
-        let quiet = builds_quietly(workspace, TESTS, set)?;
-        let tests = cargo_test(TESTS, set, &["--no-fail-fast"]);
-        tally.count(process::show(&mut workspace.cargo(&tests))? && quiet);
+    for &set in BUILT {
+        println!("features: {set}, built");
+        let tests = ["check", "--quiet", "--profile", "test", "--no-default-features", "--features", set];
+        tally.count(is_quiet(workspace, &[&tests[..], TESTS].concat())?);
     }
-    println!("doc tests: opentelemetry");
-    tally.count(process::show(&mut workspace.cargo(DOC_TESTS))?);
+    for &set in TESTED {
+        println!("features: {}", if set.is_empty() { "none" } else { set });
+        tally.count(tests_quietly(workspace, TESTS, set)?);
+    }
+    println!("features: opentelemetry, with exporters");
+    tally.count(tests_quietly(workspace, TELEMETRY, "otlp")?);
     Ok(tally.is_green())
+}
+
+/// Runs the tests of a set even if there are warnings: one run tells everything.
+fn tests_quietly(workspace: &Workspace, tests: &[&str], set: &str) -> Result<bool> {
+    let quiet = builds_quietly(workspace, tests, set)?;
+    let tests = cargo_test(tests, set, &["--no-fail-fast"]);
+    Ok(process::show(&mut workspace.cargo(&tests))? && quiet)
 }
 
 fn cargo_test<'a>(tests: &[&'a str], set: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -52,8 +55,14 @@ fn cargo_test<'a>(tests: &[&'a str], set: &'a str, more: &[&'a str]) -> Vec<&'a 
 /// Builds the tests of a set, and shows the compiler's messages; false when there are any. They are read from the build that
 /// is needed anyway: a lint run would compile everything a second time.
 pub(crate) fn builds_quietly(workspace: &Workspace, tests: &[&str], set: &str) -> Result<bool> {
-    let mut build = workspace.cargo(&cargo_test(tests, set, &["--no-run", "--message-format=json"]));
-    let output = build.stderr(std::process::Stdio::inherit()).output().context("running cargo test")?;
+    is_quiet(workspace, &cargo_test(tests, set, &["--no-run"]))
+}
+
+/// Runs a build, and shows the compiler's messages; false when there are any.
+fn is_quiet(workspace: &Workspace, arguments: &[&str]) -> Result<bool> {
+    let mut build = workspace.cargo(arguments);
+    build.arg("--message-format=json").stderr(std::process::Stdio::inherit());
+    let output = build.output().context("running cargo")?;
     let messages = messages(&String::from_utf8_lossy(&output.stdout));
     messages.iter().for_each(|message| println!("{message}"));
     Ok(output.status.success() && messages.is_empty())

@@ -88,10 +88,12 @@
 //!
 //! # Features
 //!
-//! The first three are on by default.
+//! The first five are on by default.
 //!
 //! | feature | contents |
 //! |---|---|
+//! | `authorize` | servers check access tokens |
+//! | `oauth` | the client signs in |
 //! | `client` | the client: HTTP with TLS, child processes, in process |
 //! | `legacy` | the handshake eras, revisions up to 2025-11-25, on both sides |
 //! | `validation` | arguments and results are validated against JSON Schemas; without it, parsing alone enforces arguments, a tool whose schema says more is a [`SetupError`](server::SetupError), and clients do not check results against output schemas |
@@ -153,13 +155,6 @@ pub use server::{
     Resource, ResourceTemplate, Round, Server, State, Status, Tasks, Tool, ToolError, Uri, When,
 };
 pub use task::MemoryTasks;
-
-/// Doc tests of the chapter on telemetry.
-#[cfg(all(doctest, feature = "client", feature = "opentelemetry"))]
-mod telemetry_chapter {
-    #[doc = include_str!("../../../docs/manual/telemetry.md")]
-    struct Telemetry;
-}
 
 /// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.
 #[cfg(all(doctest, feature = "client", feature = "legacy", feature = "validation"))]

@@ -53,7 +53,7 @@ fn generate(root: &Path) -> Result<String> {
 
 /// Every file whose doc comments count, in a fixed order.
 fn sources(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut folders = vec![root.join("interop"), root.join("xtask/src")];
+    let mut folders = vec![root.join("interop"), root.join("tests"), root.join("xtask/src")];
     if let Ok(crates) = fs::read_dir(root.join("crates")) {
         for entry in crates {
             let path = entry?.path();

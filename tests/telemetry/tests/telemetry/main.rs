@@ -1,5 +1,4 @@
 //! Telemetry as a backend gets it: over OTLP/HTTP, in the published protobuf, by the published names.
-#![cfg(all(feature = "client", feature = "opentelemetry"))]
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 
 mod collector;
@@ -298,7 +297,6 @@ async fn the_trace_context_of_any_caller_is_the_parent() {
 }
 
 /// N7: a session of a handshake era is named in spans, and measured on both sides.
-#[cfg(feature = "legacy")]
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_named_and_measured() {
     let collector = Collector::start().await;
