@@ -1,1 +1,6 @@
 //! Authorization of a server's callers by access tokens (feature `authorize`).
+
+pub(crate) mod token;
+
+pub use roundtrip_core::auth::Secret;
+pub use token::{Introspection, Verified};
