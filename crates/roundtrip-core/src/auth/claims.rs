@@ -165,6 +165,18 @@ impl ClaimRules {
         self.finish(claims, now)
     }
 
+    /// Checks the claims that an author's own check found in a token.
+    ///
+    /// # Errors
+    /// Fails if the token is not for this resource, now, from an issuer that is accepted.
+    pub fn check_verified(&self, claims: Map<String, Value>, now: Timestamp) -> Result<Claims, TokenRefusal> {
+        let issuer = text(&claims, "iss")?.ok_or(TokenRefusal::Issuer)?;
+        if !self.issuers.iter().any(|known| known.name == issuer) {
+            return Err(TokenRefusal::Issuer);
+        }
+        self.finish(claims, now)
+    }
+
     /// Checks audience and times, and reads the rest.
     fn finish(&self, claims: Map<String, Value>, now: Timestamp) -> Result<Claims, TokenRefusal> {
         let audience = texts(&claims, "aud")?;

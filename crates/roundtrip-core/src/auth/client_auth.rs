@@ -122,7 +122,7 @@ impl ClientAuth<'_> {
     }
 
     /// Writes the header of `client_secret_basic`: both parts are encoded like a form first (RFC 6749, 2.3.1).
-    fn basic(&self) -> Result<HeaderValue, AuthError> {
+    pub(super) fn basic(&self) -> Result<HeaderValue, AuthError> {
         let secret = encode(self.needed_secret()?.expose());
         let pair = Zeroizing::new(format!("{}:{}", *encode(self.client_id), *secret));
         let text = Zeroizing::new(format!("Basic {}", STANDARD.encode(pair.as_bytes())));

@@ -37,6 +37,14 @@ impl UrlPolicy {
         self.private || self.server.is_loopback()
     }
 
+    /// Returns whether an address that a host name resolved to may be connected to.
+    pub fn allows_address(&self, host: &str, address: IpAddr) -> bool {
+        self.private
+            || host.eq_ignore_ascii_case(self.server.host())
+            || is_public_address(address)
+            || address.to_canonical().is_loopback() && self.server.is_loopback()
+    }
+
     /// Reads a URL that came from the network.
     ///
     /// # Errors

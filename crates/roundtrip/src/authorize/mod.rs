@@ -2,5 +2,5 @@
 
 pub(crate) mod token;
 
-pub use roundtrip_core::auth::Secret;
+pub use roundtrip_core::auth::{Algorithm, Secret};
 pub use token::{Introspection, Verified};

@@ -39,12 +39,16 @@
 //! # }
 //! ```
 //!
+//! With the feature `authorize`, `Issuer` is an authorization server in the process, for tests of servers that want tokens.
+//!
 //! [`stores`] has the contracts of ledgers and of stores of tasks, for one of your own.
 
 mod difference;
 mod effects;
 mod error;
 mod flow;
+#[cfg(feature = "authorize")]
+mod issuer;
 mod parts;
 mod replay;
 mod script;
@@ -52,5 +56,7 @@ pub mod stores;
 
 pub use effects::Effects;
 pub use error::ReplayError;
+#[cfg(feature = "authorize")]
+pub use issuer::{Issuer, IssuerToken};
 pub use parts::SentParts;
 pub use replay::{Replay, play, replay};

@@ -36,7 +36,8 @@ pub struct AuthResponse<'a> {
 }
 
 impl AuthRequest {
-    pub(super) fn get(url: HttpUrl) -> Self {
+    /// Creates a request for a JSON document.
+    pub fn get(url: HttpUrl) -> Self {
         Self { method: Method::GET, url, headers: json_accepted(), body: None }
     }
 
@@ -44,7 +45,7 @@ impl AuthRequest {
         Self::post(url, "application/json", &body.to_string())
     }
 
-    pub(super) fn form(url: HttpUrl, body: &str) -> Self {
+    pub(in crate::auth) fn form(url: HttpUrl, body: &str) -> Self {
         Self::post(url, "application/x-www-form-urlencoded", body)
     }
 
