@@ -47,6 +47,9 @@ pub enum TokenRefusal {
     /// Introspection says that it is not active.
     #[error("the token is not active")]
     Inactive,
+    /// The author's own check refused it.
+    #[error("the server's own check refused the token")]
+    NotVerified,
     /// Another issuer, or none.
     #[error("the token's `iss` is not one of the configured issuers")]
     Issuer,

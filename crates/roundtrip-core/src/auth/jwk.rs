@@ -106,6 +106,11 @@ impl KeySet {
         self.0.iter().filter(fits).map(|entry| &entry.key)
     }
 
+    /// Returns whether the set has no key that verifies signatures.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns whether a key of this id is in the set, whatever it is for.
     pub fn contains(&self, id: &str) -> bool {
         self.0.iter().any(|entry| entry.id.as_deref() == Some(id))

@@ -3,17 +3,32 @@
 mod clock;
 mod fetch;
 mod introspection;
+mod keys;
+mod memory;
 mod verifier;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use roundtrip_core::auth::{ClaimRules, Claims, TokenRefusal, UrlPolicy};
+use roundtrip_core::auth::{ClaimRules, Claims, Jwt, LONGEST_TOKEN, TokenRefusal, UrlPolicy};
+use serde_json::Value;
 
 pub(crate) use clock::Clock;
+use fetch::HttpFetch;
 pub(crate) use fetch::{Fetch, Fetched, Fetching};
 pub use introspection::Introspection;
+use introspection::Introspector;
+use keys::{IssuerKeys, Judged};
+use memory::{Epoch, TokenDigest, TokenMemory};
 pub use verifier::Verified;
 pub(crate) use verifier::Verifier;
+
+/// Longest time that a request waits for its token to be judged.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest time for which a signed token is remembered. Its signature is verified again after it.
+const REMEMBERED: Duration = Duration::from_secs(5 * 60);
+/// Longest time for which an introspected token is remembered: it may have been revoked.
+const REMEMBERED_INTROSPECTION: Duration = Duration::from_secs(60);
 
 /// Settings of a [`TokenChecker`].
 pub(crate) struct CheckerSettings {
@@ -59,23 +74,116 @@ pub(crate) enum CheckError {
 
 /// Checks access tokens: built once from the settings of an `Authorize`.
 pub(crate) struct TokenChecker {
-    settings: CheckerSettings,
+    rules: ClaimRules,
+    issuers: Vec<Arc<IssuerKeys>>,
+    introspector: Introspector,
+    verifier: Option<Verifier>,
+    clock: Clock,
+    memory: Arc<TokenMemory>,
+}
+
+/// First step of a check: its end, or what has to be waited for.
+enum Begun {
+    Ended(Result<Arc<Claims>, CheckError>),
+    Keys(Arc<IssuerKeys>),
+    Introspection,
+    Verifier,
 }
 
 impl TokenChecker {
     /// Creates a checker. Nothing is fetched before the first token.
     pub(crate) fn new(settings: CheckerSettings) -> Self {
-        Self { settings }
+        let CheckerSettings { rules, issuers, introspection, verifier, policy, clock, http, fetch } =
+            settings;
+        let rules = issuers.iter().fold(rules, |rules, issuer| {
+            let name = issuer.name.clone();
+            if issuer.untyped { rules.untyped_issuer(name) } else { rules.issuer(name) }
+        });
+        let fetch = fetch.unwrap_or_else(|| Arc::new(HttpFetch::new(policy.clone(), http)));
+        let sole_issuer = if let [only] = issuers.as_slice() { Some(only.name.clone()) } else { None };
+        let introspector = Introspector::new(introspection, sole_issuer, policy.clone(), Arc::clone(&fetch));
+        let memory = Arc::new(TokenMemory::default());
+        let keys = |issuer| {
+            Arc::new(IssuerKeys::new(issuer, policy.clone(), Arc::clone(&fetch), Arc::clone(&memory)))
+        };
+        let issuers = issuers.into_iter().map(keys).collect();
+        Self { rules, issuers, introspector, verifier, clock, memory }
     }
 
     /// Checks a token without waiting. `None` means that something has to be waited for: call [`check`](Self::check).
-    pub(crate) fn check_now(&self, _token: &str) -> Option<Result<Arc<Claims>, CheckError>> {
-        let _ = self.settings.clock.now();
-        None
+    pub(crate) fn check_now(&self, token: &str) -> Option<Result<Arc<Claims>, CheckError>> {
+        match self.begin(token) {
+            Begun::Ended(verdict) => Some(verdict),
+            Begun::Keys(_) | Begun::Introspection | Begun::Verifier => None,
+        }
     }
 
     /// Checks a token, and waits for keys or an endpoint for a bounded time.
     pub(crate) async fn check(&self, token: &str) -> Result<Arc<Claims>, CheckError> {
-        self.check_now(token).unwrap_or(Err(CheckError::Unavailable))
+        match self.begin(token) {
+            Begun::Ended(verdict) => verdict,
+            Begun::Keys(keys) => {
+                keys.fetched().await;
+                self.check_now(token).unwrap_or(Err(CheckError::Unavailable))
+            }
+            Begun::Introspection => self.introspect(token).await,
+            Begun::Verifier => match &self.verifier {
+                Some(verifier) => verifier.check(token, &self.rules, &self.clock).await.map(Arc::new),
+                None => Err(CheckError::Unavailable),
+            },
+        }
+    }
+
+    fn begin(&self, token: &str) -> Begun {
+        let refused = |refusal| Begun::Ended(Err(CheckError::Refused(refusal)));
+        if token.len() > LONGEST_TOKEN {
+            return refused(TokenRefusal::TooLarge);
+        }
+        if self.verifier.is_some() {
+            return Begun::Verifier;
+        }
+        let digest = TokenDigest::of(token);
+        if let Some(claims) = self.memory.recall(&digest, self.clock.now()) {
+            return Begun::Ended(Ok(claims));
+        }
+        match Jwt::parse(token) {
+            Ok(token) => self.check_signed(&token, digest).unwrap_or_else(refused),
+            // Not a token that keys can verify: opaque, encrypted, or signed with a secret of the issuer's.
+            Err(TokenRefusal::Malformed | TokenRefusal::Algorithm) if self.introspector.is_configured() => {
+                Begun::Introspection
+            }
+            Err(refusal) => refused(refusal),
+        }
+    }
+
+    fn check_signed(&self, token: &Jwt<'_>, digest: TokenDigest) -> Result<Begun, TokenRefusal> {
+        let claims = token.claims()?;
+        let issuer = claims.get("iss").and_then(Value::as_str).ok_or(TokenRefusal::Issuer)?;
+        let keys = self.issuers.iter().find(|keys| keys.name() == issuer).ok_or(TokenRefusal::Issuer)?;
+        let epoch = self.memory.epoch();
+        match keys.judge(token) {
+            Judged::Good => {
+                let now = self.clock.now();
+                let claims = Arc::new(self.rules.check(token.header(), claims, now)?);
+                self.remember(digest, &claims, REMEMBERED, epoch);
+                Ok(Begun::Ended(Ok(claims)))
+            }
+            Judged::Refused(refusal) => Err(refusal),
+            Judged::Wait => Ok(Begun::Keys(Arc::clone(keys))),
+            Judged::Unavailable => Ok(Begun::Ended(Err(CheckError::Unavailable))),
+        }
+    }
+
+    async fn introspect(&self, token: &str) -> Result<Arc<Claims>, CheckError> {
+        let epoch = self.memory.epoch();
+        let claims = Arc::new(self.introspector.check(token, &self.rules, &self.clock).await?);
+        self.remember(TokenDigest::of(token), &claims, REMEMBERED_INTROSPECTION, epoch);
+        Ok(claims)
+    }
+
+    /// Remembers a token for a while, and never beyond its expiry.
+    fn remember(&self, digest: TokenDigest, claims: &Arc<Claims>, longest: Duration, epoch: Epoch) {
+        let until = self.clock.now().plus(longest).min(claims.expires_at);
+        self.memory.remember(digest, claims, until, epoch);
     }
 }

@@ -1,13 +1,22 @@
 //! An author's own check of tokens.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::task::Poll;
+use std::time::{Duration, SystemTime};
 
-use roundtrip_core::auth::Secret;
+use roundtrip_core::auth::{ClaimRules, Claims, Secret, TokenRefusal};
 use roundtrip_core::seal::Timestamp;
 use serde_json::{Map, Value, json};
+
+use super::clock::Clock;
+use super::{CheckError, PATIENCE};
+
+/// Time for which a verdict without an end counts.
+const ONE_REQUEST: Duration = Duration::from_secs(60);
 
 /// Verdict of an author's own check: what a good token says.
 ///
@@ -22,7 +31,7 @@ use serde_json::{Map, Value, json};
 /// ```
 #[derive(Clone)]
 pub struct Verified {
-    pub(super) claims: Map<String, Value>,
+    claims: Map<String, Value>,
 }
 
 impl Verified {
@@ -69,6 +78,14 @@ impl Verified {
     }
 }
 
+impl Verified {
+    fn check(self, rules: &ClaimRules, now: Timestamp) -> Result<Claims, TokenRefusal> {
+        let mut claims = self.claims;
+        claims.entry("exp").or_insert_with(|| now.plus(ONE_REQUEST).as_unix().into());
+        rules.check_verified(claims, now)
+    }
+}
+
 /// Shows the names of the claims: their values may be personal.
 impl fmt::Debug for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,11 +94,11 @@ impl fmt::Debug for Verified {
 }
 
 /// Future of a verdict: `None` is a refusal, a text the reason that the token could not be judged.
-pub(super) type Verifying = Pin<Box<dyn Future<Output = Result<Option<Verified>, String>> + Send>>;
+type Verifying = Pin<Box<dyn Future<Output = Result<Option<Verified>, String>> + Send>>;
 
 /// Function of an author's that judges tokens.
 #[derive(Clone)]
-pub(crate) struct Verifier(pub(super) Arc<dyn Fn(Secret) -> Verifying + Send + Sync>);
+pub(crate) struct Verifier(Arc<dyn Fn(Secret) -> Verifying + Send + Sync>);
 
 impl Verifier {
     /// Takes a function. `Ok(None)` refuses a token (401), an error says that it cannot be judged now (503).
@@ -95,6 +112,39 @@ impl Verifier {
             let judging = judge(token);
             Box::pin(async move { judging.await.map_err(|error| error.to_string()) })
         }))
+    }
+
+    /// Runs the function on a token, for a bounded time, and checks its verdict.
+    pub(super) async fn check(
+        &self,
+        token: &str,
+        rules: &ClaimRules,
+        clock: &Clock,
+    ) -> Result<Claims, CheckError> {
+        let verdict = tokio::time::timeout(PATIENCE, self.run(token)).await;
+        match verdict.unwrap_or_else(|_| Some(Err(format!("no verdict within {PATIENCE:?}")))) {
+            Some(Ok(Some(verified))) => verified.check(rules, clock.now()).map_err(CheckError::Refused),
+            Some(Ok(None)) => Err(CheckError::Refused(TokenRefusal::NotVerified)),
+            Some(Err(why)) => {
+                tracing::warn!(why, "the server's own check cannot judge a token");
+                Err(CheckError::Unavailable)
+            }
+            None => {
+                tracing::error!("the server's own check of tokens panicked");
+                Err(CheckError::Failed)
+            }
+        }
+    }
+
+    /// Runs the function. `None` means that it panicked.
+    async fn run(&self, token: &str) -> Option<Result<Option<Verified>, String>> {
+        let token = Secret::new(token);
+        let mut judging = catch_unwind(AssertUnwindSafe(|| (self.0)(token))).ok()?;
+        poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| judging.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Some),
+            Err(_) => Poll::Ready(None),
+        })
+        .await
     }
 }
 
