@@ -80,6 +80,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`server`] | tools, prompts and resources, handlers and their parameters |
+//! | `authorize` | access tokens of callers, and their scopes (feature `authorize`, on by default) |
 //! | `client` | calls as builders, and the `Transport` trait (feature `client`, on by default) |
 //! | [`http`], [`stdio`] | the edges: bytes to messages and back |
 //! | [`testing`] | scripted answers, and a replay that injects faults |
@@ -124,6 +125,8 @@ pub mod task;
 pub mod telemetry;
 pub mod testing;
 
+#[cfg(feature = "authorize")]
+pub use authorize::Authorize;
 #[cfg(feature = "client")]
 pub use client::{
     Change, Changes, Client, Error, FormAnswer, FormRequest, Pending, Resend, SampleRequest, Started, Task,

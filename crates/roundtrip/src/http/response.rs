@@ -1,6 +1,9 @@
 //! Responses: a JSON-RPC message, a stream, a refusal.
 
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{
+    ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, Response, StatusCode};
 use roundtrip_core::error::{Stage, http_status};
 use roundtrip_core::wire::{ErrorObject, RequestId, encode_error};
@@ -27,6 +30,14 @@ pub(super) fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
     if let Some((name, value)) = more {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
+    response
+}
+
+/// Adds a challenge to a response. Pages may read it, if their origin may call at all (O8).
+pub(super) fn challenged(mut response: Response<Body>, challenge: HeaderValue) -> Response<Body> {
+    let headers = response.headers_mut();
+    headers.insert(WWW_AUTHENTICATE, challenge);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("WWW-Authenticate"));
     response
 }
 
