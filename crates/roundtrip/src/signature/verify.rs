@@ -64,3 +64,6 @@ fn verify_ed25519(x: &str, signed: &[u8], signature: &[u8]) -> Option<bool> {
 fn decode(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,7 +125,7 @@ fn with_causes(error: reqwest::Error) -> String {
 }
 
 /// Resolver that leaves out addresses which the policy does not allow, so that none is connected to after it was checked.
-struct FilteringResolver(UrlPolicy);
+pub(super) struct FilteringResolver(pub(super) UrlPolicy);
 
 impl Resolve for FilteringResolver {
     fn resolve(&self, name: Name) -> Resolving {

@@ -187,3 +187,6 @@ impl TokenChecker {
         self.memory.remember(digest, claims, until, epoch);
     }
 }
+
+#[cfg(test)]
+mod tests;

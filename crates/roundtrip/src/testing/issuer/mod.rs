@@ -213,6 +213,15 @@ impl Issuer {
         lock(&self.0.state).keys.last().cloned()
     }
 
+    /// Signs a header and claims that need not be JSON.
+    #[cfg(test)]
+    pub(crate) fn sign_raw(&self, header: &str, claims: &str) -> String {
+        use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+        let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
+        let signature = self.key().unwrap().sign(signed.as_bytes()).unwrap();
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+
     fn keep_opaque(&self, token: &str, claims: Value) {
         lock(&self.0.state).opaque.insert(token.to_owned(), claims);
     }
@@ -261,7 +270,7 @@ impl Issuer {
         })
     }
 
-    fn published_keys(&self) -> Value {
+    pub(crate) fn published_keys(&self) -> Value {
         let state = lock(&self.0.state);
         json!({ "keys": state.keys.iter().map(|key| key.published()).collect::<Vec<_>>() })
     }

@@ -1,0 +1,153 @@
+//! Opaque tokens.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn with_introspection(issuer: &Issuer, ahead: &Ahead) -> TokenChecker {
+    let introspection = vec![issuer.introspection()];
+    TokenChecker::new(CheckerSettings { introspection, clock: ahead.clock(), ..settings(issuer) })
+}
+
+/// O26: an active token is accepted, and remembered for a minute at most.
+#[tokio::test]
+async fn active_tokens_are_accepted_for_a_minute() {
+    let (issuer, ahead) = (issuer(), Ahead::default());
+    let checker = with_introspection(&issuer, &ahead);
+    let token = alice(&issuer).opaque();
+    for (seconds, asked) in [(0, 1), (30, 1), (59, 1), (61, 2), (100, 2)] {
+        ahead.set(seconds);
+        let claims = checker.check(&token).await.unwrap();
+        assert_eq!((claims.subject.as_deref(), issuer.introspections()), (Some("alice"), asked), "{seconds}");
+    }
+    issuer.revoke(&token);
+    assert!(checker.check_now(&token).unwrap().is_ok());
+    ahead.set(200);
+    assert_eq!(refusal(&checker, &token).await, TokenRefusal::Inactive);
+}
+
+/// O26: an answer is never remembered beyond the token's expiry.
+#[tokio::test]
+async fn answers_do_not_outlive_the_token() {
+    let (issuer, ahead) = (issuer(), Ahead::default());
+    let checker = with_introspection(&issuer, &ahead);
+    let token = alice(&issuer).expires_in(Duration::from_secs(20)).opaque();
+    assert!(checker.check(&token).await.is_ok());
+    ahead.set(21);
+    assert!(checker.check_now(&token).is_none(), "it has to be asked about again");
+    ahead.set(90);
+    assert_eq!(refusal(&checker, &token).await, TokenRefusal::Expired);
+}
+
+/// O26: an answer is held to the rules of any token, and a refusal is not remembered.
+#[tokio::test]
+async fn answers_are_checked() {
+    let (issuer, ahead) = (issuer(), Ahead::default());
+    let checker = with_introspection(&issuer, &ahead);
+    let cases: [(IssuerToken, TokenRefusal); 8] = [
+        (alice(&issuer).claim("active", false), TokenRefusal::Inactive),
+        (alice(&issuer).claim("active", "true"), TokenRefusal::Inactive),
+        (alice(&issuer).audience("https://other.example"), TokenRefusal::Audience),
+        (alice(&issuer).without("aud"), TokenRefusal::Audience),
+        (alice(&issuer).claim("iss", "https://evil.example"), TokenRefusal::Issuer),
+        (alice(&issuer).without("exp"), TokenRefusal::NoExpiry),
+        (alice(&issuer).expired(), TokenRefusal::Expired),
+        (alice(&issuer).without("sub").without("client_id"), TokenRefusal::NoPrincipal),
+    ];
+    for (number, (token, expected)) in cases.into_iter().enumerate() {
+        let token = token.opaque();
+        for asked in 1..=2 {
+            assert_eq!(refusal(&checker, &token).await, expected);
+            assert_eq!(issuer.introspections(), number * 2 + asked);
+        }
+    }
+    assert_eq!(refusal(&checker, "unknown").await, TokenRefusal::Inactive);
+    assert!(checker.check(&alice(&issuer).without("iss").opaque()).await.is_ok());
+}
+
+/// O25: an endpoint that is down, or does not know this server, is an outage: the token is not refused.
+#[tokio::test]
+async fn an_endpoint_that_fails_is_an_outage() {
+    let (issuer, ahead) = (issuer(), Ahead::default());
+    let token = alice(&issuer).opaque();
+    let url = format!("{ISSUER}/introspect");
+    for client in [Introspection::at(&url), Introspection::at(&url).client("resource", "wrong")] {
+        let settings = CheckerSettings { introspection: vec![client], ..settings(&issuer) };
+        let checked = TokenChecker::new(settings).check(&token).await;
+        assert_eq!(checked.unwrap_err(), CheckError::Unavailable);
+    }
+    let checker = with_introspection(&issuer, &ahead);
+    issuer.stop();
+    assert_eq!(checker.check(&token).await.unwrap_err(), CheckError::Unavailable);
+    issuer.start();
+    assert!(checker.check(&token).await.is_ok());
+}
+
+/// O25: an answer that is none is an outage, too.
+#[tokio::test]
+async fn an_answer_that_is_none_is_an_outage() {
+    let issuer = issuer();
+    for (status, body) in [(200, "[]"), (200, r#"{"active":true,"active":false}"#), (302, "{}"), (500, "")] {
+        let settings = CheckerSettings {
+            introspection: vec![Introspection::at("https://login.example/i")],
+            fetch: Some(Scripted::new([("https://login.example/i", status, body.to_owned())])),
+            ..settings(&issuer)
+        };
+        let checked = TokenChecker::new(settings).check("opaque").await;
+        assert_eq!(checked.unwrap_err(), CheckError::Unavailable, "{status} {body}");
+    }
+}
+
+/// O26: of several endpoints, one that knows the token is enough; an outage of one is no refusal.
+#[tokio::test]
+async fn several_endpoints_are_asked() {
+    let issuer = issuer();
+    let (first, second) = ("https://login.example/1", "https://login.example/2");
+    let active = json!({
+        "active": true, "iss": ISSUER, "aud": RESOURCE, "sub": "alice", "exp": 9_999_999_999_u64
+    });
+    let inactive = json!({ "active": false });
+    let cases: [(u16, &Value, Option<CheckError>); 3] = [
+        (200, &active, None),
+        (200, &inactive, Some(CheckError::Refused(TokenRefusal::Inactive))),
+        (503, &inactive, Some(CheckError::Unavailable)),
+    ];
+    for (status, answer, expected) in cases {
+        let fetch = Scripted::new([(first, 200, inactive.to_string()), (second, status, answer.to_string())]);
+        let settings = CheckerSettings {
+            introspection: [first, second].map(Introspection::at).into(),
+            fetch: Some(fetch),
+            ..settings(&issuer)
+        };
+        assert_eq!(TokenChecker::new(settings).check("opaque").await.err(), expected);
+    }
+}
+
+/// O26: with several issuers, an answer counts for the issuer whose endpoint it is, or for the one it names.
+#[tokio::test]
+async fn an_answer_has_an_issuer() {
+    let issuer = issuer();
+    let named = IssuerSettings { name: "https://other.example".to_owned(), untyped: false, jwks: None };
+    let check = async |endpoint: Introspection, token: IssuerToken| {
+        let mut settings = CheckerSettings { introspection: vec![endpoint], ..settings(&issuer) };
+        settings.issuers.push(named.clone());
+        TokenChecker::new(settings).check(&token.opaque()).await.map(|claims| claims.principal.clone())
+    };
+    let unnamed = || alice(&issuer).without("iss");
+    let refused = Err(CheckError::Refused(TokenRefusal::Issuer));
+    let ours = check(issuer.introspection(), alice(&issuer)).await;
+    assert!(ours.as_ref().is_ok_and(|principal| principal.contains(ISSUER)), "{ours:?}");
+    assert_eq!(check(issuer.introspection(), unnamed()).await, refused);
+    assert_eq!(check(issuer.introspection().issuer(ISSUER), unnamed()).await, ours);
+    assert_eq!(check(issuer.introspection().issuer("https://other.example"), alice(&issuer)).await, refused);
+}
+
+/// O26: a signed token is verified by keys, and not sent anywhere.
+#[tokio::test]
+async fn signed_tokens_are_not_introspected() {
+    let issuer = issuer();
+    let checker = with_introspection(&issuer, &Ahead::default());
+    assert!(checker.check(&alice(&issuer).sign()).await.is_ok());
+    assert_eq!(refusal(&checker, &alice(&issuer).expired().sign()).await, TokenRefusal::Expired);
+    assert_eq!(issuer.introspections(), 0);
+}
