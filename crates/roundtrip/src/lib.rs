@@ -89,10 +89,11 @@
 //!
 //! # Features
 //!
-//! The first three are on by default.
+//! The first four are on by default.
 //!
 //! | feature | contents |
 //! |---|---|
+//! | `authorize` | servers check access tokens: `Authorize` |
 //! | `client` | the client: HTTP with TLS, child processes, in process |
 //! | `legacy` | the handshake eras, revisions up to 2025-11-25, on both sides |
 //! | `validation` | arguments and results are validated against JSON Schemas; without it, parsing alone enforces arguments, a tool whose schema says more is a [`SetupError`](server::SetupError), and clients do not check results against output schemas |
@@ -162,6 +163,13 @@ pub use task::MemoryTasks;
 mod telemetry_chapter {
     #[doc = include_str!("../../../docs/manual/telemetry.md")]
     struct Telemetry;
+}
+
+/// Doc tests of the chapter on access tokens.
+#[cfg(all(doctest, feature = "authorize"))]
+mod who_is_calling_chapter {
+    #[doc = include_str!("../../../docs/manual/who-is-calling.md")]
+    struct WhoIsCalling;
 }
 
 /// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.

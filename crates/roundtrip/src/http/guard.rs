@@ -8,9 +8,8 @@ use std::sync::Arc;
 use http::header::{AUTHORIZATION, HeaderValue};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
-use memchr::memmem;
-use roundtrip_core::error::{BUSY, DECLINED, UNAUTHORIZED, insufficient_scope};
-use roundtrip_core::wire::{ErrorObject, Message};
+use roundtrip_core::error::{BUSY, UNAUTHORIZED, insufficient_scope};
+use roundtrip_core::wire::ErrorObject;
 
 use super::body::Body;
 use super::metadata::metadata_response;
@@ -114,14 +113,10 @@ impl Http {
         self.guard()?.challenge_of(error)
     }
 
-    /// Returns the `WWW-Authenticate` header of a whole response, if that is an error for lack of scopes.
+    /// Returns whether requests need tokens.
     #[cfg(feature = "legacy")]
-    pub(super) fn challenge_in(&self, message: &[u8]) -> Option<HeaderValue> {
-        let guard = self.guard()?;
-        // Results may be long: the code is looked for before anything is decoded.
-        memmem::find(message, format!("\"code\":{DECLINED}").as_bytes())?;
-        let Ok(Message::Response(response)) = Message::decode(message) else { return None };
-        guard.challenge_of(response.outcome.as_ref().err()?)
+    pub(super) fn is_guarded(&self) -> bool {
+        self.guard().is_some()
     }
 
     /// Returns the metadata of the resource, if a request to a bound server is for that.

@@ -3,6 +3,8 @@
 use http::header::{HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
+use memchr::memmem;
+use roundtrip_core::error::DECLINED;
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{ErrorObject, Malformed, Message, decode_batch};
 
@@ -105,6 +107,17 @@ impl Http {
             }
             Reply::Events(events) => stream(Body::other(*events)),
         }
+    }
+
+    /// Returns the `WWW-Authenticate` header of a response, if that is an error for lack of scopes.
+    fn challenge_in(&self, message: &[u8]) -> Option<HeaderValue> {
+        if !self.is_guarded() {
+            return None;
+        }
+        // Results may be long: the code is looked for before anything is decoded.
+        memmem::find(message, format!("\"code\":{DECLINED}").as_bytes())?;
+        let Ok(Message::Response(response)) = Message::decode(message) else { return None };
+        self.challenge(response.outcome.as_ref().err()?)
     }
 
     fn arrival<'a>(&self, parts: &'a mut Parts, admitted: &Admitted) -> Arrival<'a> {

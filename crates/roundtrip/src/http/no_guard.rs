@@ -36,8 +36,8 @@ impl Http {
     }
 
     #[cfg(feature = "legacy")]
-    pub(super) fn challenge_in(&self, _: &[u8]) -> Option<HeaderValue> {
-        None
+    pub(super) fn is_guarded(&self) -> bool {
+        false
     }
 
     pub(super) fn check(&self) -> io::Result<()> {

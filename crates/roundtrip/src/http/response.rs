@@ -5,10 +5,12 @@ use http::header::{
     WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, Response, StatusCode};
-use roundtrip_core::error::{Stage, http_status};
+use roundtrip_core::error::{BUSY, Stage, http_status};
 use roundtrip_core::wire::{ErrorObject, RequestId, encode_error};
 
 use super::body::Body;
+use super::limits::HttpLimits;
+use super::receive::Unread;
 use super::{EVENT_STREAM, JSON};
 
 /// Builds a response.
@@ -69,4 +71,23 @@ pub(super) fn refuse_with(status: StatusCode, id: Option<&RequestId>, error: &Er
     let mut message = Vec::with_capacity(128);
     encode_error(&mut message, id, error);
     json(status, message)
+}
+
+/// Responds to a message that could not be read.
+pub(super) fn unread(limits: &HttpLimits, why: &Unread) -> Response<Body> {
+    let (status, message) = match why {
+        Unread::Busy => {
+            let error =
+                ErrorObject::new(BUSY, "the server is busy: too many messages at once; try again later");
+            return refuse_with(StatusCode::SERVICE_UNAVAILABLE, None, &error);
+        }
+        Unread::TooLarge => {
+            (StatusCode::PAYLOAD_TOO_LARGE, format!("the message is larger than {} bytes", limits.body_bytes))
+        }
+        Unread::TooSlow => {
+            (StatusCode::REQUEST_TIMEOUT, format!("the message took longer than {:?}", limits.body_timeout))
+        }
+        Unread::Broken => (StatusCode::BAD_REQUEST, "the message broke off".to_owned()),
+    };
+    refuse_with(status, None, &ErrorObject::invalid_request(message))
 }

@@ -13,7 +13,7 @@ use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
-use roundtrip_core::error::{BUSY, Stage, http_status, needed_scope};
+use roundtrip_core::error::{Stage, http_status, needed_scope};
 use roundtrip_core::wire::{ClientRequest, ErrorObject, Message, RequestId};
 use tower_service::Service;
 
@@ -26,7 +26,7 @@ use super::limits::HttpLimits;
 use super::name::METHOD;
 use super::origin::Gate;
 use super::receive::{Unread, read};
-use super::response::{challenged, failed, json, refuse, refuse_with, respond, stream};
+use super::response::{challenged, failed, json, refuse, refuse_with, respond, stream, unread};
 use crate::server::{
     Access, Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server,
     SetupError, panicked,
@@ -172,7 +172,7 @@ impl Http {
         let read = read(body, &self.settings.limits, place).await;
         let bytes = match (refused, read) {
             (None, Ok(bytes)) => bytes,
-            (None, Err(unread)) => return Ok(self.unread(&unread)),
+            (None, Err(why)) => return Ok(unread(&self.settings.limits, &why)),
             (Some(refused), _) => return Ok(*refused),
         };
         let begun = poll_fn(|cx| Poll::Ready(self.start(&mut parts, &admitted, &bytes, cx))).await;
@@ -327,30 +327,9 @@ impl Http {
             return no(StatusCode::NOT_ACCEPTABLE, "accept application/json and text/event-stream");
         };
         if announced(&parts.headers).is_some_and(|length| length > self.settings.limits.body_bytes) {
-            return Err(Box::new(self.unread(&Unread::TooLarge)));
+            return Err(Box::new(unread(&self.settings.limits, &Unread::TooLarge)));
         }
         Ok(Admitted { accepts, sender })
-    }
-
-    fn unread(&self, why: &Unread) -> Response<Body> {
-        let limits = &self.settings.limits;
-        let (status, message) = match why {
-            Unread::Busy => {
-                let error =
-                    ErrorObject::new(BUSY, "the server is busy: too many messages at once; try again later");
-                return refuse_with(StatusCode::SERVICE_UNAVAILABLE, None, &error);
-            }
-            Unread::TooLarge => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                format!("the message is larger than {} bytes", limits.body_bytes),
-            ),
-            Unread::TooSlow => (
-                StatusCode::REQUEST_TIMEOUT,
-                format!("the message took longer than {:?}", limits.body_timeout),
-            ),
-            Unread::Broken => (StatusCode::BAD_REQUEST, "the message broke off".to_owned()),
-        };
-        refuse_with(status, None, &ErrorObject::invalid_request(message))
     }
 
     /// Waits for the first event of a call, for as long as a connection may be silent where it can be a stream.
