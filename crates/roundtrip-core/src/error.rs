@@ -14,6 +14,8 @@ pub use refusal::{HttpRefusal, ServerRejection};
 pub use request_name::RequestName;
 pub use text::debug_as_text;
 
+use serde_json::{Value, json};
+
 use crate::wire::{
     ErrorObject, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
     MISSING_REQUIRED_CLIENT_CAPABILITY, PARSE_ERROR, ToolFailure, UNSUPPORTED_PROTOCOL_VERSION,
@@ -23,8 +25,37 @@ use crate::wire::{
 pub const BUSY: i64 = 503;
 
 /// JSON-RPC error code of our own for a prompt or resource whose question the user refused. Tools tell the model
-/// instead.
+/// instead. A call that needs other scopes has this code too ([`insufficient_scope`]): `data.reason` tells them apart.
 pub const DECLINED: i64 = 403;
+
+/// JSON-RPC error code of our own for a request without a usable access token.
+pub const UNAUTHORIZED: i64 = 401;
+
+/// `data.reason` of a call whose caller lacks scopes.
+const INSUFFICIENT_SCOPE: &str = "insufficient_scope";
+
+/// Builds the error of a call whose caller's token lacks scopes. `scope` names all that the call needs, separated by
+/// spaces.
+///
+/// ```
+/// use roundtrip_core::error::{Stage, http_status, insufficient_scope, needed_scope};
+///
+/// let error = insufficient_scope("files:read files:write");
+/// assert_eq!(needed_scope(&error), Some("files:read files:write"));
+/// assert_eq!(http_status(&error, Stage::Call), 403);
+/// ```
+pub fn insufficient_scope(scope: &str) -> ErrorObject {
+    let message = format!("this call needs a token with the scopes `{scope}`");
+    let data = json!({ "reason": INSUFFICIENT_SCOPE, "scope": scope });
+    ErrorObject::new(DECLINED, message).with_data(data)
+}
+
+/// Returns the scopes that a call needs, if its error is that the caller's token lacks some.
+pub fn needed_scope(error: &ErrorObject) -> Option<&str> {
+    let data = error.data.as_ref().filter(|_| error.code == DECLINED)?;
+    let is_scope = data.get("reason").and_then(Value::as_str) == Some(INSUFFICIENT_SCOPE);
+    data.get("scope").filter(|_| is_scope).and_then(Value::as_str)
+}
 
 /// Stage of a request at which an error arose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +80,7 @@ pub fn http_status(error: &ErrorObject, stage: Stage) -> u16 {
         | UNSUPPORTED_PROTOCOL_VERSION => 400,
         INVALID_PARAMS if stage == Stage::Request => 400,
         BUSY => 503,
+        DECLINED if needed_scope(error).is_some() => 403,
         _ => 200,
     }
 }

@@ -80,6 +80,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`server`] | tools, prompts and resources, handlers and their parameters |
+//! | `authorize` | access tokens of callers, and their scopes (feature `authorize`, on by default) |
 //! | `client` | calls as builders, and the `Transport` trait (feature `client`, on by default) |
 //! | [`http`], [`stdio`] | the edges: bytes to messages and back |
 //! | [`testing`] | scripted answers, and a replay that injects faults |
@@ -92,7 +93,7 @@
 //!
 //! | feature | contents |
 //! |---|---|
-//! | `authorize` | servers check access tokens |
+//! | `authorize` | servers check access tokens: `Authorize` |
 //! | `oauth` | the client signs in |
 //! | `client` | the client: HTTP with TLS, child processes, in process |
 //! | `legacy` | the handshake eras, revisions up to 2025-11-25, on both sides |
@@ -126,6 +127,8 @@ pub mod task;
 pub mod telemetry;
 pub mod testing;
 
+#[cfg(feature = "authorize")]
+pub use authorize::Authorize;
 #[cfg(feature = "client")]
 pub use client::{
     Change, Changes, Client, Error, FormAnswer, FormRequest, Pending, Resend, SampleRequest, Started, Task,
@@ -155,6 +158,13 @@ pub use server::{
     Resource, ResourceTemplate, Round, Server, State, Status, Tasks, Tool, ToolError, Uri, When,
 };
 pub use task::MemoryTasks;
+
+/// Doc tests of the chapter on access tokens.
+#[cfg(all(doctest, feature = "authorize"))]
+mod who_is_calling_chapter {
+    #[doc = include_str!("../../../docs/manual/who-is-calling.md")]
+    struct WhoIsCalling;
+}
 
 /// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.
 #[cfg(all(doctest, feature = "client", feature = "legacy", feature = "validation"))]

@@ -16,6 +16,7 @@ use graph::{Edges, Modules, cycles, storeys};
 /// docs/ARCHITECTURE.md show the same picture.
 const SERVER_FLOORS: &[&[&str]] = &[
     &[
+        "access",
         "budget",
         "cache",
         "clock",

@@ -67,6 +67,31 @@ async fn axum_mount_knows_who_is_calling() {
     assert_eq!(result.content[0].as_text(), Some("ada, known as Some(\"ada\")"));
 }
 
+#[cfg(feature = "authorize")]
+#[tokio::test]
+async fn authorized_server_tells_what_each_caller_lacks() {
+    let said = output("authorized-server", &[]).await;
+    let expected = "nobody: 401, needs files:read
+nobody: 401, needs files:read
+alice: a file of alice
+alice: 403, needs files:read files:write
+bob: a file of bob
+bob: 403, needs files:read files:write files:write:inbox
+carol: a file of carol
+carol: written to inbox
+";
+    assert_eq!(said, expected);
+}
+
+#[cfg(feature = "authorize")]
+#[tokio::test]
+async fn authorized_in_axum_publishes_its_metadata() {
+    let said = output("authorized-in-axum", &[]).await;
+    let expected =
+        "metadata at /.well-known/oauth-protected-resource/mcp\nSome((Some(\"alice\"), Some(\"agent\")))\n";
+    assert_eq!(said, expected);
+}
+
 /// A client that listens does not keep the example from stopping: its stream ends first.
 #[cfg(unix)]
 #[tokio::test]

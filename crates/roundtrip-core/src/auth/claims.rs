@@ -223,6 +223,16 @@ pub struct Claims {
 }
 
 impl Claims {
+    /// Reads claims that were checked before, and kept by the server itself. No time is compared: what they allowed then
+    /// goes on.
+    ///
+    /// # Errors
+    /// Fails if they are not those of a token.
+    pub fn restore(all: Map<String, Value>) -> Result<Self, TokenRefusal> {
+        let expires_at = time(&all, "exp")?.unwrap_or(Timestamp::from_unix(0));
+        Self::read(all, expires_at)
+    }
+
     fn read(all: Map<String, Value>, expires_at: Timestamp) -> Result<Self, TokenRefusal> {
         let issuer = text(&all, "iss")?.ok_or(TokenRefusal::Issuer)?;
         let subject = text(&all, "sub")?.map(str::to_owned);

@@ -180,7 +180,7 @@ impl ImpliedScopes {
     }
 
     /// Returns scopes together with all that they imply.
-    fn expand(&self, held: &ScopeSet) -> ScopeSet {
+    pub fn expand(&self, held: &ScopeSet) -> ScopeSet {
         let mut all = BTreeSet::new();
         let mut open: Vec<&str> = held.iter().collect();
         while let Some(scope) = open.pop() {

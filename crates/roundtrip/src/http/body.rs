@@ -60,7 +60,11 @@ impl Body {
     }
 
     pub(crate) fn json(message: Vec<u8>) -> Self {
-        Kind::Whole(Some(Bytes::from(message))).into()
+        Self::whole(message.into())
+    }
+
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        Kind::Whole(Some(bytes)).into()
     }
 
     /// Creates a stream that begins with `first`, if there is a first event already.

@@ -3,14 +3,16 @@
 use http::header::{HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
+use memchr::memmem;
+use roundtrip_core::error::DECLINED;
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{ErrorObject, Malformed, Message, decode_batch};
 
 use super::body::Body;
 use super::headers::{self, Accepts};
 use super::name;
-use super::response::{failed, json, refuse, refuse_with, respond, stream};
-use super::service::{Admitted, Http, Instead};
+use super::response::{challenged, json, refuse, refuse_with, respond, stream};
+use super::service::{Admitted, Http, Identified, Instead};
 use crate::legacy::server::{self, Arrival, LONGEST_BATCH, Reply, SESSION};
 pub(super) use crate::legacy::server::{LegacyHttp, Taken};
 
@@ -71,26 +73,57 @@ impl Http {
     }
 
     /// Answers GET and DELETE in a session: streams, and the end of the session. `None` without a session.
-    pub(super) fn legacy_stream(&self, parts: &mut Parts) -> Option<Response<Body>> {
+    pub(super) fn legacy_stream(&self, parts: &mut Parts, sender: Identified) -> Option<Response<Body>> {
         let method = parts.method.clone();
         if !matches!(method, Method::GET | Method::DELETE) || !self.settings.legacy.knows(&parts.headers) {
             return None;
         }
         let accepts = headers::accepts(&parts.headers).unwrap_or(Accepts::Json);
-        let principal = match self.principal_of(parts) {
-            Ok(principal) => principal,
-            Err(error) => return Some(failed(&error)),
-        };
-        let arrival = self.arrival(parts, &Admitted { accepts, principal });
-        Some(rendered(match method {
+        let arrival = self.arrival(parts, &Admitted { accepts, sender });
+        Some(self.rendered(match method {
             Method::GET => self.settings.legacy.get(&arrival),
             _ => self.settings.legacy.delete(&arrival),
         }))
     }
 
+    /// Waits for the response to a message of the handshake eras.
+    pub(super) async fn legacy_response(&self, taken: Taken) -> Response<Body> {
+        self.rendered(taken.reply().await)
+    }
+
+    fn rendered(&self, reply: Reply) -> Response<Body> {
+        match reply {
+            Reply::Bare(status) => respond(status, Body::empty()),
+            Reply::Json(status, message) => match self.challenge_in(&message) {
+                Some(challenge) => challenged(json(StatusCode::FORBIDDEN, message), challenge),
+                None => json(status, message),
+            },
+            Reply::Session(message, id) => {
+                let mut response = json(StatusCode::OK, message);
+                if let Ok(id) = HeaderValue::from_str(&id) {
+                    response.headers_mut().insert(SESSION, id);
+                }
+                response
+            }
+            Reply::Events(events) => stream(Body::other(*events)),
+        }
+    }
+
+    /// Returns the `WWW-Authenticate` header of a response, if that is an error for lack of scopes.
+    fn challenge_in(&self, message: &[u8]) -> Option<HeaderValue> {
+        if !self.is_guarded() {
+            return None;
+        }
+        // Results may be long: the code is looked for before anything is decoded.
+        memmem::find(message, format!("\"code\":{DECLINED}").as_bytes())?;
+        let Ok(Message::Response(response)) = Message::decode(message) else { return None };
+        self.challenge(response.outcome.as_ref().err()?)
+    }
+
     fn arrival<'a>(&self, parts: &'a mut Parts, admitted: &Admitted) -> Arrival<'a> {
         Arrival {
-            principal: admitted.principal.clone(),
+            principal: admitted.sender.principal.clone(),
+            access: admitted.sender.access.clone(),
             address: self.address,
             extensions: std::mem::take(&mut parts.extensions),
             headers: &parts.headers,
@@ -100,26 +133,6 @@ impl Http {
                 keep_alive: self.http_limits().keep_alive,
             },
         }
-    }
-}
-
-/// Waits for the response to a message of the handshake eras.
-pub(super) async fn response(taken: Taken) -> Response<Body> {
-    rendered(taken.reply().await)
-}
-
-fn rendered(reply: Reply) -> Response<Body> {
-    match reply {
-        Reply::Bare(status) => respond(status, Body::empty()),
-        Reply::Json(status, message) => json(status, message),
-        Reply::Session(message, id) => {
-            let mut response = json(StatusCode::OK, message);
-            if let Ok(id) = HeaderValue::from_str(&id) {
-                response.headers_mut().insert(SESSION, id);
-            }
-            response
-        }
-        Reply::Events(events) => stream(Body::other(*events)),
     }
 }
 

@@ -7,10 +7,17 @@
 mod body;
 #[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "authorize")]
+mod guard;
+#[cfg(not(feature = "authorize"))]
+#[path = "no_guard.rs"]
+mod guard;
 mod headers;
 #[cfg(feature = "legacy")]
 mod legacy;
 mod limits;
+#[cfg(feature = "authorize")]
+mod metadata;
 mod origin;
 mod receive;
 mod response;
@@ -23,6 +30,8 @@ pub use body::Body;
 #[cfg(feature = "client")]
 pub use client::HttpTransport;
 pub use limits::HttpLimits;
+#[cfg(feature = "authorize")]
+pub use metadata::Metadata;
 pub use serve::Bound;
 pub use service::Http;
 

@@ -1,11 +1,16 @@
 //! Responses: a JSON-RPC message, a stream, a refusal.
 
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{
+    ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, Response, StatusCode};
-use roundtrip_core::error::{Stage, http_status};
+use roundtrip_core::error::{BUSY, Stage, http_status};
 use roundtrip_core::wire::{ErrorObject, RequestId, encode_error};
 
 use super::body::Body;
+use super::limits::HttpLimits;
+use super::receive::Unread;
 use super::{EVENT_STREAM, JSON};
 
 /// Builds a response.
@@ -27,6 +32,14 @@ pub(super) fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
     if let Some((name, value)) = more {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
+    response
+}
+
+/// Adds a challenge to a response. Pages may read it, if their origin may call at all (O8).
+pub(super) fn challenged(mut response: Response<Body>, challenge: HeaderValue) -> Response<Body> {
+    let headers = response.headers_mut();
+    headers.insert(WWW_AUTHENTICATE, challenge);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("WWW-Authenticate"));
     response
 }
 
@@ -58,4 +71,23 @@ pub(super) fn refuse_with(status: StatusCode, id: Option<&RequestId>, error: &Er
     let mut message = Vec::with_capacity(128);
     encode_error(&mut message, id, error);
     json(status, message)
+}
+
+/// Responds to a message that could not be read.
+pub(super) fn unread(limits: &HttpLimits, why: &Unread) -> Response<Body> {
+    let (status, message) = match why {
+        Unread::Busy => {
+            let error =
+                ErrorObject::new(BUSY, "the server is busy: too many messages at once; try again later");
+            return refuse_with(StatusCode::SERVICE_UNAVAILABLE, None, &error);
+        }
+        Unread::TooLarge => {
+            (StatusCode::PAYLOAD_TOO_LARGE, format!("the message is larger than {} bytes", limits.body_bytes))
+        }
+        Unread::TooSlow => {
+            (StatusCode::REQUEST_TIMEOUT, format!("the message took longer than {:?}", limits.body_timeout))
+        }
+        Unread::Broken => (StatusCode::BAD_REQUEST, "the message broke off".to_owned()),
+    };
+    refuse_with(status, None, &ErrorObject::invalid_request(message))
 }

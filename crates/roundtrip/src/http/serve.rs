@@ -51,8 +51,9 @@ impl Http {
     /// Binds to an address, to be served at `/mcp`. On a loopback address only loopback host names are accepted.
     ///
     /// # Errors
-    /// If the address cannot be bound. The error names it.
+    /// If the address cannot be bound: the error names it. If authorization is set up wrongly.
     pub async fn bind(self, address: impl ToSocketAddrs + fmt::Debug) -> io::Result<Bound> {
+        self.check()?;
         let named = format!("cannot bind {address:?}");
         let listener = TcpListener::bind(address)
             .await
@@ -163,7 +164,7 @@ async fn connection(
             let mut response = if request.uri().path() == PATH {
                 http.call(request.map(|body| RequestBody { body, answering })).await?
             } else {
-                not_here()
+                http.metadata(&request).unwrap_or_else(not_here)
             };
             response.body_mut().hold(guard);
             Ok::<_, Infallible>(response)

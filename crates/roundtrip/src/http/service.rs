@@ -13,22 +13,23 @@ use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
-use roundtrip_core::error::{BUSY, Stage, http_status};
-use roundtrip_core::wire::{ClientRequest, ErrorObject, Message};
+use roundtrip_core::error::{Stage, http_status, needed_scope};
+use roundtrip_core::wire::{ClientRequest, ErrorObject, Message, RequestId};
 use tower_service::Service;
 
 use super::body::Body;
+use super::guard::{Entered, GuardSlot};
 use super::headers::{self, Accepts};
 #[cfg(feature = "legacy")]
-use super::legacy::{self, LegacyHttp, Taken};
+use super::legacy::{LegacyHttp, Taken};
 use super::limits::HttpLimits;
 use super::name::METHOD;
 use super::origin::Gate;
 use super::receive::{Unread, read};
-use super::response::{failed, json, refuse, refuse_with, respond, stream};
+use super::response::{challenged, failed, json, refuse, refuse_with, respond, stream, unread};
 use crate::server::{
-    Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server, SetupError,
-    panicked,
+    Access, Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server,
+    SetupError, panicked,
 };
 
 /// A server on HTTP: a [`Service`] to mount into a tower stack, or to [`bind`](Self::bind) on its own.
@@ -60,7 +61,8 @@ pub(super) struct Settings {
     limits: HttpLimits,
     /// Bytes of the bodies being read.
     bodies: Arc<Budget>,
-    principal: Option<Arc<PrincipalOf>>,
+    pub(super) principal: Option<Arc<PrincipalOf>>,
+    pub(super) guard: GuardSlot,
 }
 
 impl Server {
@@ -77,13 +79,14 @@ impl Server {
             limits: HttpLimits::default(),
             bodies: HttpLimits::default().bodies(),
             principal: None,
+            guard: GuardSlot::default(),
         };
         Ok(Http { endpoint, settings: Arc::new(settings), address: None })
     }
 }
 
 impl Http {
-    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(super) fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(Arc::make_mut(&mut self.settings));
         self
     }
@@ -110,13 +113,16 @@ impl Http {
     }
 
     /// Sets the function that reads the principal from the request's head, for example from what an authentication
-    /// layer left there. It may be called more than once for one request.
+    /// layer left there. A server that checks access tokens itself has `authorize` in its place.
     #[must_use]
     pub fn principal<F>(self, principal: F) -> Self
     where
         F: Fn(&Parts) -> Option<Principal> + Send + Sync + 'static,
     {
-        self.set(|settings| settings.principal = Some(Arc::new(principal)))
+        self.set(|settings| {
+            settings.principal = Some(Arc::new(principal));
+            settings.guard.forbid_principal();
+        })
     }
 
     /// Refuses requests whose `Host` is not a loopback name or one that was allowed, so that no page reaches the server by
@@ -145,22 +151,28 @@ impl Http {
     /// Answers a request. It returns what the service does: one future around another would be copied more often.
     async fn answer<B: HttpBody>(self, request: Request<B>) -> Result<Response<Body>, Infallible> {
         let (mut parts, body) = request.into_parts();
+        let entered = match self.enter(&mut parts) {
+            Entered::Now(entered) => entered,
+            Entered::Later(entering) => entering.await,
+        };
         if parts.method != Method::POST {
-            return Ok(self.other_method(&mut parts));
+            return Ok(
+                entered.map_or_else(|refused| *refused, |sender| self.other_method(&mut parts, sender))
+            );
         }
-        let (admitted, refused) = match self.admit(&parts) {
+        let (admitted, refused) = match entered.and_then(|sender| self.admit(&parts, sender)) {
             Ok(admitted) => (admitted, None),
             // A small body is read all the same, so that the connection can be used again.
             Err(refused) if announced(&parts.headers).is_some_and(|length| length <= DRAINED) => {
-                (Admitted { accepts: Accepts::Json, principal: None }, Some(refused))
+                (Admitted { accepts: Accepts::Json, sender: Identified::default() }, Some(refused))
             }
             Err(refused) => return Ok(*refused),
         };
-        let place = || self.place(&parts, admitted.principal.as_ref());
+        let place = || self.place(&parts, admitted.sender.principal.as_ref());
         let read = read(body, &self.settings.limits, place).await;
         let bytes = match (refused, read) {
             (None, Ok(bytes)) => bytes,
-            (None, Err(unread)) => return Ok(self.unread(&unread)),
+            (None, Err(why)) => return Ok(unread(&self.settings.limits, &why)),
             (Some(refused), _) => return Ok(*refused),
         };
         let begun = poll_fn(|cx| Poll::Ready(self.start(&mut parts, &admitted, &bytes, cx))).await;
@@ -173,7 +185,7 @@ impl Http {
                 // A call may take long: its message need not stay in memory meanwhile.
                 drop((parts, admitted, bytes));
                 // Boxed: modern requests wait in the same future and need not carry its size.
-                return Ok(Box::pin(legacy::response(*taken)).await);
+                return Ok(Box::pin(self.legacy_response(*taken)).await);
             }
         };
         drop((parts, admitted, bytes));
@@ -239,12 +251,13 @@ impl Http {
     }
 
     /// Answers a method other than POST.
-    fn other_method(&self, parts: &mut Parts) -> Response<Body> {
-        if let Some(why) = self.settings.gate.refuses(&parts.headers) {
-            return refuse_with(StatusCode::FORBIDDEN, None, &ErrorObject::invalid_request(why));
-        }
+    #[cfg_attr(
+        not(feature = "legacy"),
+        expect(unused_variables, reason = "sessions alone have other methods")
+    )]
+    fn other_method(&self, parts: &mut Parts, sender: Identified) -> Response<Body> {
         #[cfg(feature = "legacy")]
-        if let Some(response) = self.legacy_stream(parts) {
+        if let Some(response) = self.legacy_stream(parts, sender) {
             return response;
         }
         let why = if cfg!(feature = "legacy") {
@@ -259,7 +272,8 @@ impl Http {
     /// Returns the peer of a message, with the extensions of its request.
     fn peer(&self, parts: &mut Parts, admitted: &Admitted) -> Peer {
         Peer {
-            principal: admitted.principal.clone(),
+            principal: admitted.sender.principal.clone(),
+            access: admitted.sender.access.clone(),
             address: self.address,
             listens: if admitted.accepts == Accepts::Json { Listens::No } else { Listens::Yes },
             extensions: std::mem::take(&mut parts.extensions),
@@ -279,21 +293,30 @@ impl Http {
         bodies.has_room(&owner, announced(&parts.headers).unwrap_or(1)).then(|| bodies.charge(&owner, 0))
     }
 
-    /// Returns the caller's principal. The author's function may panic over what a peer sent: that fails this request
-    /// alone (Z1), and never makes the caller anonymous.
-    pub(super) fn principal_of(&self, parts: &Parts) -> Result<Option<Principal>, ErrorObject> {
-        let Some(principal) = &self.settings.principal else { return Ok(None) };
-        catch_unwind(AssertUnwindSafe(|| principal(parts))).map_err(|_| panicked())
+    /// Refuses pages of origins that may not call, and other hosts.
+    pub(super) fn pass_gate(&self, headers: &HeaderMap) -> Result<(), Box<Response<Body>>> {
+        let Some(why) = self.settings.gate.refuses(headers) else { return Ok(()) };
+        Err(Box::new(refuse_with(StatusCode::FORBIDDEN, None, &ErrorObject::invalid_request(why))))
+    }
+
+    /// Identifies the sender of a request where nothing checks tokens: by the author's function, if there is one. It may panic
+    /// over what a peer sent: that fails this request alone (Z1), and never makes the caller anonymous.
+    pub(super) fn anonymous(&self, parts: &Parts) -> Result<Identified, Box<Response<Body>>> {
+        self.pass_gate(&parts.headers)?;
+        let access = Access::unguarded();
+        let Some(principal) = &self.settings.principal else {
+            return Ok(Identified { principal: None, access });
+        };
+        let principal = catch_unwind(AssertUnwindSafe(|| principal(parts)));
+        let principal = principal.map_err(|_| Box::new(failed(&panicked())))?;
+        Ok(Identified { principal, access })
     }
 
     /// Checks a request by its head, before the body is read.
-    fn admit(&self, parts: &Parts) -> Result<Admitted, Box<Response<Body>>> {
+    fn admit(&self, parts: &Parts, sender: Identified) -> Result<Admitted, Box<Response<Body>>> {
         let no = |status, why: &'static str| {
             Err(Box::new(refuse_with(status, None, &ErrorObject::invalid_request(why))))
         };
-        if let Some(why) = self.settings.gate.refuses(&parts.headers) {
-            return no(StatusCode::FORBIDDEN, why);
-        }
         if !headers::is_json(&parts.headers) {
             return no(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -304,31 +327,9 @@ impl Http {
             return no(StatusCode::NOT_ACCEPTABLE, "accept application/json and text/event-stream");
         };
         if announced(&parts.headers).is_some_and(|length| length > self.settings.limits.body_bytes) {
-            return Err(Box::new(self.unread(&Unread::TooLarge)));
+            return Err(Box::new(unread(&self.settings.limits, &Unread::TooLarge)));
         }
-        let principal = self.principal_of(parts).map_err(|error| Box::new(failed(&error)))?;
-        Ok(Admitted { accepts, principal })
-    }
-
-    fn unread(&self, why: &Unread) -> Response<Body> {
-        let limits = &self.settings.limits;
-        let (status, message) = match why {
-            Unread::Busy => {
-                let error =
-                    ErrorObject::new(BUSY, "the server is busy: too many messages at once; try again later");
-                return refuse_with(StatusCode::SERVICE_UNAVAILABLE, None, &error);
-            }
-            Unread::TooLarge => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                format!("the message is larger than {} bytes", limits.body_bytes),
-            ),
-            Unread::TooSlow => (
-                StatusCode::REQUEST_TIMEOUT,
-                format!("the message took longer than {:?}", limits.body_timeout),
-            ),
-            Unread::Broken => (StatusCode::BAD_REQUEST, "the message broke off".to_owned()),
-        };
-        refuse_with(status, None, &ErrorObject::invalid_request(message))
+        Ok(Admitted { accepts, sender })
     }
 
     /// Waits for the first event of a call, for as long as a connection may be silent where it can be a stream.
@@ -340,14 +341,31 @@ impl Http {
         self.begin_response(call, first, accepts)
     }
 
+    /// Responds with the error of a call: with a challenge, if the caller lacks scopes.
+    fn failed_call(&self, id: &RequestId, error: ErrorObject) -> Response<Body> {
+        let status = StatusCode::from_u16(http_status(&error, Stage::Call)).unwrap_or(StatusCode::OK);
+        let challenge = self.challenge(&error);
+        let mut message = Vec::with_capacity(256);
+        self.endpoint.encode(&mut message, id, Err(error));
+        let response = json(status, message);
+        match challenge {
+            Some(challenge) => challenged(response, challenge),
+            None => response,
+        }
+    }
+
     /// Responds to a call. Its first event decides the kind of answer (H4).
     fn begin_response(&self, call: InFlight, first: Option<Event>, accepts: Accepts) -> Response<Body> {
         match first {
+            Some(Event::Response(Err(error)))
+                if accepts != Accepts::Stream || needed_scope(&error).is_some() =>
+            {
+                self.failed_call(call.id(), error)
+            }
             Some(Event::Response(outcome)) if accepts != Accepts::Stream => {
-                let status = outcome.as_ref().err().map_or(200, |error| http_status(error, Stage::Call));
                 let mut message = Vec::with_capacity(256);
                 self.endpoint.encode(&mut message, call.id(), outcome);
-                json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), message)
+                json(StatusCode::OK, message)
             }
             first => {
                 stream(Body::events(self.endpoint.clone(), call, first, self.settings.limits.keep_alive))
@@ -356,10 +374,17 @@ impl Http {
     }
 }
 
+/// Sender of a request, as far as its head tells.
+#[derive(Default)]
+pub(super) struct Identified {
+    pub(super) principal: Option<Principal>,
+    pub(super) access: Access,
+}
+
 /// Properties of a request whose head was accepted.
 pub(super) struct Admitted {
     pub(super) accepts: Accepts,
-    pub(super) principal: Option<Principal>,
+    pub(super) sender: Identified,
 }
 
 /// Outcome of a message that is not answered by a modern call at once.

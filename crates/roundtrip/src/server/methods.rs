@@ -20,7 +20,7 @@ use super::handler::function::{Handler, HandlerFuture};
 use super::handler::parts::wanted_in_parts;
 use super::handler::reply::{HandlerResult, ReadAt};
 use super::handler::resolving::Resolvers;
-use super::hook::{Place, Viewer};
+use super::hook::{Place, Scope, Viewer};
 use super::ledger::Recorder;
 use super::offer::catalog::Tables;
 use super::offer::completer::Completers;
@@ -89,12 +89,12 @@ impl Started {
             (ClientRequest::ReadResource(params), Target::Resource(resource)) => {
                 let cache = resource.scope.narrowed(resource.own);
                 let at = ReadAt::new(&params.uri, resource.definition.mime_type.as_ref(), cache);
-                return self.read(params, received, &*resource.handler, at, Vec::new());
+                return self.read(params, received, (&*resource.handler, &resource.scope), at, Vec::new());
             }
             (ClientRequest::ReadResource(params), Target::Template(template, variables)) => {
                 let cache = template.scope.narrowed(template.own.cache);
                 let at = ReadAt::new(&params.uri, template.definition.mime_type.as_ref(), cache);
-                return self.read(params, received, &*template.handler, at, variables);
+                return self.read(params, received, (&*template.handler, &template.scope), at, variables);
             }
             (ClientRequest::Complete(params), Target::Prompt(prompt)) => {
                 return self.complete(params, &received, &prompt.own);
@@ -146,6 +146,7 @@ impl Started {
             Err(error) => return refused(error),
         };
         let mut call = self.call(&params.meta, received.peer, arguments, input);
+        call.needed = tool.scope.needed();
         call.stream = stream;
         call.status = received.promotion.as_ref().map(|promotion| Arc::clone(&promotion.status));
         let work = |running| tool_work(tool, running);
@@ -164,7 +165,8 @@ impl Started {
         };
         let pairs =
             params.arguments.iter().map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));
-        let call = self.call(&params.meta, received.peer, Arguments::Strings(pairs.collect()), input);
+        let mut call = self.call(&params.meta, received.peer, Arguments::Strings(pairs.collect()), input);
+        call.needed = prompt.scope.needed();
         self.start(call, received, &*prompt.handler, (), Work::Prompt, |problem| {
             Err(ErrorObject::invalid_params(format!("params.arguments: {problem}")))
         })
@@ -174,7 +176,7 @@ impl Started {
         &self,
         params: &ReadResourceRequestParams<'_>,
         mut received: Received<'_>,
-        handler: &dyn Handler<ReadResourceResult>,
+        (handler, scope): (&dyn Handler<ReadResourceResult>, &Scope),
         at: ReadAt,
         variables: Variables,
     ) -> (Runner, Source) {
@@ -182,7 +184,8 @@ impl Started {
             Ok(input) => input,
             Err(error) => return refused(error),
         };
-        let call = self.call(&params.meta, received.peer, Arguments::Strings(variables), input);
+        let mut call = self.call(&params.meta, received.peer, Arguments::Strings(variables), input);
+        call.needed = scope.needed();
         // A variable that does not parse means that there is no such resource.
         self.start(call, received, handler, at, Work::Resource, |_| {
             Err(ErrorObject::resource_not_found(&params.uri))
@@ -215,8 +218,8 @@ impl Started {
         input: RoundInput<'a>,
     ) -> Call<'a> {
         let (target, resolvers) = (input.target, Resolvers::default());
-        let (state, outbox, status, stream) = (&self.state, None, None, None);
-        Call { meta, peer, target, arguments, state, outbox, status, stream, input, resolvers }
+        let (state, outbox, status, stream, needed) = (&self.state, None, None, None, None);
+        Call { meta, peer, needed, target, arguments, state, outbox, status, stream, input, resolvers }
     }
 
     /// Takes a handler's parameters from a call, and returns its runner and the source of its notifications: the one path of
@@ -316,14 +319,14 @@ impl Started {
         let tables = self.catalog.read();
         let listing = listing(&tables);
         let cursor = params.cursor.as_deref();
-        if !listing.has_rules() {
+        if !listing.depends_on(&received.peer.access) {
             return listing.page(cursor, shown).map(ServerResult::Cached);
         }
         let tail = listing.tail(cursor)?;
         // Rules are the author's code, and may use the catalog.
         drop(tables);
         let viewer = Viewer::new(&params.meta, received.peer);
-        tail.page(shown, |entry| entry.scope.shows(&viewer)).map(ServerResult::Cached)
+        tail.page(shown, |entry| entry.scope.lists(&viewer)).map(ServerResult::Cached)
     }
 
     fn discover(&self) -> DiscoverResult {

@@ -3,6 +3,7 @@
 //! This module knows nothing of bytes, sockets or clients. Transports decode a message, hand it to an [`Endpoint`],
 //! and poll the [`InFlight`] call they get back.
 
+mod access;
 mod budget;
 mod builder;
 mod cache;
@@ -31,6 +32,7 @@ mod task_methods;
 mod tool_work;
 mod when;
 
+pub use access::Access;
 pub use builder::{Listed, Server};
 pub use cache::Cache;
 pub use delivery::{AskKind, CannotAsk, Delivery, LiveQuestion, LiveQuestions, Reentry};
@@ -52,11 +54,14 @@ pub use offer::{
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
 pub use round::AskError;
+pub use roundtrip_core::auth::{Claims, ScopeSet};
 pub use roundtrip_core::round::{Answered, Askable, AskedAs, QuestionKind, Roots, Sampled, Samples};
 pub use run::{Event, InFlight};
 pub use task::Tasks;
 pub use when::When;
 
+#[cfg(feature = "authorize")]
+pub(crate) use access::ScopeRules;
 pub(crate) use budget::{Budget, Owner, Reservation};
 pub(crate) use endpoint::refuse_handshake;
 #[cfg(feature = "legacy")]

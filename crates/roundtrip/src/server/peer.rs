@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::access::Access;
 use super::delivery::{Delivery, Reentry};
 
 /// The peer of a call, as far as the transport knows it.
@@ -11,6 +12,8 @@ use super::delivery::{Delivery, Reentry};
 pub struct Peer {
     /// The authenticated principal, if the transport has one.
     pub principal: Option<Principal>,
+    /// The rights of its access token, if the transport checks tokens.
+    pub access: Access,
     /// The address it calls from, if the transport knows it. Callers without a principal share the server's limits by
     /// address.
     pub address: Option<IpAddr>,

@@ -49,8 +49,15 @@ impl Target {
 
 // Rules are the author's code and may use the catalog: none runs while its tables are locked.
 impl Started {
-    /// Finds the offer that a request is for. One that the caller does not see is an unknown one.
+    /// Finds the offer that a request is for. One that the caller does not see is an unknown one; one that it lacks scopes
+    /// for is refused.
     pub(super) fn target(&self, request: &ClientRequest<'_>, peer: &Peer) -> Result<Target, ErrorObject> {
+        let target = self.seen_target(request, peer)?;
+        target.scope().map_or(Ok(()), |scope| scope.permits(&peer.access))?;
+        Ok(target)
+    }
+
+    fn seen_target(&self, request: &ClientRequest<'_>, peer: &Peer) -> Result<Target, ErrorObject> {
         let viewer = Viewer::new(request.meta(), peer);
         match request {
             ClientRequest::CallTool(params) => {

@@ -13,6 +13,7 @@ use roundtrip_core::wire::{
 };
 use serde_json::value::RawValue;
 
+use super::access::Access;
 use super::budget::Owner;
 use super::handler::call::Rejection;
 use super::handler::parts::parts_from;
@@ -26,6 +27,7 @@ use super::peer::{Listens, Peer, Principal};
 use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
 use super::started::Started;
+use super::task::caller::TaskCaller;
 use super::task::dialect::{Dialect, Sep2322, not_so};
 use super::task::errors::{declared, undeclared};
 use super::task::part_sender::PartSender;
@@ -34,7 +36,7 @@ use super::task::request_state::TaskState;
 use super::task::service::{Resume, TaskService};
 use super::tool_work::tool_work;
 use super::when::When;
-use crate::task::{Record, TaskCall, TaskOwner};
+use crate::task::{Record, TaskCall, TaskOwner, TaskRights};
 
 impl Started {
     /// Returns how a call may become a task, if its tool and its client allow it.
@@ -68,7 +70,7 @@ impl Started {
             tool: kept.name.to_string(),
             owner: TaskOwner::new(principal.as_deref()),
             account: Owner::of(peer).digest(),
-            call: TaskCall { params, principal, extensions },
+            call: TaskCall { params, principal, rights: peer.access.kept(), extensions },
             status: Arc::default(),
         })))
     }
@@ -97,7 +99,9 @@ impl Started {
             Err(error) => return refused(error),
         };
         let work = match dialect {
-            Dialect::Extension => extension_request(service, request, peer, parts),
+            Dialect::Extension => {
+                extension_request(service, request, TaskCaller::new(peer, &self.catalog), parts)
+            }
             Dialect::Sep2322 | Dialect::Experimental => {
                 self.bare_request(service, request, peer, (dialect, parts))
             }
@@ -113,32 +117,32 @@ impl Started {
         peer: &Peer,
         (dialect, parts): (Dialect, Option<PartSender>),
     ) -> Option<OutcomeFuture> {
-        let (service, owner) = (Arc::clone(service), owner_of(peer));
+        let (service, caller) = (Arc::clone(service), TaskCaller::new(peer, &self.catalog));
         let state = || TaskState {
             flows: Arc::clone(&self.flows),
             principal: peer.principal.as_ref().map(|principal| principal.as_str().to_owned()),
         };
         Some(match request {
             ClientRequest::GetTask(params) => {
-                Box::pin(service.get_bare(owner, params.task_id.to_string(), dialect, parts))
+                Box::pin(service.get_bare(caller, params.task_id.to_string(), dialect, parts))
             }
             ClientRequest::CancelTask(params) => {
-                Box::pin(service.cancel_bare(owner, params.task_id.to_string(), dialect))
+                Box::pin(service.cancel_bare(caller, params.task_id.to_string(), dialect))
             }
             ClientRequest::TaskPayload(params) => {
                 let answers = params.input_responses.map(ToOwned::to_owned);
                 let id = params.task_id.to_string();
-                Box::pin(service.payload(owner, id, (dialect, state()), answers, parts))
+                Box::pin(service.payload(caller, id, (dialect, state()), answers, parts))
             }
             ClientRequest::TaskInputResponse(params) if dialect == Dialect::Sep2322 => {
                 let (id, responses) = (params.task_id.to_string(), params.input_responses.to_owned());
                 let echoed = params.request_state.as_deref().map(str::to_owned);
-                Box::pin(service.respond(owner, id, responses, (state(), echoed)))
+                Box::pin(service.respond(caller, id, responses, (state(), echoed)))
             }
             // Callers without a principal share their tasks, and may not see each other's ids.
             ClientRequest::ListTasks(params) if peer.principal.is_some() || peer.is_only => {
                 let cursor = params.cursor.as_deref().map(str::to_owned);
-                Box::pin(service.list(owner, cursor, dialect))
+                Box::pin(service.list(caller, cursor, dialect))
             }
             _ => return None,
         })
@@ -157,8 +161,8 @@ impl Started {
         }
         let mut honoured = self.honoured(&params.notifications);
         let (wanted, tasks) = (params.notifications.task_ids.clone(), self.tasks.clone());
-        let owner = owner_of(peer);
-        let (hub, caller, tag) = (Arc::clone(self.catalog.hub()), Owner::of(peer), id.clone());
+        let caller = TaskCaller::new(peer, &self.catalog);
+        let (hub, account, tag) = (Arc::clone(self.catalog.hub()), Owner::of(peer), id.clone());
         let viewer = Viewer::new(&params.meta, peer);
         let viewer = (!honoured.resource_subscriptions.is_empty()).then(|| viewer.hold());
         let source = Arc::new(OnceLock::new());
@@ -167,15 +171,15 @@ impl Started {
             let mut seen = Vec::new();
             if let Some(tasks) = &tasks {
                 tasks.ensure_works();
-                seen = tasks.known(owner, &wanted).await?;
+                seen = tasks.known(&caller, &wanted).await?;
                 honoured.task_ids = seen.iter().map(|(id, _)| id.as_str().to_owned()).collect();
             }
-            let subscription = Arc::new(hub.open(&caller, Some(tag), honoured, viewer)?);
+            let subscription = Arc::new(hub.open(&account, Some(tag), honoured, viewer)?);
             // Set once: there is one subscription.
             let _ = opened.set(Source::Subscription(Arc::clone(&subscription)));
             // Only now: a change that is announced to nobody ends the watch of its task.
             if let Some(tasks) = &tasks {
-                tasks.watch(owner, seen).await;
+                tasks.watch(caller.owner, seen).await;
             }
             Ok(ServerResult::SubscriptionsListen(poll_fn(|cx| subscription.poll_closed(cx)).await))
         });
@@ -202,6 +206,7 @@ impl Started {
         let misfit = |problem| ErrorObject::invalid_params(format!("invalid arguments: {problem}"));
         let arguments = checked(&tool.own.input, params.arguments).map_err(misfit)?;
         let mut call = self.call(&params.meta, peer, arguments, input);
+        call.needed = tool.scope.needed();
         let status: Arc<StatusSlot> = Arc::default();
         status.has_parts(record.parts().count(), record.parts().size());
         call.status = Some(Arc::clone(&status));
@@ -226,6 +231,7 @@ impl Resume for Started {
         let extensions = self.tasks.as_ref().map(|tasks| tasks.extensions.restored(&call.extensions));
         let peer = Peer {
             principal: call.principal.as_deref().map(Principal::new),
+            access: restored(call.rights.as_ref())?,
             extensions: extensions.transpose()?.unwrap_or_default(),
             listens: Listens::No,
             ..Peer::default()
@@ -235,8 +241,13 @@ impl Resume for Started {
     }
 }
 
-fn owner_of(peer: &Peer) -> TaskOwner {
-    TaskOwner::new(peer.principal.as_ref().map(Principal::as_str))
+/// Returns the rights of a task's handler: those of the token that its call came with, however long that has expired.
+fn restored(rights: Option<&TaskRights>) -> Result<Access, ErrorObject> {
+    let access = rights.map_or_else(|| Ok(Access::default()), Access::restore);
+    access.map_err(|error| {
+        tracing::error!(%error, "the rights of a task cannot be read");
+        ErrorObject::internal("internal error")
+    })
 }
 
 /// Returns whether a method is one that the extension does not have.
@@ -275,17 +286,17 @@ fn wanted_parts(
 fn extension_request(
     service: &Arc<TaskService>,
     request: &ClientRequest<'_>,
-    peer: &Peer,
+    caller: TaskCaller,
     parts: Option<PartSender>,
 ) -> Option<OutcomeFuture> {
-    let (service, owner) = (Arc::clone(service), owner_of(peer));
+    let service = Arc::clone(service);
     Some(match request {
-        ClientRequest::GetTask(params) => Box::pin(service.get(owner, params.task_id.to_string(), parts)),
+        ClientRequest::GetTask(params) => Box::pin(service.get(caller, params.task_id.to_string(), parts)),
         ClientRequest::UpdateTask(params) => {
             let responses = params.input_responses.to_owned();
-            Box::pin(service.update(owner, params.task_id.to_string(), responses))
+            Box::pin(service.update(caller, params.task_id.to_string(), responses))
         }
-        ClientRequest::CancelTask(params) => Box::pin(service.cancel(owner, params.task_id.to_string())),
+        ClientRequest::CancelTask(params) => Box::pin(service.cancel(caller, params.task_id.to_string())),
         _ => return None,
     })
 }

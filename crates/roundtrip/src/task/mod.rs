@@ -5,17 +5,20 @@
 //!
 //! This module has the lifecycle and the contract of a store. It runs no handlers: `server` does.
 
+mod call;
 mod id;
 mod memory;
 mod parts;
 mod record;
 mod store;
 mod time;
+mod view;
 
 pub use id::{TaskId, TaskOwner};
 pub use memory::MemoryTasks;
 pub use store::{StoredTask, TaskChanges, TaskStore, TaskStoreError};
 pub use time::Millis;
 
-pub(crate) use record::{Ended, Record, SHORTEST_POLL, TaskCall};
+pub(crate) use call::{TaskCall, TaskRights};
+pub(crate) use record::{Ended, Record, SHORTEST_POLL};
 pub(crate) use store::TaskStoreHandle;

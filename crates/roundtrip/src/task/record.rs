@@ -12,7 +12,9 @@ use roundtrip_core::wire::{ErrorObject, InputRequest, InputRequests, Raw, Task, 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::call::TaskCall;
 use super::parts::TaskParts;
+use super::view::{View, prefixed, split};
 use super::{Millis, StoredTask, TaskId, TaskOwner};
 
 /// Time for which a task that outlived its time to live can still be read as failed.
@@ -25,17 +27,6 @@ const LONGEST_MESSAGE: usize = 1024;
 const POLL: (Duration, Duration) = (Duration::from_millis(SHORTEST_POLL), Duration::from_secs(5));
 /// The shorter of them, in milliseconds: that of the examples in SEP-2322.
 pub(crate) const SHORTEST_POLL: u64 = 100;
-
-/// The call of a task: what a worker needs to make it again.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct TaskCall {
-    /// `params` of the request, without `requestState` and `inputResponses`.
-    pub(crate) params: Raw,
-    pub(crate) principal: Option<String>,
-    /// Extensions of the request that the author has it keep, by their names.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) extensions: BTreeMap<String, Raw>,
-}
 
 /// A question that is open in a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,6 +52,8 @@ pub(crate) enum Ended {
 /// A task: its state between two runs of its handler.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Record {
+    /// Name of its tool.
+    tool: String,
     status: TaskStatus,
     message: Option<String>,
     created: Millis,
@@ -89,8 +82,14 @@ pub(crate) struct Record {
 
 impl Record {
     /// Creates a task that works.
-    pub(crate) fn new(call: TaskCall, flow: FlowId, now: Millis, ttl: Option<Duration>) -> Self {
+    pub(crate) fn new(
+        (tool, call): (String, TaskCall),
+        flow: FlowId,
+        now: Millis,
+        ttl: Option<Duration>,
+    ) -> Self {
         Self {
+            tool,
             status: TaskStatus::Working,
             message: None,
             created: now,
@@ -352,23 +351,19 @@ impl Record {
         let (head, journal) = split(&stored.work);
         let mut record: Self = serde_json::from_slice(head)?;
         record.journal = journal.to_vec();
-        record.parts = TaskParts::read(split_view(&stored.view).2);
+        record.parts = TaskParts::read(View::split(&stored.view).parts);
         Ok(record)
     }
 
     /// Returns the bytes of the record, and of its view, for the store.
     fn write(&self, id: &TaskId) -> Result<(Bytes, Bytes), serde_json::Error> {
-        let head = serde_json::to_vec(self)?;
-        let length = u32::try_from(head.len()).unwrap_or(u32::MAX);
-        let mut work = Vec::with_capacity(4 + head.len() + self.journal.len());
-        work.extend_from_slice(&length.to_be_bytes());
-        work.extend_from_slice(&head);
+        let mut work = Vec::new();
+        prefixed(&mut work, &serde_json::to_vec(self)?);
         work.extend_from_slice(&self.journal);
         let task = serde_json::to_vec(&self.view(id))?;
-        let length = u32::try_from(task.len()).unwrap_or(u32::MAX);
-        let updated = self.updated.0.to_be_bytes();
-        let view = [&updated[..], &length.to_be_bytes(), &task, self.parts.as_bytes()].concat();
-        Ok((view.into(), work.into()))
+        let (tool, parts) = (self.tool.as_bytes(), self.parts.as_bytes());
+        let view = View { updated: self.updated, tool, task: &task, parts };
+        Ok((view.joined().into(), work.into()))
     }
 
     /// Reads the view of a stored task, with the time after which it is worth another look.
@@ -376,7 +371,7 @@ impl Record {
     /// # Errors
     /// Fails if the bytes are not those of a view.
     pub(crate) fn read_view(view: &[u8], now: Millis) -> Result<Task, serde_json::Error> {
-        let (updated, task, _) = split_view(view);
+        let View { updated, task, .. } = View::split(view);
         let mut task: Task = serde_json::from_slice(task)?;
         if !task.status.is_terminal() {
             let unchanged_for = now.since(updated);
@@ -388,7 +383,12 @@ impl Record {
 
     /// Returns the parts of a stored task's result from a number on.
     pub(crate) fn read_parts(view: &[u8], from: u32) -> impl Iterator<Item = Raw> {
-        TaskParts::from(split_view(view).2, from)
+        TaskParts::from(View::split(view).parts, from)
+    }
+
+    /// Returns the name of a stored task's tool.
+    pub(crate) fn tool_of(view: &[u8]) -> &str {
+        std::str::from_utf8(View::split(view).tool).unwrap_or_default()
     }
 
     /// Returns a new task for the store: with a fence of 1 a worker has it until `due`, with 0 any may take it from then on.
@@ -429,20 +429,6 @@ fn new_key(key: &str, used: &BTreeSet<String>) -> String {
         return key.to_owned();
     }
     (2u32..).map(|n| format!("{key}~{n}")).find(|wire| !used.contains(wire)).unwrap_or_default()
-}
-
-/// Splits a view into the time of its last change, the task as JSON, and the parts of its result.
-fn split_view(view: &[u8]) -> (Millis, &[u8], &[u8]) {
-    let (updated, rest) = view.split_first_chunk().unwrap_or((&[0; 8], view));
-    let (task, parts) = split(rest);
-    (Millis(u64::from_be_bytes(*updated)), task, parts)
-}
-
-/// Splits stored bytes into the record's own and its journal's.
-fn split(work: &[u8]) -> (&[u8], &[u8]) {
-    let Some((length, rest)) = work.split_first_chunk() else { return (&[], &[]) };
-    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
-    rest.split_at_checked(length).unwrap_or((rest, &[]))
 }
 
 fn clipped(message: &str) -> &str {

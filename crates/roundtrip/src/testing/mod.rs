@@ -43,6 +43,8 @@
 //!
 //! [`stores`] has the contracts of ledgers and of stores of tasks, for one of your own.
 
+#[cfg(feature = "authorize")]
+mod authorize;
 mod difference;
 mod effects;
 mod error;

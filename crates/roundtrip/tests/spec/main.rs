@@ -6,6 +6,8 @@
 mod answers;
 mod asked;
 mod asking;
+#[cfg(feature = "authorize")]
+mod authorize;
 mod by_hand;
 mod clocks;
 mod elicitation;

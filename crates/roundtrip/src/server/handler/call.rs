@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use roundtrip_core::auth::ScopeSet;
 use roundtrip_core::wire::{CompleteRequestParams, ErrorObject, RequestId, RequestMeta};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -64,6 +65,8 @@ pub(crate) fn known<'a>(typed: &'a CompleteRequestParams<'_>) -> impl Iterator<I
 pub struct Call<'a> {
     pub(crate) meta: &'a RequestMeta<'a>,
     pub(crate) peer: &'a Peer,
+    /// Scopes that callers of its target need.
+    pub(crate) needed: Option<&'a Arc<ScopeSet>>,
     pub(crate) target: &'a str,
     pub(crate) arguments: Arguments<'a>,
     pub(crate) state: &'a StateMap,

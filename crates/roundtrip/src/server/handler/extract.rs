@@ -1,13 +1,12 @@
 //! Extractors: the parameters that a handler can take, in any order.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use roundtrip_core::wire::{
-    ClientCapabilities, Era, ErrorObject, Implementation, LoggingLevel, LoggingMessageNotificationParams,
-    NotificationMeta, ProgressNotificationParams, ProgressToken, ProtocolVersion, Raw, clip, clip_error,
+    ErrorObject, LoggingLevel, LoggingMessageNotificationParams, NotificationMeta,
+    ProgressNotificationParams, ProgressToken, Raw, clip, clip_error,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +18,6 @@ use super::needs::Needs;
 use super::strings;
 use crate::server::notify::outbox::Outbox;
 use crate::server::notify::status::StatusSlot;
-use crate::server::peer::Principal;
 
 /// Extractor: a type that a handler can take as a parameter.
 ///
@@ -179,62 +177,6 @@ impl FromCall for Uri {
 
     fn needs(needs: &mut Needs) {
         needs.uri = true;
-    }
-}
-
-/// Extractor for the caller: the client as its `_meta` describes it, and its principal.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// Client capabilities declared by this request.
-    pub capabilities: ClientCapabilities,
-    /// Protocol revision of the request.
-    pub protocol_version: ProtocolVersion,
-    /// The authenticated principal, if the transport has one.
-    pub principal: Option<Principal>,
-    info: Option<Raw>,
-    meta: BTreeMap<String, Raw>,
-}
-
-impl Caller {
-    /// Returns the era of its revision.
-    pub fn era(&self) -> Era {
-        self.protocol_version.era()
-    }
-
-    /// Returns the client's name and version: self-reported, for display only.
-    pub fn info(&self) -> Option<Implementation> {
-        self.info.as_ref().and_then(|info| info.to().ok())
-    }
-
-    /// Returns a value of the request's `_meta` under a key that is not the protocol's own.
-    pub fn meta<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        self.meta.get(key).and_then(|value| value.to().ok())
-    }
-
-    /// Refuses the call unless the request declared the capabilities it needs (W9).
-    ///
-    /// # Errors
-    /// -32021, naming what is missing.
-    pub fn require(&self, required: &ClientCapabilities) -> Result<(), ErrorObject> {
-        if self.capabilities.covers(required) {
-            Ok(())
-        } else {
-            Err(ErrorObject::missing_capability("this call", &self.capabilities, required))
-        }
-    }
-}
-
-impl FromCall for Caller {
-    fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
-        let version = &call.meta.protocol_version;
-        let unknown = |_| ErrorObject::unsupported_version(version, &ProtocolVersion::ALL);
-        Ok(Self {
-            capabilities: (*call.meta.client_capabilities).clone(),
-            protocol_version: version.parse().map_err(unknown)?,
-            principal: call.peer.principal.clone(),
-            info: call.meta.client_info.map(Raw::from),
-            meta: call.meta.extra.iter().map(|(key, value)| (key.to_string(), Raw::from(*value))).collect(),
-        })
     }
 }
 

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::viewer::revision;
+use crate::server::access::Access;
 use crate::server::peer::{Peer, Principal};
 
 /// Facts about a call, for hooks.
@@ -28,6 +29,8 @@ pub struct CallInfo {
     pub revision: ProtocolVersion,
     /// The authenticated principal, if the transport has one.
     pub principal: Option<Principal>,
+    /// The rights of the caller's access token.
+    pub access: Access,
     /// Extensions that the HTTP stack attached to the request.
     pub extensions: http::Extensions,
     /// True for a request with `requestState`: it claims to continue a flow.
@@ -47,6 +50,7 @@ impl CallInfo {
             target: target(request).map(Arc::from),
             revision: revision(request.meta()),
             principal: peer.principal.clone(),
+            access: peer.access.clone(),
             extensions: peer.extensions.clone(),
             has_state: request.request_state().is_some(),
             has_answers: request.input_responses().is_some(),

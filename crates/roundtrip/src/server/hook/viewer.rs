@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use roundtrip_core::auth::ScopeSet;
 use roundtrip_core::wire::{ClientCapabilities, ProtocolVersion, RequestMeta};
 
+use crate::server::access::Access;
 use crate::server::peer::{Peer, Principal};
 
 /// Caller of a request, as rules of [`Tool::visible_to`](crate::Tool::visible_to) see it.
@@ -25,6 +27,16 @@ impl<'a> Viewer<'a> {
     /// Returns the authenticated principal, if the transport has one.
     pub fn principal(&self) -> Option<&'a Principal> {
         self.peer.principal.as_ref()
+    }
+
+    /// Returns the rights of the caller's access token.
+    pub fn access(&self) -> &'a Access {
+        &self.peer.access
+    }
+
+    /// Returns whether the caller has these scopes. Where no tokens are checked, as on stdio, it has.
+    pub fn has_scopes<S: AsRef<str>>(&self, scopes: impl IntoIterator<Item = S>) -> bool {
+        ScopeSet::of(scopes).is_ok_and(|scopes| self.access().has(&scopes))
     }
 
     /// Returns an extension that the HTTP stack attached to the request.
@@ -57,6 +69,7 @@ impl HeldViewer {
         // Without the delivery of its questions, which would keep a session alive.
         let peer = Peer {
             principal: peer.principal.clone(),
+            access: peer.access.clone(),
             extensions: peer.extensions.clone(),
             ..Peer::default()
         };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use roundtrip_core::error::BUSY;
+use roundtrip_core::error::{BUSY, needed_scope};
 use roundtrip_core::seal::{CLOCK_SKEW, Reason, Rejected, Timestamp};
 use roundtrip_core::wire::{ErrorObject, ServerResult};
 
@@ -132,8 +132,12 @@ impl Recorder {
     }
 
     /// Returns whether a round only asked again or handed off: it settled no answer, began no step and kept no new state.
-    /// Its token stays good, so that the answers that do count can still be given.
+    /// Its token stays good, so that the answers that do count can still be given. So does that of a round whose caller lacks
+    /// scopes: the caller comes back with more of them (O34).
     fn leaves_round_open(&self, outcome: &Outcome, round: Option<&RoundState>) -> bool {
+        if outcome.as_ref().is_err_and(|error| needed_scope(error).is_some()) {
+            return true;
+        }
         matches!(self.repeatable, Repeatable::Until(..))
             && matches!(outcome, Ok(ServerResult::InputRequired(_)))
             && round.is_some_and(|round| !round.has_advanced())

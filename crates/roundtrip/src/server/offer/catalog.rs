@@ -15,7 +15,7 @@ use crate::lock::{read, write};
 use crate::server::handler::call::{Call, Rejection, StateMap};
 use crate::server::handler::extract::FromCall;
 use crate::server::handler::needs::Needs;
-use crate::server::hook::{Scope, Viewer};
+use crate::server::hook::Scope;
 use crate::server::notify::subscription::{Change, Hub};
 
 /// Handle on the offers of a server. Clone it freely; get it from [`Server::catalog`](crate::Server::catalog), or as a
@@ -48,9 +48,9 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Returns the scopes of the resource and the templates at a URI, none if no resource has rules.
+    /// Returns the scopes of the resource and the templates at a URI, none if no resource has rules or needs scopes.
     fn scopes_at(&self, uri: &str) -> Vec<Scope> {
-        if !self.resources.has_rules() && !self.templates.has_rules() {
+        if !self.resources.is_restricted() && !self.templates.is_restricted() {
             return Vec::new();
         }
         let resource = self.resources.get(uri).map(|entry| &entry.scope);
@@ -180,6 +180,9 @@ impl Catalog {
             wanted.check(provided)?;
         }
         let ready = offer.finish()?;
+        if let Some(mistake) = ready.scope.mistake() {
+            return Err(SetupError::new(DefinitionOf::<O>::KIND, &name, format!("its scopes: {mistake}")));
+        }
         let completes = DefinitionOf::<O>::completers(&ready.own).is_some_and(|all| !all.is_empty());
         if DefinitionOf::<O>::has_header_params(&ready.own) {
             self.0.header_params.store(true, Ordering::Release);
@@ -232,11 +235,10 @@ impl Catalog {
     /// Tells clients that watch a resource that it has changed, as far as they see it.
     pub fn resource_updated(&self, uri: &str) {
         let scopes = self.read().scopes_at(uri);
-        if scopes.iter().all(Scope::is_open) {
+        if scopes.iter().all(Scope::is_free) {
             return self.0.hub.announce(Change::Resource(uri));
         }
-        let shows = |scope: &Scope, viewer: &Viewer<'_>| scope.shows(viewer).unwrap_or(false);
-        self.0.hub.announce_to_viewers(uri, |viewer| scopes.iter().any(|scope| shows(scope, viewer)));
+        self.0.hub.announce_to_viewers(uri, |viewer| scopes.iter().any(|scope| scope.tells(viewer)));
     }
 }
 

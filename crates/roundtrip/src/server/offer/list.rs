@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::entry::{Definition, Entry};
+use crate::server::access::Access;
 use crate::server::cache::Cache;
 
 /// Settings of a list's pages.
@@ -25,12 +26,14 @@ pub(crate) struct Listing<D: Definition> {
     entries: IndexMap<String, Arc<Entry<D>>>,
     /// Number of entries that not every caller sees.
     ruled: usize,
+    /// Number of entries that not every caller may use.
+    scoped: usize,
     pages: OnceLock<Vec<Arc<Raw>>>,
 }
 
 impl<D: Definition> Default for Listing<D> {
     fn default() -> Self {
-        Self { entries: IndexMap::new(), ruled: 0, pages: OnceLock::new() }
+        Self { entries: IndexMap::new(), ruled: 0, scoped: 0, pages: OnceLock::new() }
     }
 }
 
@@ -44,8 +47,13 @@ impl<D: Definition> Listing<D> {
     }
 
     /// Returns whether the list depends on the caller.
-    pub(crate) fn has_rules(&self) -> bool {
-        self.ruled > 0
+    pub(crate) fn depends_on(&self, access: &Access) -> bool {
+        self.ruled > 0 || self.scoped > 0 && access.hides()
+    }
+
+    /// Returns whether there are entries that not every caller sees or may use.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.ruled > 0 || self.scoped > 0
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -58,6 +66,7 @@ impl<D: Definition> Listing<D> {
             return false;
         }
         self.ruled += usize::from(!entry.scope.is_open());
+        self.scoped += usize::from(entry.scope.needed().is_some());
         self.entries.insert(name.to_owned(), Arc::new(entry));
         self.pages = OnceLock::new();
         true
@@ -68,6 +77,7 @@ impl<D: Definition> Listing<D> {
         self.pages = OnceLock::new();
         let removed = self.entries.shift_remove(name);
         self.ruled -= removed.iter().filter(|entry| !entry.scope.is_open()).count();
+        self.scoped -= removed.iter().filter(|entry| entry.scope.needed().is_some()).count();
         removed.is_some()
     }
 

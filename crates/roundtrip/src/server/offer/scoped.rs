@@ -1,6 +1,6 @@
-//! Builder methods that all offers and groups have in common: hooks and visibility rules.
+//! Builder methods that all offers and groups have in common: hooks, visibility rules and scopes.
 
-/// Gives a builder with a field `scope` the methods `around` and `visible_to`. The texts are for their doc comments: what it is,
+/// Gives a builder with a field `scope` the methods `around`, `visible_to` and `scopes`. The texts are for their doc comments: what it is,
 /// and what hooks run around.
 macro_rules! scoped {
     ($kind:ident, $it:literal, $calls:literal) => {
@@ -30,6 +30,16 @@ macro_rules! scoped {
                 rule: impl Fn(&$crate::server::Viewer<'_>) -> bool + Send + Sync + 'static,
             ) -> Self {
                 self.scope.add_rule(rule);
+                self
+            }
+
+            #[doc = concat!("Lets only callers use ", $it, " whose access token has these scopes, besides those that the server needs.")]
+            ///
+            /// Any other gets HTTP 403 with a challenge that names them, before a handler runs, and can sign in for more
+            /// (see `Authorize`). Scopes of groups are added up. On stdio and in process nothing checks tokens,
+            /// and all callers have every scope; over HTTP without `Http::authorize`, none has.
+            pub fn scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+                self.scope.add_needed(scopes);
                 self
             }
         }

@@ -195,6 +195,11 @@ impl Flow {
         self.round.returned()
     }
 
+    /// Ends a round whose handler was refused for lack of scopes, if there are steps to keep.
+    pub(crate) fn refused(&self) -> Option<Suspended> {
+        self.round.refused()
+    }
+
     /// Concludes the round with its answer.
     pub(crate) fn conclude(self: Box<Self>, suspended: Suspended) -> Conclusion {
         if !self.flows.sealer.seals_now() {

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use roundtrip_core::error::needed_scope;
 use roundtrip_core::wire::{
     CallToolResult, CompleteResult, ErrorObject, GetPromptResult, ReadResourceResult, ServerResult,
 };
@@ -81,6 +82,9 @@ impl Runner {
             // One handler's panic is one call's internal error (Z1).
             let polled = catch_unwind(AssertUnwindSafe(|| self.work.poll(cx)));
             match polled {
+                // A step that this round has run is kept, and the next round is refused (O34).
+                Ok(Poll::Ready(Polled::Done(Err(error))))
+                    if needed_scope(&error).is_some() && self.suspend(|flow| flow.refused()) => {}
                 Ok(Poll::Ready(Polled::Done(outcome))) => return Poll::Ready(self.end(outcome)),
                 Ok(Poll::Ready(Polled::Suspended)) if self.suspend(|flow| flow.returned()) => {}
                 Ok(Poll::Ready(Polled::Suspended)) => {

@@ -12,13 +12,14 @@ use roundtrip_core::wire::{
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until};
 
+use super::caller::TaskCaller;
 use super::dialect::Dialect;
 use super::errors::{busy, unknown, unwritable};
 use super::part_sender::PartSender;
 use super::request_state::TaskState;
 use super::service::TaskService;
 use crate::server::outcome::Outcome;
-use crate::task::{Millis, Record, TaskId, TaskOwner};
+use crate::task::{Millis, Record, TaskId};
 
 /// Longest time that `tasks/result` waits in SEP-2322's dialect: shorter than most proxies do.
 const WAIT: Duration = Duration::from_secs(50);
@@ -33,19 +34,19 @@ impl TaskService {
     /// Returns a task, without what its status brings along.
     pub(crate) async fn get_bare(
         self: Arc<Self>,
-        owner: TaskOwner,
+        caller: TaskCaller,
         id: String,
         dialect: Dialect,
         mut parts: Option<PartSender>,
     ) -> Outcome {
         let parsed = TaskId::parse(&id).ok_or_else(|| unknown(&id))?;
-        self.look(&owner, &parsed, parts.as_mut()).await.map(|task| dialect.shown(task))
+        self.look(&caller, &parsed, parts.as_mut()).await.map(|task| dialect.shown(task))
     }
 
     /// Waits until a task asks or has ended, and returns its questions, its result or its error.
     pub(crate) async fn payload(
         self: Arc<Self>,
-        owner: TaskOwner,
+        caller: TaskCaller,
         id: String,
         (dialect, state): (Dialect, TaskState),
         answers: Option<Box<RawValue>>,
@@ -53,13 +54,13 @@ impl TaskService {
     ) -> Outcome {
         if let Some(answers) = answers.filter(|_| dialect == Dialect::Experimental) {
             let answers = read_responses(&answers)?;
-            self.change(&owner, &id, |record, _, now| record.answer(&answers, now)).await?;
+            self.change(&caller, &id, |record, _, now| record.answer(&answers, now)).await?;
         }
         let within = (dialect == Dialect::Sep2322).then_some(WAIT);
         let is = |task: &Task| task.status.is_terminal() || asks(task);
-        let task = self.once(&owner, &id, within, is, parts.as_mut()).await?;
+        let task = self.once(&caller, &id, within, is, parts.as_mut()).await?;
         let state = match dialect {
-            Dialect::Sep2322 if asks(&task) => self.state(&owner, &id, &state).await?,
+            Dialect::Sep2322 if asks(&task) => self.state(&caller, &id, &state).await?,
             _ => None,
         };
         Dialect::payload(task, state)
@@ -68,7 +69,7 @@ impl TaskService {
     /// Takes answers to a task's questions.
     pub(crate) async fn respond(
         self: Arc<Self>,
-        owner: TaskOwner,
+        caller: TaskCaller,
         id: String,
         responses: Box<RawValue>,
         (state, echoed): (TaskState, Option<String>),
@@ -86,7 +87,7 @@ impl TaskService {
             }
             record.answer(&responses, now)
         };
-        self.change(&owner, &id, answer).await?;
+        self.change(&caller, &id, answer).await?;
         let meta = related_task(&id).into();
         Ok(ServerResult::TaskAcknowledged(TaskAcknowledgedResult { meta, ..Default::default() }))
     }
@@ -94,7 +95,7 @@ impl TaskService {
     /// Cancels a task, and returns it once it has ended: a step that runs ends first.
     pub(crate) async fn cancel_bare(
         self: Arc<Self>,
-        owner: TaskOwner,
+        caller: TaskCaller,
         id: String,
         dialect: Dialect,
     ) -> Outcome {
@@ -106,31 +107,32 @@ impl TaskService {
             record.cancel(is_held, now);
             Ok(open)
         };
-        self.change(&owner, &id, cancel).await?;
-        let task = self.once(&owner, &id, Some(CANCEL), |task| task.status.is_terminal(), None).await?;
+        self.change(&caller, &id, cancel).await?;
+        let task = self.once(&caller, &id, Some(CANCEL), |task| task.status.is_terminal(), None).await?;
         if task.status != TaskStatus::Cancelled {
             return Err(ended(task.status, "cannot be cancelled"));
         }
         Ok(dialect.shown(task))
     }
 
-    /// Returns a page of the owner's tasks.
+    /// Returns a page of the caller's tasks, without those that it may not use now.
     pub(crate) async fn list(
         self: Arc<Self>,
-        owner: TaskOwner,
+        caller: TaskCaller,
         cursor: Option<String>,
         dialect: Dialect,
     ) -> Outcome {
         let no_cursor =
             || ErrorObject::invalid_params("params.cursor: not one that this server has given out");
         let after = cursor.map(|cursor| TaskId::parse(&cursor).ok_or_else(no_cursor)).transpose()?;
-        let page = self.store.0.list(&owner, after.as_ref(), PAGE + 1).await;
+        let page = self.store.0.list(&caller.owner, after.as_ref(), PAGE + 1).await;
         let mut page = page.map_err(|error| busy(&error))?;
         let more = page.len() > PAGE;
         page.truncate(PAGE);
         let next_cursor = page.last().filter(|_| more).map(|(id, _)| id.to_string());
         let now = Millis::now();
-        let tasks = page.iter().filter_map(|(_, view)| Record::read_view(view, now).ok());
+        let usable = page.iter().filter(|(_, view)| caller.may_use(view).is_ok());
+        let tasks = usable.filter_map(|(_, view)| Record::read_view(view, now).ok());
         let tasks = tasks.map(|task| dialect.bare(task)).collect();
         Ok(ServerResult::ListTasks(ListTasksResult { tasks, next_cursor, ..ListTasksResult::default() }))
     }
@@ -138,12 +140,13 @@ impl TaskService {
     /// Reads a task as it is, and sends new parts of its result.
     async fn look(
         &self,
-        owner: &TaskOwner,
+        caller: &TaskCaller,
         id: &TaskId,
         parts: Option<&mut PartSender>,
     ) -> Result<Task, ErrorObject> {
-        let view = self.store.0.view(owner, id).await.map_err(|error| busy(&error))?;
+        let view = self.store.0.view(&caller.owner, id).await.map_err(|error| busy(&error))?;
         let view = view.ok_or_else(|| unknown(id.as_str()))?;
+        caller.may_use(&view)?;
         if let Some(parts) = parts {
             parts.send(&view).await;
         }
@@ -153,7 +156,7 @@ impl TaskService {
     /// Waits until a task `is` so, and sends parts of its result as they are stored. Nothing is lost if the request is given up meanwhile.
     async fn once(
         &self,
-        owner: &TaskOwner,
+        caller: &TaskCaller,
         id: &str,
         within: Option<Duration>,
         is: impl Fn(&Task) -> bool,
@@ -166,7 +169,7 @@ impl TaskService {
             // Before the task is read, so that no change is missed.
             let mut changed = pin!(waiting.changed.notified());
             changed.as_mut().enable();
-            let task = self.look(owner, id, parts.as_deref_mut()).await?;
+            let task = self.look(caller, id, parts.as_deref_mut()).await?;
             let now = Instant::now();
             if is(&task) {
                 return Ok(task);
@@ -185,12 +188,12 @@ impl TaskService {
     /// Seals `requestState` for a task whose handler has set state.
     async fn state(
         &self,
-        owner: &TaskOwner,
+        caller: &TaskCaller,
         id: &str,
         state: &TaskState,
     ) -> Result<Option<String>, ErrorObject> {
         let Some(parsed) = TaskId::parse(id) else { return Ok(None) };
-        let stored = self.store.0.read(owner, &parsed).await.map_err(|error| busy(&error))?;
+        let stored = self.store.0.read(&caller.owner, &parsed).await.map_err(|error| busy(&error))?;
         let stored = stored.ok_or_else(|| unknown(id))?;
         let record = Record::read(&stored).map_err(|error| unwritable(&error))?;
         if record.asks_with_state() { state.seal(id, &record).await.map(Some) } else { Ok(None) }

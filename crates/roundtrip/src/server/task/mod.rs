@@ -5,6 +5,7 @@
 //! leases, and the workers of any other ([`service`]) carry on from the journal.
 
 pub(crate) mod bare_requests;
+pub(crate) mod caller;
 pub(crate) mod config;
 pub(crate) mod dialect;
 pub(crate) mod errors;

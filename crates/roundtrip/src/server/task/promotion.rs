@@ -52,8 +52,8 @@ impl Promotion {
         }
         let snapshot = round.as_ref().map(|round| (round.flow(), round.snapshot()));
         let (flow, journal) = snapshot.unzip();
-        let created =
-            self.service.create((self.call, flow, journal), (self.owner, self.account), (self.ttl, true));
+        let (call, owner) = ((self.tool.clone(), self.call), (self.owner, self.account));
+        let created = self.service.create((call, flow, journal), owner, (self.ttl, true));
         match created.await {
             Ok((record, stored)) => {
                 let view = read_view(&stored.view)?;
@@ -75,9 +75,8 @@ impl Promotion {
     async fn promote_at_once(self, runner: Runner) -> Outcome {
         let slot = self.service.slot();
         let (flow, journal) = runner.round_state().map(|round| (round.flow(), round.snapshot())).unzip();
-        let owner = (self.owner, self.account);
-        let created =
-            self.service.create((self.call, flow, journal), owner, (self.ttl, slot.is_some())).await;
+        let (call, owner) = ((self.tool.clone(), self.call), (self.owner, self.account));
+        let created = self.service.create((call, flow, journal), owner, (self.ttl, slot.is_some())).await;
         let (record, stored) = created?;
         let view = read_view(&stored.view)?;
         if slot.is_some() {

@@ -10,6 +10,7 @@ use roundtrip_core::wire::TaskStatus;
 use roundtrip_core::wire::{ErrorObject, ServerResult, TaskAcknowledgedResult};
 use serde_json::value::RawValue;
 
+use super::caller::TaskCaller;
 use super::errors::{busy, read_view, unknown, unwritable};
 use super::part_sender::PartSender;
 use super::service::TaskService;
@@ -24,10 +25,10 @@ const MOST_WATCHED: usize = 100;
 const TRIES: usize = 100;
 
 impl TaskService {
-    /// Returns those of these ids that are tasks of the owner, each with its view.
+    /// Returns those of these ids that are tasks of the caller which it may use, each with its view.
     pub(crate) async fn known(
         &self,
-        owner: TaskOwner,
+        caller: &TaskCaller,
         ids: &[String],
     ) -> Result<Vec<(TaskId, Bytes)>, ErrorObject> {
         if ids.len() > MOST_WATCHED {
@@ -37,8 +38,9 @@ impl TaskService {
         }
         let mut known: Vec<(TaskId, Bytes)> = Vec::new();
         for id in ids.iter().filter_map(|id| TaskId::parse(id)) {
-            let view = self.store.0.view(&owner, &id).await.map_err(|error| busy(&error))?;
+            let view = self.store.0.view(&caller.owner, &id).await.map_err(|error| busy(&error))?;
             if let Some(view) = view
+                && caller.may_use(&view).is_ok()
                 && !known.iter().any(|(other, _)| *other == id)
             {
                 known.push((id, view));
@@ -74,13 +76,14 @@ impl TaskService {
     /// Returns a task with what its status brings along, and sends parts of its result before it.
     pub(crate) async fn get(
         self: Arc<Self>,
-        owner: TaskOwner,
+        caller: TaskCaller,
         id: String,
         parts: Option<PartSender>,
     ) -> Outcome {
         let parsed = TaskId::parse(&id).ok_or_else(|| unknown(&id))?;
-        let view = self.store.0.view(&owner, &parsed).await.map_err(|error| busy(&error))?;
+        let view = self.store.0.view(&caller.owner, &parsed).await.map_err(|error| busy(&error))?;
         let view = view.ok_or_else(|| unknown(&id))?;
+        caller.may_use(&view)?;
         let task = read_view(&view)?;
         if let Some(mut parts) = parts {
             parts.send(&view).await;
@@ -91,37 +94,38 @@ impl TaskService {
     /// Takes answers to a task's questions.
     pub(crate) async fn update(
         self: Arc<Self>,
-        owner: TaskOwner,
+        caller: TaskCaller,
         id: String,
         responses: Box<RawValue>,
     ) -> Outcome {
         let responses = read_responses(&responses)?;
-        self.change(&owner, &id, |record, _, now| record.answer(&responses, now)).await?;
+        self.change(&caller, &id, |record, _, now| record.answer(&responses, now)).await?;
         Ok(acknowledged())
     }
 
     /// Cancels a task: at once where none works on it, else as soon as its worker hears of it.
-    pub(crate) async fn cancel(self: Arc<Self>, owner: TaskOwner, id: String) -> Outcome {
+    pub(crate) async fn cancel(self: Arc<Self>, caller: TaskCaller, id: String) -> Outcome {
         let cancel = |record: &mut Record, is_held: bool, now| {
             let open = !record.has_ended() && !record.is_cancelled();
             record.cancel(is_held, now);
             Ok(open)
         };
-        self.change(&owner, &id, cancel).await?;
+        self.change(&caller, &id, cancel).await?;
         Ok(acknowledged())
     }
 
     /// Makes a client's change, if it is one, however often others change the task meanwhile.
     pub(super) async fn change(
         &self,
-        owner: &TaskOwner,
+        caller: &TaskCaller,
         id: &str,
         change: impl Fn(&mut Record, bool, Millis) -> Result<bool, ErrorObject>,
     ) -> Result<(), ErrorObject> {
         let parsed = TaskId::parse(id).ok_or_else(|| unknown(id))?;
         for _ in 0..TRIES {
-            let stored = self.store.0.read(owner, &parsed).await.map_err(|error| busy(&error))?;
+            let stored = self.store.0.read(&caller.owner, &parsed).await.map_err(|error| busy(&error))?;
             let mut stored = stored.ok_or_else(|| unknown(id))?;
+            caller.may_use(&stored.view)?;
             let mut record = Record::read(&stored).map_err(|error| unwritable(&error))?;
             let (now, is_held) = (Millis::now(), is_held(&stored, &record));
             if !change(&mut record, is_held, now)? {

@@ -129,7 +129,7 @@ impl TaskService {
     /// Creates a task durably. Where `held`, this process has it from the start.
     pub(super) async fn create(
         &self,
-        (call, flow, journal): (TaskCall, Option<FlowId>, Option<Vec<u8>>),
+        (call, flow, journal): ((String, TaskCall), Option<FlowId>, Option<Vec<u8>>),
         (owner, account): (TaskOwner, Digest),
         (ttl, held): (Duration, bool),
     ) -> Result<(Record, StoredTask), ErrorObject> {

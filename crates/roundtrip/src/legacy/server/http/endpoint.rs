@@ -191,6 +191,7 @@ impl LegacyHttp {
         let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
         let peer = Peer {
             principal: arrival.principal.clone(),
+            access: arrival.access.clone(),
             address: arrival.address,
             extensions: arrival.extensions.clone(),
             listens: arrival.listens(),
@@ -317,6 +318,7 @@ pub(super) fn peer(arrival: &Arrival<'_>, session: &HttpSession, stream: &Arc<St
     }
     Peer {
         principal: arrival.principal.clone(),
+        access: arrival.access.clone(),
         address: arrival.address,
         extensions,
         listens: arrival.listens(),

@@ -11,7 +11,7 @@ use super::reply::{Refusal, no_session, refuse};
 use super::sessions::HttpSession;
 use super::stream::Stream;
 use crate::legacy::handshake::revision;
-use crate::server::{Listens, Owner, Principal};
+use crate::server::{Access, Listens, Owner, Principal};
 
 /// Header that names a session, in requests and in the answer to `initialize`.
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -28,6 +28,8 @@ pub(crate) struct Arrival<'a> {
     /// Extensions that the HTTP stack in front attached to the request.
     pub(crate) extensions: http::Extensions,
     pub(crate) principal: Option<Principal>,
+    /// Rights of the client's access token.
+    pub(crate) access: Access,
     pub(crate) address: Option<IpAddr>,
     pub(crate) accepts: Accepts,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roundtrip_core::round::{Journal, PinKey};
 
-use super::{AskError, Asked, Inner, RoundState, wake_all};
+use super::{AskError, Asked, Delivery, Inner, RoundState, wake_all};
 
 /// Status of a round whose handler is pending.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
@@ -88,6 +88,22 @@ impl RoundState {
         if inner.closed || (inner.asked.is_empty() && !inner.handed_off) {
             return None;
         }
+        Some(self.end(inner))
+    }
+
+    /// Ends the round with its state alone if the handler has begun a step, and closes the state. The error of a handler that
+    /// lacks scopes has no place for `requestState`: without it the step would run again when the client comes back with a
+    /// wider token. The next round finds the step done, and is refused with nothing to lose. Tasks and live
+    /// questions have no next round.
+    pub(crate) fn refused(&self) -> Option<Suspended> {
+        if !matches!(self.questions, Delivery::EndRound) || self.keeper().is_some() {
+            return None;
+        }
+        let mut inner = self.lock();
+        if inner.closed || !inner.stepped {
+            return None;
+        }
+        inner.asked.clear();
         Some(self.end(inner))
     }
 

@@ -8,7 +8,7 @@ use super::*;
 use crate::legacy::server::http::endpoint::LegacyHttp;
 use crate::legacy::server::http::head::{Accepts, Arrival, SESSION};
 use crate::legacy::server::http::reply::Reply;
-use crate::server::{Args, Ask, Log, Server, Tool, ToolError};
+use crate::server::{Access, Args, Ask, Log, Server, Tool, ToolError};
 
 /// Budget of all sessions: a sixteenth of the default, like every other size here.
 const BUDGET: usize = 4 * 1024 * 1024;
@@ -41,6 +41,7 @@ async fn post(http: &LegacyHttp, who: &str, session: Option<&str>, method: &str,
         headers: &headers,
         extensions: http::Extensions::new(),
         principal: Some(Principal::new(who)),
+        access: Access::default(),
         address: None,
         accepts: Accepts { json: true, streams: true, keep_alive: Duration::from_secs(15) },
     };

@@ -1,0 +1,48 @@
+//! [`View`]: the bytes of a stored task that clients are answered from.
+
+use super::Millis;
+
+/// The view of a stored task.
+pub(super) struct View<'a> {
+    /// Time of its last change.
+    pub(super) updated: Millis,
+    /// Name of its tool.
+    pub(super) tool: &'a [u8],
+    /// The task, as JSON.
+    pub(super) task: &'a [u8],
+    /// Parts of its result.
+    pub(super) parts: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Splits the bytes of a view.
+    pub(super) fn split(view: &'a [u8]) -> Self {
+        let (updated, rest) = view.split_first_chunk().unwrap_or((&[0; 8], view));
+        let (tool, rest) = split(rest);
+        let (task, parts) = split(rest);
+        Self { updated: Millis(u64::from_be_bytes(*updated)), tool, task, parts }
+    }
+
+    /// Returns the bytes of the view.
+    pub(super) fn joined(&self) -> Vec<u8> {
+        let mut view = Vec::with_capacity(16 + self.tool.len() + self.task.len() + self.parts.len());
+        view.extend_from_slice(&self.updated.0.to_be_bytes());
+        prefixed(&mut view, self.tool);
+        prefixed(&mut view, self.task);
+        view.extend_from_slice(self.parts);
+        view
+    }
+}
+
+/// Appends bytes behind their length.
+pub(super) fn prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// Splits bytes that begin with a length.
+pub(super) fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let Some((length, rest)) = bytes.split_first_chunk() else { return (&[], &[]) };
+    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+    rest.split_at_checked(length).unwrap_or((rest, &[]))
+}
