@@ -147,6 +147,9 @@ pub enum AuthError {
     /// The code of the device was not entered in time.
     #[error("the code was not entered in time: sign in again")]
     DeviceCodeExpired,
+    /// No callback came from the browser in time.
+    #[error("no callback came from the browser in time: call again to sign in")]
+    NoCallback,
     /// A key did not sign.
     #[error("{0}")]
     Sign(#[from] SignError),
@@ -172,7 +175,7 @@ impl AuthError {
     /// Returns who has to act.
     pub fn blame(&self) -> AuthBlame {
         match self {
-            Self::GrantOver(_) | Self::DeviceCodeExpired => AuthBlame::SignIn,
+            Self::GrantOver(_) | Self::DeviceCodeExpired | Self::NoCallback => AuthBlame::SignIn,
             Self::Callback(CallbackError::Refused(_))
             | Self::RegistrationRefused(_)
             | Self::TokenRefused(_)

@@ -45,6 +45,11 @@ impl CallAttempts {
         Ok(())
     }
 
+    /// Notes that a request of the call was accepted: the next one may find its token refused again.
+    pub fn accepted(&mut self) {
+        self.fresh = false;
+    }
+
     /// Counts a 401. Returns whether a token should be got: a second 401 for the same request, after a fresh token, is final.
     pub fn unauthorized(&mut self) -> bool {
         !std::mem::replace(&mut self.fresh, true)
