@@ -93,6 +93,14 @@ pub enum AuthError {
         /// Status of the response.
         status: StatusCode,
     },
+    /// A server could not be reached: nothing was lost, try again later.
+    #[error("`{url}` could not be reached: {why}")]
+    Unreachable {
+        /// URL that was called.
+        url: String,
+        /// Reason, as the transport gave it.
+        why: String,
+    },
     /// A response that is neither an answer nor an error of the protocol.
     #[error("`{url}` answered HTTP {status} with {what}")]
     Unexpected {
@@ -153,6 +161,15 @@ pub enum AuthError {
     /// A key did not sign.
     #[error("{0}")]
     Sign(#[from] SignError),
+    /// The store of tokens failed.
+    #[error("the store of tokens failed: {0}")]
+    Store(String),
+    /// New tokens could not be stored. They are used as long as the process lives, and storing them is tried again.
+    #[error("new tokens could not be stored, and are lost when the process ends: {0}")]
+    NotStored(String),
+    /// The renewal of a token was cut short: its runtime was shut down, or a store of the author's panicked.
+    #[error("the renewal of the token was cut short: try again")]
+    Interrupted,
 }
 
 /// Party that has to act on an [`AuthError`].
@@ -182,7 +199,7 @@ impl AuthError {
             | Self::ScopesRefused(_) => AuthBlame::Refused,
             Self::Callback(CallbackError::Issuer(_)) => AuthBlame::Peer,
             Self::Callback(_) => AuthBlame::SignIn,
-            Self::Unavailable { .. } => AuthBlame::Unreachable,
+            Self::Unavailable { .. } | Self::Unreachable { .. } | Self::Interrupted => AuthBlame::Unreachable,
             Self::Server { .. }
             | Self::RedirectUri(_)
             | Self::Settings(_)
@@ -190,6 +207,8 @@ impl AuthError {
             | Self::NoRegistration(_)
             | Self::ClientAuthentication { .. }
             | Self::DpopKey
+            | Self::Store(_)
+            | Self::NotStored(_)
             | Self::Sign(_) => AuthBlame::Settings,
             Self::NoResourceMetadata(_)
             | Self::ResourceMetadata { .. }
