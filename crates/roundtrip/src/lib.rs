@@ -104,6 +104,8 @@
 #[cfg(feature = "authorize")]
 pub mod authorize;
 #[cfg(feature = "client")]
+mod causes;
+#[cfg(feature = "client")]
 pub mod client;
 mod event_stream;
 pub mod http;
@@ -133,6 +135,8 @@ pub use client::{
 pub use in_process::InProcess;
 #[cfg(feature = "legacy")]
 pub use legacy::Handshake;
+#[cfg(feature = "oauth")]
+pub use oauth::OAuth;
 pub use roundtrip_core::form::{self, Choice, Form};
 pub use roundtrip_core::round::Question;
 pub use roundtrip_core::{seal, wire};

@@ -1,0 +1,29 @@
+//! Key that tokens are bound to (DPoP).
+
+use std::sync::Arc;
+
+use roundtrip_core::auth::{AuthError, Signer};
+
+use super::tokens::Tokens;
+
+/// Origin of the key.
+#[derive(Clone)]
+pub(super) enum ProofKey {
+    /// The author's.
+    Given(Arc<dyn Signer>),
+    /// One that is made, and stored with the tokens.
+    Stored,
+}
+
+impl ProofKey {
+    /// Returns the key.
+    pub(super) async fn key(&self, tokens: &Tokens) -> Result<Arc<dyn Signer>, AuthError> {
+        match self {
+            Self::Given(key) => Ok(Arc::clone(key)),
+            Self::Stored => {
+                let _ = tokens;
+                Err(AuthError::DpopKey)
+            }
+        }
+    }
+}
