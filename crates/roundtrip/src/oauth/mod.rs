@@ -27,6 +27,8 @@ pub use roundtrip_core::auth::{
     ScopeSet, Secret, SignError, Signer, Terms, TokenScheme,
 };
 
+pub use crate::signature::{KeyError, PrivateKey};
+
 pub(crate) use authorizer::{Authorizer, Verdict};
 pub(crate) use fetch::Fetch;
 pub(crate) use guard::Guard;

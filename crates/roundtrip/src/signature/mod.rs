@@ -1,1 +1,9 @@
 //! Signatures of tokens, by aws-lc-rs, which TLS uses too.
+
+#[cfg(feature = "oauth")]
+mod key_pair;
+#[cfg(feature = "oauth")]
+mod sign;
+
+#[cfg(feature = "oauth")]
+pub use sign::{KeyError, PrivateKey};
