@@ -15,6 +15,7 @@ use super::config::{Config, Identity, Idp, Kind, Registered};
 use super::proof_key::ProofKey;
 use super::store::{StoreHandle, TokenStore};
 use super::tokens::Tokens;
+use crate::signature::{KeyError, PrivateKey};
 
 /// Sign-in of a client: who it is, and how its person, or it itself, gets tokens.
 ///
@@ -101,6 +102,14 @@ impl OAuth {
     pub fn secret(self, secret: impl Into<Secret>) -> Self {
         let secret = secret.into();
         self.of_registered("secret", |client| client.secret = Some(secret))
+    }
+
+    /// Sets the key of a client that was registered by hand: the text of a PEM file.
+    ///
+    /// # Errors
+    /// Fails if it is not a private key that is known.
+    pub fn key(self, pem: impl AsRef<str>) -> Result<Self, KeyError> {
+        Ok(self.signer(Arc::new(PrivateKey::from_pem(pem.as_ref())?)))
     }
 
     /// Sets the key of a client that was registered by hand, in a form of the author's: in a hardware module, for one.

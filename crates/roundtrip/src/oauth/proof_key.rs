@@ -5,6 +5,7 @@ use std::sync::Arc;
 use roundtrip_core::auth::{AuthError, Signer};
 
 use super::tokens::Tokens;
+use crate::signature::PrivateKey;
 
 /// Origin of the key.
 #[derive(Clone)]
@@ -21,8 +22,11 @@ impl ProofKey {
         match self {
             Self::Given(key) => Ok(Arc::clone(key)),
             Self::Stored => {
-                let _ = tokens;
-                Err(AuthError::DpopKey)
+                let unusable =
+                    |_| AuthError::Settings("the stored key of proofs cannot be used: sign in again");
+                let fresh = PrivateKey::generate().and_then(|key| key.to_pem()).map_err(unusable)?;
+                let stored = tokens.proof_key(fresh).await?;
+                Ok(Arc::new(PrivateKey::from_pem(stored.expose()).map_err(unusable)?))
             }
         }
     }

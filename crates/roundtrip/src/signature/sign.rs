@@ -5,6 +5,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use roundtrip_core::auth::{Algorithm, PublicKey, Secret, SignError, Signer};
+use roundtrip_core::error::{ApiMisuse, Error};
 use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
 
@@ -61,18 +62,24 @@ pub enum KeyError {
     NotMade,
 }
 
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Self {
+        ApiMisuse::Settings(format!("the key cannot be used: {error}")).into()
+    }
+}
+
 impl PrivateKey {
     /// Reads a key: the text of a PEM file, in PKCS#8 (`PRIVATE KEY`), SEC1 (`EC PRIVATE KEY`) or PKCS#1 (`RSA PRIVATE KEY`).
     ///
     /// # Errors
     /// Fails if it has no private key that is known; the error says what it has.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
-        use rustls_pki_types::pem::Error;
+        use rustls_pki_types::pem::Error as PemError;
         if let Some(error) = other_format(pem) {
             return Err(error);
         }
         let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|error| match error {
-            Error::NoItemsFound => no_key(pem),
+            PemError::NoItemsFound => no_key(pem),
             _ => KeyError::Damaged,
         })?;
         KeyPair::read(&key).and_then(Self::new).ok_or(KeyError::Unsupported)
