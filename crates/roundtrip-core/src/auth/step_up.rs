@@ -28,6 +28,7 @@ pub fn step_up_scopes(requested: &ScopeSet, demand: &Demand) -> Result<ScopeSet,
 pub struct CallAttempts {
     step_ups: u32,
     fresh: bool,
+    excused: bool,
 }
 
 impl CallAttempts {
@@ -48,6 +49,14 @@ impl CallAttempts {
     /// Notes that a request of the call was accepted: the next one may find its token refused again.
     pub fn accepted(&mut self) {
         self.fresh = false;
+    }
+
+    /// Notes that the resource has accepted the token in another request, before it refused it in this one: the token may have
+    /// ended in between. Once in a call, no more.
+    pub fn accepted_elsewhere(&mut self) {
+        if self.fresh && !std::mem::replace(&mut self.excused, true) {
+            self.fresh = false;
+        }
     }
 
     /// Counts a 401. Returns whether a token should be got: a second 401 for the same request, after a fresh token, is final.

@@ -160,6 +160,9 @@ impl Authorizer {
         let step_up = demand.as_ref().is_some_and(|demand| demand.wants_more_scope(refusal.status));
         let used = refusal.token;
         if refusal.status == StatusCode::UNAUTHORIZED {
+            if !self.unproven.load(Ordering::Relaxed) {
+                attempts.accepted_elsewhere();
+            }
             // A second one in a row, after a fresh token, is final.
             return attempts.unauthorized().then_some(Ok(Wanted { demand, scopes, step_up: false, used }));
         }

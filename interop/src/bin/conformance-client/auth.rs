@@ -4,7 +4,6 @@ use std::io;
 
 use roundtrip::Client;
 use roundtrip::oauth::{HttpUrl, Idp, OAuth};
-use roundtrip::wire::ProtocolVersion;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -28,8 +27,7 @@ struct Context {
 
 /// Lists the tools and calls one, signed in as the scenario wants it.
 pub(crate) async fn run(scenario: &str, client: Client) -> Outcome {
-    let version: ProtocolVersion = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION")?.parse()?;
-    let client = client.protocol(version).oauth(sign_in(scenario)?);
+    let client = client.oauth(sign_in(scenario)?);
     client.list_tools().await?;
     client.call_tool("test-tool", json!({})).await?;
     client.close().await;
