@@ -30,7 +30,8 @@ async fn paste(client: &Client, pending: &Pending) -> Result<(), Box<dyn std::er
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let url = arguments.iter().find(|argument| !argument.starts_with('-')).ok_or("usage: sign-in [--paste] URL")?;
+    let url =
+        arguments.iter().find(|argument| !argument.starts_with('-')).ok_or("usage: sign-in [--paste] URL")?;
     let sign_in = OAuth::new("Roundtrip example").store(FileStore::open("tokens")?);
     let pastes = arguments.iter().any(|argument| argument == "--paste");
     let client = Client::http(url)?.oauth(if pastes { sign_in } else { sign_in.browser(show) });

@@ -69,6 +69,7 @@ impl CallAttempts {
 #[derive(Debug, Clone, Default)]
 pub struct ResourceAttempts {
     in_a_row: u32,
+    last: Option<Timestamp>,
     refused: Vec<(ScopeSet, Timestamp)>,
 }
 
@@ -78,13 +79,22 @@ impl ResourceAttempts {
     /// # Errors
     /// Fails if there were too many without a request that the resource accepted, and if these scopes were refused of late.
     pub fn sign_in(&mut self, scopes: &ScopeSet, now: Timestamp) -> Result<(), AuthError> {
-        self.refused.retain(|(_, at)| now.as_unix() < at.as_unix().saturating_add(REMEMBERED));
+        self.refused.retain(|(_, at)| !is_past(*at, now));
+        if self.last.is_some_and(|last| is_past(last, now)) {
+            self.in_a_row = 0;
+        }
         let refused = self.refused.iter().any(|(refused, _)| refused == scopes);
         if refused || self.in_a_row == IN_A_ROW {
             return Err(AuthError::ScopesRefused(scopes.clone()));
         }
         self.in_a_row += 1;
+        self.last = Some(now);
         Ok(())
+    }
+
+    /// Takes a sign-in back that gave no token: the resource has refused none.
+    pub fn gave_nothing(&mut self) {
+        self.in_a_row = self.in_a_row.saturating_sub(1);
     }
 
     /// Notes that the resource accepted a request.
@@ -99,4 +109,9 @@ impl ResourceAttempts {
         }
         self.refused.push((scopes, now));
     }
+}
+
+/// Returns whether something is long enough ago to be forgotten.
+fn is_past(at: Timestamp, now: Timestamp) -> bool {
+    now.as_unix() >= at.as_unix().saturating_add(REMEMBERED)
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use roundtrip_core::auth::{
-    Answered, AuthError, CallAttempts, DPOP, Demand, Grant, HttpUrl, Nonces, Proof, ResourceAttempts,
-    ScopeSet, SignIn, Signer, Step, TokenScheme, step_up_scopes,
+    Answered, AuthError, CallAttempts, CallbackError, DPOP, Demand, Grant, HttpUrl, Nonces, Proof,
+    ResourceAttempts, ScopeSet, SignIn, Signer, Step, TokenScheme, step_up_scopes,
 };
 use roundtrip_core::error::{Error, HttpRefusal};
 use tokio::sync::OnceCell;
@@ -207,10 +207,12 @@ impl Authorizer {
         self.unproven.store(true, Ordering::Relaxed);
         let scopes = wanted.scopes.clone();
         let done = sign_in::run(&self, wanted, fetch, waiters).await;
-        if let Err(Failure::Auth(AuthError::Callback(roundtrip_core::auth::CallbackError::Refused(_)))) =
-            &done
-        {
-            lock(&self.attempts).refused(scopes, now());
+        match &done {
+            Ok(()) => {}
+            Err(Failure::Auth(AuthError::Callback(CallbackError::Refused(_)))) => {
+                lock(&self.attempts).refused(scopes, now());
+            }
+            Err(_) => lock(&self.attempts).gave_nothing(),
         }
         done
     }

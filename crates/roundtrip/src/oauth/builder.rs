@@ -101,7 +101,7 @@ impl OAuth {
     /// Sets the secret of a client that was registered by hand.
     pub fn secret(self, secret: impl Into<Secret>) -> Self {
         let secret = secret.into();
-        self.of_registered("secret", |client| client.secret = Some(secret))
+        self.of_registered(|client| client.secret = Some(secret))
     }
 
     /// Sets the key of a client that was registered by hand: the text of a PEM file.
@@ -114,30 +114,27 @@ impl OAuth {
 
     /// Sets the key of a client that was registered by hand, in a form of the author's: in a hardware module, for one.
     pub fn signer(self, key: Arc<dyn Signer>) -> Self {
-        self.of_registered("signer", |client| client.key = Some(key))
+        self.of_registered(|client| client.key = Some(key))
     }
 
     /// Binds a client that was registered by hand to its issuer: the `issuer` of its metadata, byte for byte.
     pub fn issuer(self, issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
-        self.of_registered("issuer", |client| client.issuer = Some(issuer))
+        self.of_registered(|client| client.issuer = Some(issuer))
     }
 
     /// Sets the way in which a client that was registered by hand authenticates itself, in place of a choice by what the
     /// issuer lists.
     pub fn auth_method(self, method: ClientAuthMethod) -> Self {
-        self.of_registered("auth_method", |client| client.method = Some(method))
+        self.of_registered(|client| client.method = Some(method))
     }
 
-    fn of_registered(mut self, setting: &str, change: impl FnOnce(&mut Registered)) -> Self {
+    fn of_registered(mut self, change: impl FnOnce(&mut Registered)) -> Self {
         match &mut self.config.registered {
             Some(client) => change(client),
-            None => {
-                tracing::debug!(setting, "a setting of a registered client without a client id");
-                self.wrong(AuthError::Settings(
-                    "`secret`, `key`, `issuer` and `auth_method` are for a client id: begin with `OAuth::registered`",
-                ));
-            }
+            None => self.wrong(AuthError::Settings(
+                "`secret`, `key`, `issuer` and `auth_method` are for a client id: begin with `OAuth::registered`",
+            )),
         }
         self
     }
@@ -151,7 +148,9 @@ impl OAuth {
     pub fn client_metadata(mut self, url: impl AsRef<str>) -> Self {
         match ClientMetadataUrl::parse(url.as_ref()) {
             Ok(url) => self.config.metadata_url = Some(url),
-            Err(why) => self.wrong(AuthError::Issuer { issuer: url.as_ref().to_owned(), why }),
+            Err(_) => self.wrong(AuthError::Settings(
+                "the URL of the client metadata must be https, with a path and without a fragment",
+            )),
         }
         self
     }

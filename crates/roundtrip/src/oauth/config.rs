@@ -153,10 +153,13 @@ impl Config {
     /// Returns the hosts that the author named, which may be in a private network.
     pub(super) fn trusted_hosts(&self, server: &HttpUrl) -> Vec<String> {
         let provider = match &self.kind {
-            Kind::Enterprise(provider) => HttpUrl::parse(&provider.token_endpoint).ok(),
+            Kind::Enterprise(provider) => Some(&provider.token_endpoint),
             _ => None,
         };
-        [Some(server.clone()), provider].into_iter().flatten().map(|url| url.host().to_owned()).collect()
+        let registered = self.registered.as_ref().and_then(|client| client.issuer.as_ref());
+        let named = [provider, registered, self.issuer.as_ref(), self.trusted_issuer.as_ref()];
+        let named = named.into_iter().flatten().filter_map(|url| HttpUrl::parse(url).ok());
+        named.chain([server.clone()]).map(|url| url.host().to_owned()).collect()
     }
 
     /// Makes the settings of a sign-in.

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use roundtrip_core::auth::{Answered, CallbackError, Pending};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::lock::lock;
 
@@ -25,6 +26,8 @@ const PATH: &str = "/callback";
 const LONGEST_CONNECTION: Duration = Duration::from_secs(10);
 /// Greatest number of connections at once. A browser opens some ahead of need, and asks for an icon.
 const MOST_CONNECTIONS: usize = 16;
+/// Pause after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(50);
 /// Longest head of a request, in bytes.
 const LONGEST_HEAD: usize = 32 * 1024;
 
@@ -62,20 +65,22 @@ impl Listener {
     /// Waits for the callback of a sign-in, and shows its browser a page. Whatever else is asked for is not found, and the wait
     /// goes on.
     pub(super) async fn answered(self, pending: &Pending) -> Outcome {
-        let callback =
-            Arc::new(Callback { host: self.host, pending: pending.clone(), outcome: Mutex::default() });
+        let callback = Callback { host: self.host, pending: pending.clone(), outcome: Mutex::default() };
+        let callback = Arc::new(callback);
         let mut connections = JoinSet::new();
         loop {
-            let accepted = tokio::select! {
-                // A connection that brought the outcome has also had its page.
-                Some(_) = connections.join_next() => None,
-                accepted = self.socket.accept(), if connections.len() < MOST_CONNECTIONS => accepted.ok(),
-            };
-            if let Some(outcome) = lock(&callback.outcome).take_if(|_| accepted.is_none()) {
-                return outcome;
-            }
-            if let Some((stream, _)) = accepted {
-                connections.spawn(timeout(LONGEST_CONNECTION, serve(stream, Arc::clone(&callback))));
+            tokio::select! {
+                // The connection that brings the outcome has had its page by then.
+                Some(ended) = connections.join_next() => {
+                    if let (Ok(true), Some(outcome)) = (ended, lock(&callback.outcome).take()) {
+                        return outcome;
+                    }
+                }
+                accepted = self.socket.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
+                    Ok((stream, _)) => drop(connections.spawn(serve(stream, Arc::clone(&callback)))),
+                    // No more files, for one.
+                    Err(_) => sleep(PAUSE).await,
+                },
             }
         }
     }
@@ -88,21 +93,24 @@ struct Callback {
     outcome: Mutex<Option<Outcome>>,
 }
 
-async fn serve(stream: TcpStream, callback: Arc<Callback>) {
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let page = callback.page(&request);
+/// Serves one connection. Returns whether it brought the outcome.
+async fn serve(stream: TcpStream, callback: Arc<Callback>) -> bool {
+    let brought = AtomicBool::new(false);
+    let answer = service_fn(|request: Request<Incoming>| {
+        let page = callback.page(&request, &brought);
         async move { Ok::<_, Infallible>(page) }
     });
     let mut server = http1::Builder::new();
-    let served = server.max_buf_size(LONGEST_HEAD).serve_connection(TokioIo::new(stream), answer).await;
-    if let Err(error) = served {
+    let serving = server.max_buf_size(LONGEST_HEAD).serve_connection(TokioIo::new(stream), answer);
+    if let Ok(Err(error)) = timeout(LONGEST_CONNECTION, serving).await {
         tracing::debug!(%error, "a connection to the listener of a sign-in broke off");
     }
+    brought.into_inner()
 }
 
 impl Callback {
     /// Answers a request. Nothing of it is in the answer.
-    fn page(&self, request: &Request<Incoming>) -> Response<String> {
+    fn page(&self, request: &Request<Incoming>, brought: &AtomicBool) -> Response<String> {
         let for_us = request.method() == Method::GET
             && request.uri().path() == PATH
             && request.headers().get(HOST).is_some_and(|host| host.as_bytes() == self.host.as_bytes());
@@ -120,6 +128,7 @@ impl Callback {
                     "The sign-in failed. Go back to the application, which says why."
                 };
                 *outcome = Some(answered);
+                brought.store(true, Ordering::Relaxed);
                 respond(StatusCode::OK, said)
             }
         }
