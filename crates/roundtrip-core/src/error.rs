@@ -16,6 +16,7 @@ pub use text::debug_as_text;
 
 use serde_json::{Value, json};
 
+use crate::auth;
 use crate::wire::{
     ErrorObject, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
     MISSING_REQUIRED_CLIENT_CAPABILITY, PARSE_ERROR, ToolFailure, UNSUPPORTED_PROTOCOL_VERSION,
@@ -110,6 +111,15 @@ pub enum Error {
     /// The server refused the request by its HTTP status: for lack of credentials, for one.
     #[error("{0}")]
     Refused(Box<HttpRefusal>),
+
+    /// A person has to sign in, and the client has no way to send one to a browser: open the URL, and pass the callback URL to
+    /// [`Pending::answered`](auth::Pending::answered). Any process can finish it.
+    #[error("sign in at {}", .0.url().without_query())]
+    SignIn(Box<auth::Pending>),
+
+    /// No token could be got: the authorization server, or the person at it, refused, or did not answer in time.
+    #[error("{0}")]
+    NotAuthorized(Box<auth::AuthError>),
 
     /// The peer could not be reached, or the connection ended before the answer.
     #[error("{why}")]
@@ -238,6 +248,27 @@ from_inside!(ApiMisuse, PeerIncompatible, PeerMisbehaved, GaveUp);
 impl From<TaskError> for Error {
     fn from(error: TaskError) -> Self {
         Self::Task(error)
+    }
+}
+
+/// Sorts an error of a sign-in by who has to act.
+impl From<auth::AuthError> for Error {
+    fn from(error: auth::AuthError) -> Self {
+        match error.blame() {
+            auth::AuthBlame::Peer => PeerMisbehaved::Authorization(error).into(),
+            auth::AuthBlame::Settings => ApiMisuse::Authorization(error).into(),
+            auth::AuthBlame::Unreachable => {
+                let why = Unreachable::NoConnection(error.to_string());
+                Self::Unreachable { why, sent: Sent::No, cause: Some(Box::new(error)) }
+            }
+            auth::AuthBlame::SignIn | auth::AuthBlame::Refused => Self::NotAuthorized(Box::new(error)),
+        }
+    }
+}
+
+impl From<auth::CallbackError> for Error {
+    fn from(error: auth::CallbackError) -> Self {
+        auth::AuthError::from(error).into()
     }
 }
 

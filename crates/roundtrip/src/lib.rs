@@ -82,6 +82,7 @@
 //! | [`server`] | tools, prompts and resources, handlers and their parameters |
 //! | `authorize` | access tokens of callers, and their scopes (feature `authorize`, on by default) |
 //! | `client` | calls as builders, and the `Transport` trait (feature `client`, on by default) |
+//! | `oauth` | sign-in of clients (feature `oauth`, on by default) |
 //! | [`http`], [`stdio`] | the edges: bytes to messages and back |
 //! | [`testing`] | scripted answers, and a replay that injects faults |
 //! | [`form`], [`seal`] | forms and their fields; the sealing of `requestState` |
@@ -98,6 +99,7 @@
 //! | `client` | the client: HTTP with TLS, child processes, in process |
 //! | `legacy` | the handshake eras, revisions up to 2025-11-25, on both sides |
 //! | `validation` | arguments and results are validated against JSON Schemas; without it, parsing alone enforces arguments, a tool whose schema says more is a [`SetupError`](server::SetupError), and clients do not check results against output schemas |
+//! | `oauth` | clients that sign in |
 //! | `opentelemetry` | spans and metrics by the names of OpenTelemetry's conventions for MCP, on both sides (`telemetry`) |
 //! | `anyhow` | errors of the protocol are found inside an `anyhow::Error` |
 //! | `chrono`, `jiff`, `time`, `url`, `uuid` | types of these crates are fields of forms ([`form::Field`]) |
@@ -106,6 +108,8 @@
 
 #[cfg(feature = "authorize")]
 pub mod authorize;
+#[cfg(feature = "client")]
+mod causes;
 #[cfg(feature = "client")]
 pub mod client;
 mod event_stream;
@@ -138,6 +142,8 @@ pub use client::{
 pub use in_process::InProcess;
 #[cfg(feature = "legacy")]
 pub use legacy::Handshake;
+#[cfg(feature = "oauth")]
+pub use oauth::OAuth;
 pub use roundtrip_core::form::{self, Choice, Form};
 pub use roundtrip_core::round::Question;
 pub use roundtrip_core::{seal, wire};
@@ -164,6 +170,13 @@ pub use task::MemoryTasks;
 mod who_is_calling_chapter {
     #[doc = include_str!("../../../docs/manual/who-is-calling.md")]
     struct WhoIsCalling;
+}
+
+/// Doc tests of the chapter on sign-ins.
+#[cfg(all(doctest, feature = "oauth", feature = "legacy"))]
+mod oauth_chapter {
+    #[doc = include_str!("../../../docs/manual/signing-in.md")]
+    struct SigningIn;
 }
 
 /// Doc tests of the README and the manual: every snippet compiles and, where it can, runs.

@@ -16,6 +16,8 @@ use crate::{install, process};
 const PACKAGE: &str = "@modelcontextprotocol/conformance";
 /// Npm's `latest` is an older release that does not know revision 2026-07-28.
 const VERSION: &str = "0.2.0-alpha.12";
+/// First revision that the suite has requirements for.
+const FIRST_REQUIREMENTS: &str = "2025-11-25";
 /// What a scenario may take by the suite's own clock, and by ours.
 const SCENARIO_MS: &str = "30000";
 const SCENARIO_LIMIT: Duration = Duration::from_secs(120);
@@ -51,13 +53,17 @@ impl Suite {
         })
     }
 
-    /// The scenarios that a revision requires of a leg, and all that it runs.
+    /// The scenarios that a revision requires of a leg, and all that it runs. None of either for a revision before the
+    /// suite's first requirements.
     pub(crate) fn requirements(
         &self,
         leg: Leg,
         revision: &str,
     ) -> Result<(BTreeSet<String>, BTreeSet<String>)> {
         let file = self.package.join("requirements").join(format!("{revision}.yaml"));
+        if revision < FIRST_REQUIREMENTS {
+            return Ok(Default::default());
+        }
         let text = fs::read_to_string(&file)
             .with_context(|| format!("the suite has no requirements for revision {revision}"))?;
         let required = required(&text, leg);

@@ -93,6 +93,14 @@ pub enum AuthError {
         /// Status of the response.
         status: StatusCode,
     },
+    /// A server could not be reached: nothing was lost, try again later.
+    #[error("`{url}` could not be reached: {why}")]
+    Unreachable {
+        /// URL that was called.
+        url: String,
+        /// Reason, as the transport gave it.
+        why: String,
+    },
     /// A response that is neither an answer nor an error of the protocol.
     #[error("`{url}` answered HTTP {status} with {what}")]
     Unexpected {
@@ -147,9 +155,24 @@ pub enum AuthError {
     /// The code of the device was not entered in time.
     #[error("the code was not entered in time: sign in again")]
     DeviceCodeExpired,
+    /// No callback came from the browser in time.
+    #[error("no callback came from the browser in time: call again to sign in")]
+    NoCallback,
     /// A key did not sign.
     #[error("{0}")]
     Sign(#[from] SignError),
+    /// The store of tokens cannot be used: its files, or its directory, have to be mended.
+    #[error("the store of tokens cannot be used: {0}")]
+    Store(String),
+    /// The store of tokens cannot be used now, and may be later.
+    #[error("the store of tokens cannot be used now: {0}")]
+    StoreUnavailable(String),
+    /// New tokens could not be stored. They are used as long as the process lives, and storing them is tried again.
+    #[error("new tokens could not be stored, and are lost when the process ends: {0}")]
+    NotStored(String),
+    /// The renewal of a token was cut short: its runtime was shut down, or a store of the author's panicked.
+    #[error("the renewal of the token was cut short: try again")]
+    Interrupted,
 }
 
 /// Party that has to act on an [`AuthError`].
@@ -172,14 +195,17 @@ impl AuthError {
     /// Returns who has to act.
     pub fn blame(&self) -> AuthBlame {
         match self {
-            Self::GrantOver(_) | Self::DeviceCodeExpired => AuthBlame::SignIn,
+            Self::GrantOver(_) | Self::DeviceCodeExpired | Self::NoCallback => AuthBlame::SignIn,
             Self::Callback(CallbackError::Refused(_))
             | Self::RegistrationRefused(_)
             | Self::TokenRefused(_)
             | Self::ScopesRefused(_) => AuthBlame::Refused,
             Self::Callback(CallbackError::Issuer(_)) => AuthBlame::Peer,
             Self::Callback(_) => AuthBlame::SignIn,
-            Self::Unavailable { .. } => AuthBlame::Unreachable,
+            Self::Unavailable { .. }
+            | Self::Unreachable { .. }
+            | Self::StoreUnavailable(_)
+            | Self::Interrupted => AuthBlame::Unreachable,
             Self::Server { .. }
             | Self::RedirectUri(_)
             | Self::Settings(_)
@@ -187,6 +213,8 @@ impl AuthError {
             | Self::NoRegistration(_)
             | Self::ClientAuthentication { .. }
             | Self::DpopKey
+            | Self::Store(_)
+            | Self::NotStored(_)
             | Self::Sign(_) => AuthBlame::Settings,
             Self::NoResourceMetadata(_)
             | Self::ResourceMetadata { .. }

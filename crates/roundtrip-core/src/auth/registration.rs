@@ -11,6 +11,9 @@ use super::secret::Secret;
 use super::url::{HttpUrl, UrlError};
 use crate::seal::Timestamp;
 
+/// Grant type of a device code (RFC 8628).
+pub(super) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
 /// Origin of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -120,8 +123,9 @@ pub(super) enum ApplicationType {
 }
 
 impl ApplicationType {
-    pub(super) fn of(redirect_uri: &HttpUrl) -> Self {
-        if redirect_uri.is_loopback() { Self::Native } else { Self::Web }
+    /// Returns the kind of a client: one without a redirect URI is a program on a device.
+    pub(super) fn of(redirect_uri: Option<&HttpUrl>) -> Self {
+        if redirect_uri.is_none_or(HttpUrl::is_loopback) { Self::Native } else { Self::Web }
     }
 
     pub(super) fn other(self) -> Self {
@@ -139,10 +143,10 @@ impl ApplicationType {
     }
 }
 
-/// Returns the body of a registration request.
+/// Returns the body of a registration request. A client without a redirect URI signs in with a device code.
 pub(super) fn request_body(
     name: &str,
-    redirect_uri: &HttpUrl,
+    redirect_uri: Option<&HttpUrl>,
     kind: ApplicationType,
     server: &ServerMetadata,
 ) -> Value {
@@ -156,12 +160,13 @@ pub(super) fn request_body(
         None => ClientAuthMethod::ClientSecretBasic,
         Some(_) => ClientAuthMethod::None,
     });
+    let grant = if redirect_uri.is_some() { "authorization_code" } else { DEVICE_CODE };
     json!({
         "client_name": name,
         "application_type": kind.as_str(),
-        "redirect_uris": [redirect_uri.as_str()],
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
+        "redirect_uris": redirect_uri.map(HttpUrl::as_str).as_slice(),
+        "grant_types": [grant, "refresh_token"],
+        "response_types": redirect_uri.map(|_| "code").as_slice(),
         "token_endpoint_auth_method": method.as_str(),
     })
 }
@@ -170,7 +175,7 @@ pub(super) fn request_body(
 pub(super) fn read_answer(
     body: &[u8],
     issuer: &str,
-    redirect_uri: &HttpUrl,
+    redirect_uri: Option<&HttpUrl>,
 ) -> Result<Registration, AuthError> {
     #[derive(Deserialize)]
     struct Answer {
@@ -190,8 +195,9 @@ pub(super) fn read_answer(
     if answer.client_id.is_empty() || answer.client_id.chars().any(char::is_control) {
         return Err(refuse("the registration has a `client_id` that cannot be sent"));
     }
-    let kept = answer.redirect_uris.is_none_or(|all| all.iter().any(|uri| uri == redirect_uri.as_str()));
-    if !kept {
+    let redirect_uri = redirect_uri.map(HttpUrl::as_str);
+    let kept = |uri: &str| answer.redirect_uris.as_ref().is_none_or(|all| all.iter().any(|held| held == uri));
+    if !redirect_uri.is_none_or(kept) {
         return Err(refuse("the registration has other redirect URIs than were asked for"));
     }
     let mut registration = Registration::new(issuer, &answer.client_id, RegistrationSource::Dynamic);
@@ -199,6 +205,6 @@ pub(super) fn read_answer(
     // RFC 7591, 3.2.1: zero means that it does not end.
     registration.secret_expires_at = answer.client_secret_expires_at.filter(|end| *end > 0);
     registration.method = answer.token_endpoint_auth_method.as_deref().and_then(ClientAuthMethod::parse);
-    registration.redirect_uri = Some(redirect_uri.as_str().to_owned());
+    registration.redirect_uri = redirect_uri.map(str::to_owned);
     Ok(registration)
 }

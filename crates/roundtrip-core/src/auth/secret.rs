@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
 /// A token, password or verifier. It is wiped from memory when dropped, and `Debug` does not show it.
 ///
 /// It serialises as its text: store what contains one as safely as a password.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
+#[derive(Clone, Deserialize)]
+#[serde(from = "String")]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
@@ -51,9 +51,10 @@ impl From<&str> for Secret {
     }
 }
 
-impl From<Secret> for String {
-    fn from(secret: Secret) -> Self {
-        secret.0.as_str().to_owned()
+/// Writes the text itself: a copy of it would not be wiped.
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

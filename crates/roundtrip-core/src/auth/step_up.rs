@@ -28,6 +28,7 @@ pub fn step_up_scopes(requested: &ScopeSet, demand: &Demand) -> Result<ScopeSet,
 pub struct CallAttempts {
     step_ups: u32,
     fresh: bool,
+    excused: bool,
 }
 
 impl CallAttempts {
@@ -45,6 +46,19 @@ impl CallAttempts {
         Ok(())
     }
 
+    /// Notes that a request of the call was accepted: the next one may find its token refused again.
+    pub fn accepted(&mut self) {
+        self.fresh = false;
+    }
+
+    /// Notes that the resource has accepted the token in another request, before it refused it in this one: the token may have
+    /// ended in between. Once in a call, no more.
+    pub fn accepted_elsewhere(&mut self) {
+        if self.fresh && !std::mem::replace(&mut self.excused, true) {
+            self.fresh = false;
+        }
+    }
+
     /// Counts a 401. Returns whether a token should be got: a second 401 for the same request, after a fresh token, is final.
     pub fn unauthorized(&mut self) -> bool {
         !std::mem::replace(&mut self.fresh, true)
@@ -55,6 +69,7 @@ impl CallAttempts {
 #[derive(Debug, Clone, Default)]
 pub struct ResourceAttempts {
     in_a_row: u32,
+    last: Option<Timestamp>,
     refused: Vec<(ScopeSet, Timestamp)>,
 }
 
@@ -64,13 +79,22 @@ impl ResourceAttempts {
     /// # Errors
     /// Fails if there were too many without a request that the resource accepted, and if these scopes were refused of late.
     pub fn sign_in(&mut self, scopes: &ScopeSet, now: Timestamp) -> Result<(), AuthError> {
-        self.refused.retain(|(_, at)| now.as_unix() < at.as_unix().saturating_add(REMEMBERED));
+        self.refused.retain(|(_, at)| !is_past(*at, now));
+        if self.last.is_some_and(|last| is_past(last, now)) {
+            self.in_a_row = 0;
+        }
         let refused = self.refused.iter().any(|(refused, _)| refused == scopes);
         if refused || self.in_a_row == IN_A_ROW {
             return Err(AuthError::ScopesRefused(scopes.clone()));
         }
         self.in_a_row += 1;
+        self.last = Some(now);
         Ok(())
+    }
+
+    /// Takes a sign-in back that gave no token: the resource has refused none.
+    pub fn gave_nothing(&mut self) {
+        self.in_a_row = self.in_a_row.saturating_sub(1);
     }
 
     /// Notes that the resource accepted a request.
@@ -85,4 +109,9 @@ impl ResourceAttempts {
         }
         self.refused.push((scopes, now));
     }
+}
+
+/// Returns whether something is long enough ago to be forgotten.
+fn is_past(at: Timestamp, now: Timestamp) -> bool {
+    now.as_unix() >= at.as_unix().saturating_add(REMEMBERED)
 }

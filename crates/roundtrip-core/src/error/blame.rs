@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::RequestName;
+use crate::auth::AuthError;
 use crate::wire::ErrorObject;
 
 /// Mistake of the calling code. Texts that begin with "not sent" are refusals of this client: the server has not seen the
@@ -45,6 +46,9 @@ pub enum ApiMisuse {
         /// Keys of the questions.
         keys: Vec<String>,
     },
+    /// Settings with which no token can be got from this server.
+    #[error("not sent: {0}")]
+    Authorization(AuthError),
     /// The call is not open any more, at a server that keeps calls open between rounds: make it anew.
     #[error("not sent: {0}")]
     CallNotOpen(String),
@@ -145,6 +149,9 @@ pub enum PeerMisbehaved {
     /// A stream of changes that is not acknowledged, or not tagged with its id.
     #[error("{0}")]
     Subscription(String),
+    /// Metadata or tokens by which a server, or its authorization server, breaks the rules of a sign-in.
+    #[error("{0}")]
+    Authorization(AuthError),
     /// A part of a result that came twice, or before the parts in front of it.
     #[error("{0}")]
     PartOutOfOrder(String),

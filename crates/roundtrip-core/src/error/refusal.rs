@@ -111,6 +111,8 @@ pub struct HttpRefusal {
     pub error: Option<ErrorObject>,
     /// Tells whether the server may have run the request.
     pub sent: Sent,
+    /// Number of the token that the request was sent with, by the count of its transport; 0 for none.
+    pub token: u64,
 }
 
 impl HttpRefusal {
@@ -127,7 +129,7 @@ impl HttpRefusal {
                     | StatusCode::TOO_MANY_REQUESTS
             );
         let sent = if untouched { Sent::No } else { Sent::Maybe };
-        Self { status, url: None, headers, body: String::new(), error: None, sent }
+        Self { status, url: None, headers, body: String::new(), error: None, sent, token: 0 }
     }
 
     /// Returns whether the server wants other credentials: a 401, or a 403 with a challenge.

@@ -35,6 +35,29 @@ fn a_machine_signs_in_with_a_secret() {
     assert_eq!(play.grant().terms.client.client_id, "id");
 }
 
+/// O79, O92: a machine renews its token by itself, without discovery and without a refresh token; other grants begin anew.
+#[test]
+fn a_machine_renews_its_token() {
+    let settings =
+        || Settings::machine("id").secret("s".into()).scopes(ScopeChoice::Only("read".parse().unwrap()));
+    let mut play = after_discovery(settings(), &basic()).unwrap();
+    play.ok(&tokens()).unwrap();
+    let grant = play.grant().clone();
+    let step =
+        SignIn::refresh(Arc::new(settings()), &grant, &mut World::default()).unwrap().expect("a request");
+    let mut play = Play::of(step, World::default());
+    let form = play.form();
+    assert_eq!(play.url(), "https://login.example/token");
+    assert_eq!((form["grant_type"].as_str(), form["resource"].as_str()), ("client_credentials", SERVER));
+    assert_eq!(form["scope"], "read");
+    play.ok(&with(tokens(), "access_token", json!("b"))).unwrap();
+    assert_eq!((play.grant().access_token.expose(), &play.grant().terms), ("b", &grant.terms));
+
+    for other in [Settings::workload("id", "x.y.z".into()), enterprise(), Settings::device("x")] {
+        assert!(SignIn::refresh(Arc::new(other), &grant, &mut World::default()).unwrap().is_none());
+    }
+}
+
 /// O78: the assertion of a key has the issuer as its audience, and lives for less than five minutes.
 #[test]
 fn an_assertion_is_for_the_issuer() {
@@ -192,6 +215,45 @@ fn a_device_signs_in_with_a_code() {
     assert_eq!(error.blame(), AuthBlame::Refused);
     let mut late = World::after(600);
     assert_eq!(SignIn::poll(settings, pending, &mut late).err(), Some(AuthError::DeviceCodeExpired));
+}
+
+/// O55, O97: a device registers without a redirect URI, and one that is stored is used again.
+#[test]
+fn a_device_registers_itself() {
+    let server = with(issuer(), "device_authorization_endpoint", json!("https://login.example/device"));
+    let mut play = after_discovery(Settings::device("Agent"), &server).unwrap();
+    assert_eq!(play.url(), "https://login.example/register");
+    assert_eq!(
+        play.json(),
+        json!({
+            "client_name": "Agent", "application_type": "native", "redirect_uris": [], "response_types": [],
+            "grant_types": ["urn:ietf:params:oauth:grant-type:device_code", "refresh_token"],
+            "token_endpoint_auth_method": "none",
+        })
+    );
+    play.answer(201, &json!({ "client_id": "c7", "redirect_uris": [] })).unwrap();
+    assert_eq!(
+        (play.url().as_str(), play.form()["client_id"].as_str()),
+        ("https://login.example/device", "c7")
+    );
+    play.ok(&code()).unwrap();
+    let settings = Arc::new(Settings::device("Agent"));
+    let step = SignIn::poll(Arc::clone(&settings), shown(play), &mut World::default()).unwrap();
+    let mut play = Play::of(step, World::default());
+    play.ok(&tokens()).unwrap();
+    let held = play.grant().terms.client.clone();
+    assert_eq!((held.source, &held.redirect_uri), (RegistrationSource::Dynamic, &None));
+
+    let mut play = Play::to_issuer(&settings, Need::new(SERVER).registrations(vec![held])).unwrap();
+    play.ok(&server).unwrap();
+    assert_eq!(play.form()["client_id"], "c7");
+
+    let error =
+        after_discovery(Settings::device("Agent"), &issuer()).err().expect("no client is registered in vain");
+    assert!(error.to_string().contains("device_authorization_endpoint"), "{error}");
+    let closed = without(server, "registration_endpoint");
+    let error = after_discovery(Settings::device("Agent"), &closed).err();
+    assert!(matches!(error, Some(AuthError::NoRegistration(_))), "{error:?}");
 }
 
 /// O53, O97: a code is shown for a page that is https, and never for longer than an hour.

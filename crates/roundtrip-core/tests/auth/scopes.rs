@@ -94,3 +94,34 @@ fn a_second_401_is_final() {
     call.step_up(&set("a")).unwrap();
     assert!(!call.unauthorized());
 }
+
+/// O87: a token that the resource accepted in between may have ended since, once in a call; and every request of a call that is
+/// accepted starts anew.
+#[test]
+fn a_401_after_an_accepted_request_is_not_the_second() {
+    let mut call = CallAttempts::default();
+    call.accepted_elsewhere();
+    assert!(call.unauthorized());
+    call.accepted_elsewhere();
+    assert!(call.unauthorized());
+    call.accepted_elsewhere();
+    assert!(!call.unauthorized(), "one excuse a call");
+    call.accepted();
+    assert!(call.unauthorized() && !call.unauthorized());
+}
+
+/// O89: sign-ins that gave no token do not count, and the count is forgotten after a while.
+#[test]
+fn sign_ins_that_gave_nothing_do_not_count() {
+    let at = Timestamp::from_unix;
+    let mut resource = ResourceAttempts::default();
+    for _ in 0..10 {
+        resource.sign_in(&set("a"), at(0)).unwrap();
+        resource.gave_nothing();
+    }
+    for _ in 0..3 {
+        resource.sign_in(&set("a"), at(10)).unwrap();
+    }
+    assert!(resource.sign_in(&set("a"), at(309)).is_err());
+    assert!(resource.sign_in(&set("a"), at(310)).is_ok());
+}

@@ -389,6 +389,12 @@ impl Client {
         is_open && only && memory.dialect.set(TaskDialect::Sep2322).is_ok()
     }
 
+    /// Declares an extension.
+    #[cfg(feature = "oauth")]
+    pub(crate) fn declaring(self, extension: &'static str) -> Self {
+        self.set_handlers(|handlers| handlers.extension = Some(extension))
+    }
+
     /// Returns the capabilities that a request declares. Tasks and parts are declared where they matter.
     fn declared(&self, method: &str, options: &Options) -> ClientCapabilities {
         let settings = &self.0.settings;

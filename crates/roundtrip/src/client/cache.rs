@@ -124,6 +124,15 @@ impl Cache {
         }
     }
 
+    /// Drops all results: another token may see others.
+    #[cfg(feature = "oauth")]
+    pub(crate) fn clear(&self) {
+        let mut entries = self.entries();
+        entries.generation += 1;
+        entries.kept.clear();
+        entries.bytes = 0;
+    }
+
     /// Drops results that a change has made stale.
     pub(crate) fn invalidate(&self, change: &Change) {
         let mut entries = self.entries();

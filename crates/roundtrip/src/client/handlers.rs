@@ -28,6 +28,9 @@ pub(crate) struct Handlers {
     pub(super) sampling_tools: bool,
     /// Capabilities declared beyond those of the handlers.
     pub(super) capabilities: ClientCapabilities,
+    /// Extension by which the client gets its tokens.
+    #[cfg(feature = "oauth")]
+    pub(super) extension: Option<&'static str>,
 }
 
 impl Handlers {
@@ -54,6 +57,10 @@ impl Handlers {
             if self.sampling_tools {
                 sampling.tools.get_or_insert_with(JsonObject::new);
             }
+        }
+        #[cfg(feature = "oauth")]
+        if let Some(extension) = self.extension {
+            declared.extensions.entry(extension.to_owned()).or_default();
         }
         if self.roots.is_some() {
             declared.roots.get_or_insert_with(Default::default);

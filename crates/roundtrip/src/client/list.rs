@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::time::Duration;
 
 use roundtrip_core::error::{Error, GaveUp, PeerMisbehaved};
 use roundtrip_core::wire::{
@@ -12,7 +13,7 @@ use roundtrip_core::wire::{
 use super::builder::Client;
 use super::options::{Options, options};
 use super::request::{Request, text};
-use super::send::{self, within};
+use super::send;
 use super::transport::BoxFuture;
 
 /// A method that lists something, page by page.
@@ -109,14 +110,14 @@ impl<M: Listing> IntoFuture for List<M> {
 
     fn into_future(self) -> Self::IntoFuture {
         let timeout = self.client.timeout_of(&self.options);
-        Box::pin(within(timeout, || M::NAME.into(), async move {
+        Box::pin(async move {
             let mut pages = self.pages();
             let mut all = Vec::new();
-            while let Some(page) = pages.next().await {
+            while let Some(page) = pages.next_of(timeout).await {
                 all.append(&mut page?);
             }
             Ok(all)
-        }))
+        })
     }
 }
 
@@ -151,6 +152,16 @@ impl<M: Listing> Pages<M> {
     pub async fn next(&mut self) -> Option<Result<Vec<M::Item>, Error>> {
         let request = self.request.take()?;
         Some(self.page(request).await)
+    }
+
+    /// Returns the next page, of all that share one timeout. Time in which a person signs in is not counted.
+    async fn next_of(&mut self, timeout: Duration) -> Option<Result<Vec<M::Item>, Error>> {
+        self.options.timeout = Some(timeout.saturating_sub(self.options.waited));
+        let page = self.next().await?;
+        Some(page.map_err(|error| match error {
+            Error::Timeout { request, .. } => Error::timeout(request, timeout),
+            other => other,
+        }))
     }
 
     async fn page(&mut self, mut request: Request<'static>) -> Result<Vec<M::Item>, Error> {

@@ -23,7 +23,7 @@ use super::change::Change;
 use super::in_flight::{Event, InFlight};
 use super::options::{Options, decode};
 use super::request::{Request, raw};
-use super::send::{Attempts, within};
+use super::send::{Attempts, authorize, within};
 use super::transport::BoxFuture;
 
 /// Builder of a subscription; awaiting it opens the stream of [`Changes`].
@@ -95,12 +95,21 @@ impl Listen {
         let mut request = Request::new(SubscriptionsListen::NAME);
         request.set("notifications", Some(raw(&self.filter, "the filter")?));
         let timeout = self.client.timeout_of(&self.options);
-        let opening = within(timeout, || request.name(), self.send(&request));
-        let opened = opening.await;
-        #[cfg(feature = "opentelemetry")]
-        self.client.end_span(&mut self.options, opened.as_ref().map(|_| None));
-        let (leg, acknowledged) = opened.map_err(|error| error.about(&request.name()))?;
-        Ok(Changes { client: self.client, leg: Some(leg), acknowledged })
+        loop {
+            let opening = within(timeout, || request.name(), self.send(&request));
+            let opened = opening.await;
+            #[cfg(feature = "opentelemetry")]
+            self.client.end_span(&mut self.options, opened.as_ref().map(|_| None));
+            match opened {
+                Ok((leg, acknowledged)) => {
+                    return Ok(Changes { client: self.client, leg: Some(leg), acknowledged });
+                }
+                Err(error) => {
+                    let authorized = authorize(&self.client, &mut self.options, error).await;
+                    authorized.map_err(|error| error.about(&request.name()))?;
+                }
+            }
+        }
     }
 
     async fn send(&mut self, request: &Request<'_>) -> Result<(InFlight, SubscriptionFilter), Error> {

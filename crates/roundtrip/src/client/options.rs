@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+#[cfg(feature = "oauth")]
+use roundtrip_core::auth::CallAttempts;
 use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved};
 use roundtrip_core::exchange::{Params, TaskDialect};
 use roundtrip_core::wire::{
@@ -57,6 +59,11 @@ pub(crate) struct Options {
     pub(crate) related_task: Option<Raw>,
     /// First mistake in the settings of the call.
     pub(crate) problem: Option<Error>,
+    /// Time that requests of the call have taken, without that of sign-ins.
+    pub(crate) waited: Duration,
+    /// Tokens that were got for the call.
+    #[cfg(feature = "oauth")]
+    pub(crate) tokens: CallAttempts,
     /// Highest progress so far, of all rounds.
     highest_progress: Option<f64>,
     /// Span of the request under way.

@@ -12,6 +12,7 @@ use roundtrip_core::wire::{
     decode_complete,
 };
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use super::builder::Client;
 use super::cache::Key;
@@ -43,18 +44,53 @@ pub(crate) async fn fetch(
     if let Some(kept) = key.as_ref().filter(|_| !options.fresh).and_then(|key| cache.get(key)) {
         return Ok(kept);
     }
-    let generation = cache.generation();
     let timeout = client.timeout_of(options);
-    let sending = within(timeout, || request.name(), send(client, request, options));
-    let sent = sending.await;
-    #[cfg(feature = "opentelemetry")]
-    client.end_span(options, sent.as_ref().map(Some));
-    let result = Arc::new(sent.map_err(|error| error.about(&request.name()))?);
+    let (result, generation) = loop {
+        let generation = cache.generation();
+        let began = Instant::now();
+        let sending = within(timeout, || request.name(), send(client, request, options));
+        let sent = sending.await;
+        options.waited += began.elapsed();
+        #[cfg(feature = "opentelemetry")]
+        client.end_span(options, sent.as_ref().map(Some));
+        match sent {
+            Ok(result) => break (Arc::new(result), generation),
+            Err(error) => {
+                authorize(client, options, error).await.map_err(|error| error.about(&request.name()))?;
+            }
+        }
+    };
     client.learn(request.method, &result);
     if let Some(key) = key {
         cache.keep(key, &result, generation, client.cache_capacity());
     }
     Ok(result)
+}
+
+/// Gets another token after a refusal that wants one, outside of the request's timeout (O74). Otherwise returns the error.
+#[cfg(feature = "oauth")]
+pub(crate) async fn authorize(client: &Client, options: &mut Options, error: Error) -> Result<(), Error> {
+    // A request that was refused before anything ran is sent again, and no other.
+    let Error::Refused(refusal) = &error else { return Err(error) };
+    if refusal.sent == Sent::Maybe {
+        return Err(error);
+    }
+    match client.transport().authorize(refusal, &mut options.tokens) {
+        Some(authorizing) => {
+            client.closed().unless(authorizing).await?;
+            client.cache_store().clear();
+            options.part_numbers.begin_again();
+            Ok(())
+        }
+        None => Err(error),
+    }
+}
+
+/// Returns the error: without the feature `oauth`, there are no tokens to get.
+#[cfg(not(feature = "oauth"))]
+#[expect(clippy::unused_async, reason = "the same call with and without the feature")]
+pub(crate) async fn authorize(_: &Client, _: &mut Options, error: Error) -> Result<(), Error> {
+    Err(error)
 }
 
 /// Sends a request until it is answered, or fails for good. The caller limits all of it in time, pauses included.
@@ -73,6 +109,8 @@ async fn send(client: &Client, request: &Request<'_>, options: &mut Options) -> 
         match answered {
             Ok(result) => {
                 client.answered_in(attempts.version);
+                #[cfg(feature = "oauth")]
+                options.tokens.accepted();
                 return Ok(result);
             }
             Err(error) if attempts.resend(options.resend(), request, &error) => {

@@ -7,7 +7,11 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use futures_core::Stream;
+#[cfg(feature = "oauth")]
+use roundtrip_core::auth::CallAttempts;
 use roundtrip_core::error::Error;
+#[cfg(feature = "oauth")]
+use roundtrip_core::error::HttpRefusal;
 use roundtrip_core::wire::{Era, ProtocolVersion, RequestId};
 
 #[cfg(feature = "legacy")]
@@ -87,6 +91,20 @@ pub trait Transport: Any + Send + Sync {
     /// Returns the revision that is spoken with the server, for a transport that translates between revisions. Others
     /// have none to tell: the client knows what it sent.
     fn protocol_version(&self) -> Option<ProtocolVersion> {
+        None
+    }
+
+    /// Gets another token after a refusal, so that the request can be sent again. `None` if there is none to get.
+    ///
+    /// Its time does not count against the timeout of the request: a person may have to sign in. `attempts` are those of the
+    /// whole call.
+    #[cfg(feature = "oauth")]
+    fn authorize(
+        &self,
+        refusal: &HttpRefusal,
+        attempts: &mut CallAttempts,
+    ) -> Option<BoxFuture<Result<(), Error>>> {
+        let _ = (refusal, attempts);
         None
     }
 

@@ -2,6 +2,8 @@
 //! the handshake eras are in `legacy.rs`.
 
 mod answer;
+#[cfg(feature = "oauth")]
+mod authorized;
 #[cfg(feature = "legacy")]
 mod legacy;
 mod link;
@@ -14,12 +16,17 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::Url;
 use reqwest::redirect::Policy;
+#[cfg(feature = "oauth")]
+use roundtrip_core::auth::CallAttempts;
 use roundtrip_core::wire::ProtocolVersion;
 
 #[cfg(feature = "legacy")]
 use self::legacy::Connection;
 use self::link::Http;
 use super::{EVENT_STREAM, JSON};
+use crate::causes::causes;
+#[cfg(feature = "oauth")]
+use crate::client::HttpRefusal;
 use crate::client::{ApiMisuse, BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport, Unreachable};
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Network;
@@ -53,6 +60,8 @@ impl Client {
                 .map_err(|_| format!("the value of `{name}` is not valid in a header"))?;
             // Headers people add are credentials more often than not.
             value.set_sensitive(true);
+            #[cfg(feature = "oauth")]
+            transport.connection.link().oauth.permits(&name)?;
             transport.change(|http| drop(http.headers.insert(name, value)));
             Ok(())
         })
@@ -63,10 +72,19 @@ impl Client {
     /// Give it [`Policy::none()`] for redirects.
     pub fn http_client(self, client: reqwest::Client) -> Self {
         self.set_transport("http_client", |transport: &mut HttpTransport| {
-            transport.change(|http| http.client = client);
+            transport.change(|http| {
+                http.client = client;
+                #[cfg(feature = "oauth")]
+                http.oauth.unguard();
+            });
             Ok(())
         })
     }
+}
+
+/// Returns the settings of the HTTP client of our own.
+fn http_client() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().redirect(Policy::none()).connect_timeout(CONNECT_TIMEOUT)
 }
 
 /// Streamable HTTP transport of a client.
@@ -83,12 +101,14 @@ impl HttpTransport {
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(misuse(&"the scheme must be http or https"));
         }
-        let client = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .build()
-            .map_err(|error| misuse(&error))?;
-        let http = Http { client, url: parsed, headers: HeaderMap::new() };
+        let client = http_client().build().map_err(|error| misuse(&error))?;
+        let http = Http {
+            client,
+            url: parsed,
+            headers: HeaderMap::new(),
+            #[cfg(feature = "oauth")]
+            oauth: authorized::OAuthState::new(url),
+        };
         Ok(Self { connection: Connection::new(http) })
     }
 
@@ -118,6 +138,15 @@ impl Transport for HttpTransport {
         self.connection.protocol_version()
     }
 
+    #[cfg(feature = "oauth")]
+    fn authorize(
+        &self,
+        refusal: &HttpRefusal,
+        attempts: &mut CallAttempts,
+    ) -> Option<BoxFuture<Result<(), Error>>> {
+        self.connection.link().authorize(refusal, attempts)
+    }
+
     #[cfg(feature = "opentelemetry")]
     fn network(&self) -> Network {
         let url = &self.connection.link().url;
@@ -145,21 +174,11 @@ fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }
 
-/// Builds the error of a broken connection, with every cause the HTTP library names: the outermost alone says next to
-/// nothing.
+/// Builds the error of a broken connection.
 fn broken(what: &str, error: reqwest::Error, sent: Sent) -> Error {
     let connected = !error.is_connect() && !error.is_builder();
     let error = error.without_url();
-    let mut message = format!("{what}: {error}");
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        let text = inner.to_string();
-        // Some errors have the text of their cause in their own.
-        if !message.ends_with(&text) {
-            message = format!("{message}: {text}");
-        }
-        cause = inner.source();
-    }
+    let message = format!("{what}: {}", causes(&error));
     let why = if connected { Unreachable::Broken(message) } else { Unreachable::NoConnection(message) };
     Error::Unreachable { why, sent, cause: Some(Box::new(error)) }
 }

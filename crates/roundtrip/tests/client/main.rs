@@ -25,6 +25,9 @@ mod listen;
 #[cfg(not(feature = "legacy"))]
 mod modern_only;
 #[cfg(test)]
+#[cfg(feature = "oauth")]
+mod oauth;
+#[cfg(test)]
 #[cfg(feature = "legacy")]
 mod old;
 #[cfg(test)]

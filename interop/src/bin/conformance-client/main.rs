@@ -1,6 +1,8 @@
 //! Client that the official conformance suite runs against its mock servers: the last argument is the server's URL,
 //! and the environment names the scenario.
 
+mod auth;
+
 use std::error::Error;
 
 use roundtrip::client::Misfit;
@@ -40,6 +42,7 @@ async fn main() -> Outcome {
         "elicitation-sep1034-client-defaults" => defaults(&client.on_form(as_it_stands)).await,
         "sse-retry" => reconnected(&client).await,
         "sep-2322-client-request-state" => asking_tools(&client.on_form(yes_to_everything)).await,
+        scenario if scenario.starts_with("auth/") => auth::run(scenario, client).await,
         unknown => Err(format!("no such scenario here: {unknown}").into()),
     }
 }

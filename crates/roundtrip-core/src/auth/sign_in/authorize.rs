@@ -29,31 +29,33 @@ pub(super) fn proceed(
     known: Box<Known>,
     around: &mut dyn Surroundings,
 ) -> Result<Step, AuthError> {
-    // Before anything is registered: a server is not signed in to that does no PKCE, or wants a key that there is not.
+    // Before anything is registered: a server is not signed in to that does no PKCE, has no page for a device's code, or wants
+    // a key that there is not.
     client::dpop(settings, &known)?;
-    let redirect_uri = settings.redirect_uri();
-    if redirect_uri.is_some() {
+    if settings.redirect_uri().is_some() {
         known.server.check_pkce().map_err(|why| known.refused(why))?;
     }
-    match (client::registration(settings, &known, around.now())?, redirect_uri) {
-        (Some(client), _) => with_client(settings, &known, client, around),
-        (None, Some(uri)) => {
-            let kind = ApplicationType::of(uri);
+    if matches!(settings.grant, GrantType::Device) {
+        device::endpoint(&known)?;
+    }
+    match client::registration(settings, &known, around.now())? {
+        Some(client) => with_client(settings, &known, client, around),
+        None => {
+            let kind = ApplicationType::of(settings.redirect_uri());
             register(Arc::clone(settings), known, Registering { kind, again: false })
         }
-        (None, None) => Err(AuthError::NoRegistration(known.server.issuer)),
     }
 }
 
-/// Registers the client.
+/// Registers the client, which is one that a person uses.
 fn register(settings: Arc<Settings>, known: Box<Known>, registering: Registering) -> Result<Step, AuthError> {
-    let redirect_uri = settings.redirect_uri().filter(|_| known.server.registration_endpoint.is_some());
-    let Some(redirect_uri) = redirect_uri else {
+    if known.server.registration_endpoint.is_none() || !settings.by_person() {
         return Err(AuthError::NoRegistration(known.server.issuer));
-    };
+    }
     let url = known.server.endpoint("registration_endpoint", &known.flow.policy);
     let url = url.map_err(|why| known.refused(why))?;
-    let body = registration::request_body(&settings.name, redirect_uri, registering.kind, &known.server);
+    let (name, redirect_uri) = (&settings.name, settings.redirect_uri());
+    let body = registration::request_body(name, redirect_uri, registering.kind, &known.server);
     Ok(SignIn::send(settings, State::Register(known, registering), AuthRequest::json(url, &body)))
 }
 
@@ -67,8 +69,8 @@ pub(super) fn registered(
     around: &mut dyn Surroundings,
 ) -> Result<Step, AuthError> {
     if response.status.is_success() {
-        let redirect_uri = settings.redirect_uri().ok_or(AuthError::Settings("there is no redirect URI"))?;
-        let client = registration::read_answer(response.body, &known.server.issuer, redirect_uri)?;
+        let (issuer, redirect_uri) = (&known.server.issuer, settings.redirect_uri());
+        let client = registration::read_answer(response.body, issuer, redirect_uri)?;
         return with_client(settings, &known, client, around);
     }
     match response.error(url, AuthError::RegistrationRefused) {
@@ -89,8 +91,7 @@ fn with_client(
     client: Registration,
     around: &mut dyn Surroundings,
 ) -> Result<Step, AuthError> {
-    let by_person = matches!(settings.grant, GrantType::Code { .. } | GrantType::Device);
-    let requested = known.scopes(settings, by_person);
+    let requested = known.scopes(settings, settings.by_person());
     let terms = client::terms(settings, known, client, requested)?;
     match &settings.grant {
         GrantType::Code { redirect_uri } => {

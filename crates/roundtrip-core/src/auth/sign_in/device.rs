@@ -80,6 +80,12 @@ impl DevicePending {
     }
 }
 
+/// Returns the URL at which a code is asked for.
+pub(super) fn endpoint(known: &Known) -> Result<HttpUrl, AuthError> {
+    let url = known.server.endpoint("device_authorization_endpoint", &known.flow.policy);
+    url.map_err(|why| known.refused(why))
+}
+
 /// Asks for a code.
 pub(super) fn begin(
     settings: Arc<Settings>,
@@ -87,7 +93,6 @@ pub(super) fn begin(
     terms: Terms,
     around: &mut dyn Surroundings,
 ) -> Result<Step, AuthError> {
-    let url = known.server.endpoint("device_authorization_endpoint", &known.flow.policy);
     let mut form = Pairs::default();
     form.push("resource", &terms.resource);
     if !terms.requested.is_empty() {
@@ -95,7 +100,7 @@ pub(super) fn begin(
     }
     let mut headers = http::HeaderMap::new();
     authenticate(&settings, &terms, &mut form, &mut headers, around)?;
-    let mut request = AuthRequest::form(url.map_err(|why| known.refused(why))?, form.as_str());
+    let mut request = AuthRequest::form(endpoint(known)?, form.as_str());
     request.headers.extend(headers);
     Ok(SignIn::send(settings, State::DeviceCode(Box::new(terms)), request))
 }

@@ -89,7 +89,7 @@ impl SignIn {
         TokenCall::new(terms, TokenKind::Device(Box::new(device))).send(settings, around)
     }
 
-    /// Renews a grant by its refresh token. `None` means that it has none: sign in again.
+    /// Renews a grant by its refresh token, or once more as the client itself. `None` means that it has none: sign in again.
     ///
     /// # Errors
     /// Fails if the settings are not those of the client that has the grant.
@@ -98,7 +98,7 @@ impl SignIn {
         grant: &Grant,
         around: &mut dyn Surroundings,
     ) -> Result<Option<Step>, AuthError> {
-        let Some(call) = TokenCall::of_refresh(grant) else {
+        let Some(call) = TokenCall::of_refresh(grant, &settings) else {
             return Ok(None);
         };
         call.send(settings, around).map(Some)

@@ -43,6 +43,13 @@ pub struct Answered {
     pub(super) redirect_uri: HttpUrl,
 }
 
+impl Answered {
+    /// Returns the terms on which the tokens will be got.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+}
+
 impl Pending {
     pub(super) fn new(
         known: &Known,

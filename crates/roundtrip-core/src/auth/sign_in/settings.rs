@@ -245,6 +245,11 @@ impl Settings {
         self
     }
 
+    /// Returns whether a person signs in.
+    pub(super) fn by_person(&self) -> bool {
+        matches!(self.grant, GrantType::Code { .. } | GrantType::Device)
+    }
+
     pub(super) fn redirect_uri(&self) -> Option<&HttpUrl> {
         match &self.grant {
             GrantType::Code { redirect_uri } => Some(redirect_uri),

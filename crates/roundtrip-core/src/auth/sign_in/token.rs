@@ -9,13 +9,14 @@ use super::device::DevicePending;
 use super::http::{AuthRequest, AuthResponse};
 use super::machine::{SignIn, State, Step};
 use super::pending::Answered;
-use super::settings::Settings;
+use super::settings::{GrantType, Settings};
 use crate::auth::client_auth::ClientAuth;
 use crate::auth::dpop::{DPOP, Proof, nonce_of};
 use crate::auth::error::AuthError;
 use crate::auth::grant::{Grant, Terms};
 use crate::auth::pairs::Pairs;
 use crate::auth::pkce::Verifier;
+use crate::auth::registration::DEVICE_CODE;
 use crate::auth::secret::Secret;
 use crate::auth::surroundings::Surroundings;
 use crate::auth::text::PeerError;
@@ -55,7 +56,7 @@ impl TokenKind {
                 form.push("refresh_token", token.expose());
             }
             Self::Device(device) => {
-                form.push("grant_type", "urn:ietf:params:oauth:grant-type:device_code");
+                form.push("grant_type", DEVICE_CODE);
                 form.push("device_code", device.code.expose());
             }
             Self::Assertion(assertion) => {
@@ -89,9 +90,14 @@ impl TokenCall {
         Self::new(terms, TokenKind::Code { code, verifier, redirect_uri })
     }
 
-    pub(super) fn of_refresh(grant: &Grant) -> Option<Self> {
-        let token = grant.refresh_token.clone()?;
-        let kind = TokenKind::Refresh { old: Box::new(grant.clone()), token };
+    /// Returns the request that renews a grant: by its refresh token, or once more as the client itself. The identity that other
+    /// grants without a person show may have ended since.
+    pub(super) fn of_refresh(grant: &Grant, settings: &Settings) -> Option<Self> {
+        let kind = match (&grant.refresh_token, &settings.grant) {
+            (Some(token), _) => TokenKind::Refresh { old: Box::new(grant.clone()), token: token.clone() },
+            (None, GrantType::ClientCredentials) => TokenKind::ClientCredentials,
+            (None, _) => return None,
+        };
         Some(Self::new(grant.terms.clone(), kind))
     }
 

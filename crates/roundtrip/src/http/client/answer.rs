@@ -59,6 +59,10 @@ pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
 pub(super) async fn refused(mut response: Response) -> Result<Refusal, Error> {
     let mut refusal = HttpRefusal::new(response.status(), std::mem::take(response.headers_mut()));
     refusal.url = Some(shown(response.url()));
+    #[cfg(feature = "oauth")]
+    if let Some(super::authorized::TokenNumber(number)) = response.extensions().get() {
+        refusal.token = *number;
+    }
     let (body, _) = collect(&mut response, MAX_ERROR_BODY).await?;
     // Whatever its `Content-Type`.
     let error = error_in(&body);

@@ -18,6 +18,9 @@ pub(super) struct Http {
     pub(super) client: reqwest::Client,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
+    /// Gets and presents tokens.
+    #[cfg(feature = "oauth")]
+    pub(super) oauth: super::authorized::OAuthState,
 }
 
 impl Http {
@@ -43,7 +46,21 @@ impl Http {
         Ok(headers)
     }
 
+    /// Sends a request, with a token where the client has any.
     pub(super) async fn exchange(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Option<Bytes>,
+    ) -> Result<Response, Error> {
+        #[cfg(feature = "oauth")]
+        if let Some(authorizer) = &self.oauth.authorizer {
+            return self.authorized(authorizer, method, headers, body).await;
+        }
+        self.exchange_once(method, headers, body).await
+    }
+
+    pub(super) async fn exchange_once(
         &self,
         method: Method,
         headers: HeaderMap,

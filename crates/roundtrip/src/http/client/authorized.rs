@@ -1,0 +1,165 @@
+//! Requests with a token: it is renewed where that is all it takes, and got where the client can.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, Method};
+use reqwest::Response;
+use roundtrip_core::auth::CallAttempts;
+
+use super::link::Http;
+use super::{HttpTransport, http_client};
+use crate::client::{ApiMisuse, BoxFuture, Client, Error, HttpRefusal};
+use crate::oauth::{Answered, Authorizer, Fetch, Guard, OAuth, Verdict};
+
+/// State of the sign-in of a client.
+#[derive(Clone)]
+pub(super) struct OAuthState {
+    /// URL of the server as the author gave it: no URL type prints it (O62).
+    server: Arc<str>,
+    pub(super) authorizer: Option<Arc<Authorizer>>,
+    /// Resolver of the HTTP client, unless that is the author's.
+    guard: Option<Guard>,
+    /// Tells that the HTTP client is the author's.
+    own_client: bool,
+}
+
+/// Number of the token that a request was sent with.
+#[derive(Clone, Copy)]
+pub(super) struct TokenNumber(pub(super) u64);
+
+impl OAuthState {
+    pub(super) fn new(server: &str) -> Self {
+        Self { server: server.into(), authorizer: None, guard: None, own_client: false }
+    }
+
+    /// Notes that the HTTP client is the author's, which resolves names by itself.
+    pub(super) fn unguard(&mut self) {
+        self.guard = None;
+        self.own_client = true;
+    }
+
+    /// Refuses a header that the sign-in sets.
+    pub(super) fn permits(&self, header: &HeaderName) -> Result<(), String> {
+        match (&self.authorizer, header) {
+            (Some(_), &AUTHORIZATION) => Err(BOTH_SET.to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
+const BOTH_SET: &str = "this client signs in, and has an `authorization` header too: leave one of them out";
+
+impl Client {
+    /// Signs in where the server wants a token, and sends it with every request. For clients made by [`http`](Self::http).
+    ///
+    /// Discovery, registration, renewal and step-up use the client's own [`http_client`](Self::http_client). A client of yours
+    /// should follow no redirects; it resolves names by itself, so that a name is checked against private networks before
+    /// it is connected to, and not as it is.
+    pub fn oauth(self, oauth: OAuth) -> Self {
+        let extension = oauth.extension();
+        let client = self.set_transport("oauth", |transport: &mut HttpTransport| {
+            let http = transport.connection.link();
+            if http.headers.contains_key(AUTHORIZATION) {
+                return Err(BOTH_SET.to_owned());
+            }
+            let authorizer = oauth.authorizer(&http.oauth.server).map_err(|error| error.to_string())?;
+            let guarded = if http.oauth.own_client { None } else { Some(guarded()?) };
+            transport.change(|http| {
+                http.oauth.authorizer = Some(Arc::new(authorizer));
+                if let Some((client, guard)) = guarded {
+                    (http.client, http.oauth.guard) = (client, Some(guard));
+                }
+            });
+            Ok(())
+        });
+        match extension {
+            Some(extension) => client.declaring(extension),
+            None => client,
+        }
+    }
+
+    /// Finishes a sign-in whose person has come back, in any process: pass the whole callback URL to
+    /// [`Pending::answered`](crate::oauth::Pending::answered). The client needs the same settings as the one that began it.
+    ///
+    /// # Errors
+    /// Fails if the authorization server gives no token, or it cannot be stored.
+    pub async fn sign_in(&self, answered: Answered) -> Result<(), Error> {
+        let (authorizer, fetch) = self.authorizer()?;
+        Ok(authorizer.finish(answered, fetch).await?)
+    }
+
+    /// Drops the tokens of this client, here and in the store. They stay good at the server until they end.
+    ///
+    /// # Errors
+    /// Fails if the store does.
+    pub async fn sign_out(&self) -> Result<(), Error> {
+        let (authorizer, _) = self.authorizer()?;
+        Ok(authorizer.sign_out().await?)
+    }
+
+    fn authorizer(&self) -> Result<(Arc<Authorizer>, Fetch), Error> {
+        let any: &dyn std::any::Any = self.transport();
+        let link = any.downcast_ref::<HttpTransport>().map(|transport| transport.connection.link());
+        let misuse = || ApiMisuse::Settings("this client does not sign in: add `oauth`".to_owned());
+        let (http, authorizer) =
+            link.and_then(|http| Some((http, http.oauth.authorizer.as_ref()?))).ok_or_else(misuse)?;
+        Ok((Arc::clone(authorizer), http.fetch(authorizer)))
+    }
+}
+
+/// Returns an HTTP client whose resolver is a guard.
+fn guarded() -> Result<(reqwest::Client, Guard), String> {
+    let guard = Guard::default();
+    let client = http_client().dns_resolver(Arc::new(guard.clone())).build();
+    client.map(|client| (client, guard)).map_err(|error| error.to_string())
+}
+
+impl Http {
+    fn fetch(&self, authorizer: &Authorizer) -> Fetch {
+        authorizer.fetch(&self.client, self.oauth.guard.as_ref())
+    }
+
+    /// Sends a request with the token. It is sent again once with a renewed token, and once with a proof that has the nonce
+    /// which the server wants; the body has not been looked at before.
+    pub(super) async fn authorized(
+        &self,
+        authorizer: &Arc<Authorizer>,
+        method: Method,
+        mut headers: HeaderMap,
+        body: Option<Bytes>,
+    ) -> Result<Response, Error> {
+        let mut token = authorizer.token(|| self.fetch(authorizer)).await?;
+        let (mut may_renew, mut may_prove) = (true, true);
+        loop {
+            authorizer.present(&token, &method, &mut headers).await?;
+            let mut response = self.exchange_once(method.clone(), headers.clone(), body.clone()).await?;
+            match (authorizer.judge(&token, response.status(), response.headers()), &token) {
+                (Verdict::Nonce, _) if std::mem::take(&mut may_prove) => continue,
+                (Verdict::Rejected, Some(used)) if std::mem::take(&mut may_renew) => {
+                    let renewed = authorizer.renewed(used, self.fetch(authorizer)).await?;
+                    if renewed.is_some() {
+                        token = renewed;
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            response.extensions_mut().insert(TokenNumber(authorizer.number(&token)));
+            return Ok(response);
+        }
+    }
+
+    /// Gets another token after a refusal.
+    pub(super) fn authorize(
+        &self,
+        refusal: &HttpRefusal,
+        attempts: &mut CallAttempts,
+    ) -> Option<BoxFuture<Result<(), Error>>> {
+        let authorizer = Arc::clone(self.oauth.authorizer.as_ref()?);
+        let wanted = authorizer.wanted(refusal, attempts)?;
+        let fetch = self.fetch(&authorizer);
+        Some(Box::pin(async move { authorizer.authorize(wanted?, fetch).await }))
+    }
+}

@@ -1,0 +1,243 @@
+//! A server that wants tokens, and the authorization server that gives them, on one port of this machine.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
+use roundtrip::oauth::{HttpUrl, OAuth};
+use roundtrip::{Client, Server};
+use serde_json::{Value, json};
+use tower_service::Service as _;
+
+/// A request as it came in.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: BTreeMap<String, String>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Seen {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The members of a form.
+    pub(crate) fn form(&self) -> BTreeMap<String, String> {
+        pairs(&self.body)
+    }
+}
+
+/// Decides on the scopes that a request to the server needs.
+type Needs = Box<dyn Fn(&Seen) -> &'static str + Send + Sync>;
+
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub(crate) log: Vec<Seen>,
+    /// Scopes by access token that is good.
+    tokens: HashMap<String, HashSet<String>>,
+    /// Scopes by code and by refresh token.
+    grants: HashMap<String, String>,
+    issued: usize,
+    registered: usize,
+    /// Refuses all tokens.
+    pub(crate) rejects_all: bool,
+    /// Scope that is never granted.
+    pub(crate) withheld: Option<&'static str>,
+    /// Answers the person's consent with this error.
+    pub(crate) consent: Option<&'static str>,
+}
+
+/// The two servers.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) base: String,
+    shared: Arc<Mutex<Shared>>,
+    needs: Arc<Needs>,
+    http: roundtrip::http::Http,
+}
+
+impl World {
+    /// Serves a server whose every request needs the scope `read`.
+    pub(crate) async fn of(server: Server) -> Self {
+        Self::needing(server, |_| "read").await
+    }
+
+    /// Serves a server whose requests need the scopes that a function says.
+    pub(crate) async fn needing(
+        server: Server,
+        needs: impl Fn(&Seen) -> &'static str + Send + Sync + 'static,
+    ) -> Self {
+        let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let base = format!("http://{}", socket.local_addr().expect("an address"));
+        let http = server.into_http().expect("a sound server");
+        let world = Self { base, shared: Arc::default(), needs: Arc::new(Box::new(needs)), http };
+        let app = axum::Router::new().fallback(answer).with_state(world.clone());
+        tokio::spawn(async move { axum::serve(socket, app).await });
+        world
+    }
+
+    /// A client that signs in.
+    pub(crate) fn client(&self, oauth: OAuth) -> Client {
+        self.plain_client().oauth(oauth)
+    }
+
+    pub(crate) fn plain_client(&self) -> Client {
+        Client::http(format!("{}/mcp", self.base)).expect("a URL")
+    }
+
+    pub(crate) fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().expect("no panic")
+    }
+
+    /// The requests to a path so far.
+    pub(crate) fn seen(&self, path: &str) -> Vec<Seen> {
+        self.shared().log.iter().filter(|seen| seen.path == path).cloned().collect()
+    }
+
+    pub(crate) fn count(&self, path: &str) -> usize {
+        self.seen(path).len()
+    }
+
+    /// Lets all access tokens end.
+    pub(crate) fn end_tokens(&self) {
+        self.shared().tokens.clear();
+    }
+
+    fn give(&self, status: StatusCode, body: &Value) -> Response<Body> {
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = status;
+        response.headers_mut().insert("content-type", "application/json".parse().expect("a value"));
+        response
+    }
+
+    /// Refuses a request to the server that has no token, or too little scope.
+    fn guard(&self, seen: &Seen) -> Option<Response<Body>> {
+        let shared = self.shared();
+        let needed = (self.needs)(seen);
+        let token = seen.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+        let scopes = token.and_then(|token| shared.tokens.get(token)).filter(|_| !shared.rejects_all);
+        let metadata =
+            format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.base);
+        let (status, challenge) = match scopes {
+            None => (StatusCode::UNAUTHORIZED, format!("Bearer {metadata}, scope=\"{needed}\"")),
+            Some(scopes) if !needed.split(' ').all(|scope| scopes.contains(scope)) => {
+                let error = "error=\"insufficient_scope\"";
+                (StatusCode::FORBIDDEN, format!("Bearer {error}, {metadata}, scope=\"{needed}\""))
+            }
+            Some(_) => return None,
+        };
+        let mut response = self.give(status, &json!({}));
+        response.headers_mut().insert("www-authenticate", challenge.parse().expect("a value"));
+        Some(response)
+    }
+
+    fn metadata(&self) -> Value {
+        let at = |path: &str| format!("{}{path}", self.base);
+        json!({
+            "issuer": self.base,
+            "authorization_endpoint": at("/authorize"),
+            "token_endpoint": at("/token"),
+            "registration_endpoint": at("/register"),
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
+            "authorization_response_iss_parameter_supported": true,
+        })
+    }
+
+    fn authorize(&self, seen: &Seen) -> Response<Body> {
+        let mut shared = self.shared();
+        let query = |name: &str| seen.query.get(name).map(String::as_str).unwrap_or_default();
+        let code = format!("code-{}", shared.issued);
+        shared.issued += 1;
+        shared.grants.insert(code.clone(), query("scope").to_owned());
+        let outcome = shared.consent.map_or(format!("code={code}"), |error| format!("error={error}"));
+        let to = format!("{}?{outcome}&state={}&iss={}", query("redirect_uri"), query("state"), self.base);
+        let mut response = self.give(StatusCode::FOUND, &json!({}));
+        response.headers_mut().insert("location", to.parse().expect("a URL"));
+        response
+    }
+
+    fn token(&self, seen: &Seen) -> Response<Body> {
+        let mut shared = self.shared();
+        let form = seen.form();
+        let member = |name: &str| form.get(name).cloned().unwrap_or_default();
+        let scope = match member("grant_type").as_str() {
+            "authorization_code" => shared.grants.remove(&member("code")),
+            "refresh_token" => shared.grants.remove(&member("refresh_token")),
+            _ => Some(member("scope")),
+        };
+        let Some(scope) = scope else {
+            return self.give(StatusCode::BAD_REQUEST, &json!({ "error": "invalid_grant" }));
+        };
+        let number = shared.issued;
+        shared.issued += 1;
+        let (access, refresh) = (format!("access-{number}"), format!("refresh-{number}"));
+        let granted = scope.split(' ').filter(|scope| shared.withheld != Some(*scope)).map(str::to_owned);
+        let granted = granted.collect();
+        shared.tokens.insert(access.clone(), granted);
+        shared.grants.insert(refresh.clone(), scope.clone());
+        let grant = json!({
+            "access_token": access, "refresh_token": refresh, "token_type": "Bearer", "scope": scope, "expires_in": 3600
+        });
+        self.give(StatusCode::OK, &grant)
+    }
+
+    fn register(&self, seen: &Seen) -> Response<Body> {
+        let mut shared = self.shared();
+        shared.registered += 1;
+        let mut client: Value = serde_json::from_str(&seen.body).expect("json");
+        client["client_id"] = format!("client-{}", shared.registered).into();
+        self.give(StatusCode::CREATED, &client)
+    }
+}
+
+async fn answer(State(mut world): State<World>, request: Request<Body>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, usize::MAX).await.expect("a body");
+    let seen = Seen {
+        method: parts.method.clone(),
+        path: parts.uri.path().to_owned(),
+        query: pairs(parts.uri.query().unwrap_or_default()),
+        headers: parts.headers.clone(),
+        body: String::from_utf8_lossy(&body).into_owned(),
+    };
+    world.shared().log.push(seen.clone());
+    match seen.path.as_str() {
+        "/mcp" => match world.guard(&seen) {
+            Some(refusal) => refusal,
+            None => {
+                let request = Request::from_parts(parts, Body::from(body));
+                world.http.call(request).await.expect("no error").map(Body::new)
+            }
+        },
+        "/.well-known/oauth-protected-resource/mcp" => {
+            let resource = format!("{}/mcp", world.base);
+            world
+                .give(StatusCode::OK, &json!({ "resource": resource, "authorization_servers": [world.base] }))
+        }
+        "/.well-known/oauth-authorization-server" => world.give(StatusCode::OK, &world.metadata()),
+        "/authorize" => world.authorize(&seen),
+        "/token" => world.token(&seen),
+        "/register" => world.register(&seen),
+        _ => world.give(StatusCode::NOT_FOUND, &json!({})),
+    }
+}
+
+fn pairs(text: &str) -> BTreeMap<String, String> {
+    url::form_urlencoded::parse(text.as_bytes()).into_owned().collect()
+}
+
+/// A browser whose person agrees at once.
+pub(crate) async fn visit(url: HttpUrl) -> Result<(), reqwest::Error> {
+    reqwest::get(url.as_str()).await.map(drop)
+}
+
+/// A sign-in with that browser.
+pub(crate) fn person() -> OAuth {
+    OAuth::new("Tests").browser(visit)
+}
