@@ -30,6 +30,18 @@ pub(super) fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
     response
 }
 
+/// Responds with a JSON-RPC error, and with the time to wait if it says one.
+pub(super) fn json_error(error: &ErrorObject, message: Vec<u8>) -> Response<Body> {
+    let status = StatusCode::from_u16(http_status(error, Stage::Call)).unwrap_or(StatusCode::OK);
+    let mut response = json(status, message);
+    if let Some(wait) = error.retry_after().filter(|_| !status.is_success()) {
+        let seconds = wait.as_millis().div_ceil(1_000).max(1);
+        let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
 /// Responds with a stream of events.
 pub(super) fn stream(body: Body) -> Response<Body> {
     let mut response = respond(StatusCode::OK, body);

@@ -13,7 +13,7 @@ use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
-use roundtrip_core::error::{BUSY, Stage, http_status};
+use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{ClientRequest, ErrorObject, Message};
 use tower_service::Service;
 
@@ -25,7 +25,7 @@ use super::limits::HttpLimits;
 use super::name::METHOD;
 use super::origin::Gate;
 use super::receive::{Unread, read};
-use super::response::{failed, json, refuse, refuse_with, respond, stream};
+use super::response::{failed, json, json_error, refuse, refuse_with, respond, stream};
 use crate::server::{
     Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server, SetupError,
     panicked,
@@ -344,10 +344,13 @@ impl Http {
     fn begin_response(&self, call: InFlight, first: Option<Event>, accepts: Accepts) -> Response<Body> {
         match first {
             Some(Event::Response(outcome)) if accepts != Accepts::Stream => {
-                let status = outcome.as_ref().err().map_or(200, |error| http_status(error, Stage::Call));
+                let failed = outcome.as_ref().err().cloned();
                 let mut message = Vec::with_capacity(256);
                 self.endpoint.encode(&mut message, call.id(), outcome);
-                json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), message)
+                match failed {
+                    None => json(StatusCode::OK, message),
+                    Some(error) => json_error(&error, message),
+                }
             }
             first => {
                 stream(Body::events(self.endpoint.clone(), call, first, self.settings.limits.keep_alive))

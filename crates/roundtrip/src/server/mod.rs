@@ -22,6 +22,7 @@ mod notify;
 mod offer;
 mod outcome;
 mod peer;
+pub mod rate;
 mod round;
 mod run;
 mod started;
@@ -51,6 +52,7 @@ pub use offer::{
 };
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
+pub use rate::RateLimit;
 pub use round::AskError;
 pub use roundtrip_core::round::{Answered, Askable, AskedAs, QuestionKind, Roots, Sampled, Samples};
 pub use run::{Event, InFlight};

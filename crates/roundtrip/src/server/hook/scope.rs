@@ -1,4 +1,4 @@
-//! [`Scope`]: the hooks and visibility rules of an offer or a group.
+//! [`Scope`]: the hooks, visibility rules and rate limits of an offer or a group.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,14 +10,16 @@ use super::around::Hook;
 use super::viewer::Viewer;
 use crate::server::cache::Cache;
 use crate::server::outcome::panicked;
+use crate::server::rate::RateLimit;
 
 type Rule = Arc<dyn Fn(&Viewer<'_>) -> bool + Send + Sync>;
 
-/// Hooks and visibility rules of an offer: those of its groups first, the outermost group's first of all, then its own.
+/// Hooks, visibility rules and rate limits of an offer: those of its groups first, the outermost group's first of all, then its own.
 #[derive(Clone, Default)]
 pub(crate) struct Scope {
     pub(crate) hooks: Vec<Hook>,
     rules: Vec<Rule>,
+    pub(crate) limits: Vec<RateLimit>,
 }
 
 impl Scope {
@@ -29,6 +31,7 @@ impl Scope {
     pub(crate) fn surround(&mut self, group: &Self) {
         self.hooks.splice(..0, group.hooks.iter().cloned());
         self.rules.splice(..0, group.rules.iter().cloned());
+        self.limits.splice(..0, group.limits.iter().cloned());
     }
 
     /// Returns whether every caller sees the offer.
@@ -53,6 +56,7 @@ impl Scope {
 
 impl fmt::Debug for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Scope({} hooks, {} rules)", self.hooks.len(), self.rules.len())
+        let (hooks, rules, limits) = (self.hooks.len(), self.rules.len(), self.limits.len());
+        write!(f, "Scope({hooks} hooks, {rules} rules, {limits} limits)")
     }
 }

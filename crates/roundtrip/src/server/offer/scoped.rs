@@ -1,6 +1,6 @@
-//! Builder methods that all offers and groups have in common: hooks and visibility rules.
+//! Builder methods that all offers and groups have in common: hooks, visibility rules and rate limits.
 
-/// Gives a builder with a field `scope` the methods `around` and `visible_to`. The texts are for their doc comments: what it is,
+/// Gives a builder with a field `scope` the methods `around`, `visible_to` and `rate_limit`. The texts are for their doc comments: what it is,
 /// and what hooks run around.
 macro_rules! scoped {
     ($kind:ident, $it:literal, $calls:literal) => {
@@ -30,6 +30,16 @@ macro_rules! scoped {
                 rule: impl Fn(&$crate::server::Viewer<'_>) -> bool + Send + Sync + 'static,
             ) -> Self {
                 self.scope.add_rule(rule);
+                self
+            }
+
+            #[doc = concat!("Limits how often each principal may call ", $it, ".")]
+            ///
+            /// Several limits must all have room, those of the server and of its groups included; the server's is asked first,
+            /// and its hooks run between. A limit of a group counts for each of its offers by itself. See
+            /// [`RateLimit`](crate::RateLimit).
+            pub fn rate_limit(mut self, limit: $crate::server::rate::RateLimit) -> Self {
+                self.scope.limits.push(limit);
                 self
             }
         }
