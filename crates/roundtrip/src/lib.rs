@@ -149,8 +149,8 @@ pub use roundtrip_macros::debug_handler;
 pub use roundtrip_macros::{Choice, Form};
 pub use server::{
     Answered, Args, Ask, AskError, Asked, Asking, Cache, Caller, Catalog, Extension, Group, Json,
-    JsonWithText, Keyring, Log, MemoryLedger, Parts, Principal, Progress, Prompt, RateLimit, Reply, Resolve, Resolved,
-    Resource, ResourceTemplate, Round, Server, State, Status, Tasks, Tool, ToolError, Uri, When,
+    JsonWithText, Keyring, Log, MemoryLedger, Parts, Principal, Progress, Prompt, RateLimit, Reply, Resolve,
+    Resolved, Resource, ResourceTemplate, Round, Server, State, Status, Tasks, Tool, ToolError, Uri, When,
 };
 pub use task::MemoryTasks;
 

@@ -26,6 +26,7 @@ const SERVER_FLOORS: &[&[&str]] = &[
         "limits",
         "outcome",
         "peer",
+        "rate",
         "when",
     ],
     &["notify"],

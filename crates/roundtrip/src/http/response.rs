@@ -1,5 +1,7 @@
 //! Responses: a JSON-RPC message, a stream, a refusal.
 
+use std::time::Duration;
+
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 use roundtrip_core::error::{Stage, http_status};
@@ -7,6 +9,7 @@ use roundtrip_core::wire::{ErrorObject, RequestId, encode_error};
 
 use super::body::Body;
 use super::{EVENT_STREAM, JSON};
+use crate::server::Outcome;
 
 /// Builds a response.
 pub(super) fn respond(status: StatusCode, body: Body) -> Response<Body> {
@@ -30,16 +33,29 @@ pub(super) fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
     response
 }
 
-/// Responds with a JSON-RPC error, and with the time to wait if it says one.
-pub(super) fn json_error(error: &ErrorObject, message: Vec<u8>) -> Response<Body> {
-    let status = StatusCode::from_u16(http_status(error, Stage::Call)).unwrap_or(StatusCode::OK);
-    let mut response = json(status, message);
-    if let Some(wait) = error.retry_after().filter(|_| !status.is_success()) {
-        let seconds = wait.as_millis().div_ceil(1_000).max(1);
-        let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+/// Head of the response to a call that has ended: its status, and the time to wait if it was refused for now.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    status: StatusCode,
+    wait: Option<Duration>,
+}
+
+impl Head {
+    pub(super) fn of(outcome: &Outcome) -> Self {
+        let Err(error) = outcome else { return Self { status: StatusCode::OK, wait: None } };
+        let status = StatusCode::from_u16(http_status(error, Stage::Call)).unwrap_or(StatusCode::OK);
+        Self { status, wait: error.retry_after().filter(|_| status != StatusCode::OK) }
     }
-    response
+
+    /// Responds with a JSON-RPC message.
+    pub(super) fn json(self, message: Vec<u8>) -> Response<Body> {
+        let mut response = json(self.status, message);
+        if let Some(wait) = self.wait {
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
 }
 
 /// Responds with a stream of events.

@@ -25,7 +25,7 @@ use super::limits::HttpLimits;
 use super::name::METHOD;
 use super::origin::Gate;
 use super::receive::{Unread, read};
-use super::response::{failed, json, json_error, refuse, refuse_with, respond, stream};
+use super::response::{Head, failed, refuse, refuse_with, respond, stream};
 use crate::server::{
     Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server, SetupError,
     panicked,
@@ -344,13 +344,10 @@ impl Http {
     fn begin_response(&self, call: InFlight, first: Option<Event>, accepts: Accepts) -> Response<Body> {
         match first {
             Some(Event::Response(outcome)) if accepts != Accepts::Stream => {
-                let failed = outcome.as_ref().err().cloned();
+                let head = Head::of(&outcome);
                 let mut message = Vec::with_capacity(256);
                 self.endpoint.encode(&mut message, call.id(), outcome);
-                match failed {
-                    None => json(StatusCode::OK, message),
-                    Some(error) => json_error(&error, message),
-                }
+                head.json(message)
             }
             first => {
                 stream(Body::events(self.endpoint.clone(), call, first, self.settings.limits.keep_alive))

@@ -39,7 +39,7 @@
 //! # }
 //! ```
 //!
-//! [`stores`] has the contracts of ledgers and of stores of tasks, for one of your own.
+//! [`stores`] has the contracts of ledgers, of stores of tasks and of rate limits, for one of your own.
 
 mod difference;
 mod effects;

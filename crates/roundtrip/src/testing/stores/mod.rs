@@ -3,6 +3,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
+//! use roundtrip::server::rate::MemoryRates;
 //! use roundtrip::testing::stores;
 //! use roundtrip::{MemoryLedger, MemoryTasks};
 //!
@@ -12,18 +13,23 @@
 //! stores::ledger(ledger.clone(), ledger).await?;
 //! stores::ledger_for_four(MemoryLedger::bounded(4, usize::MAX)).await?;
 //!
+//! let rates = MemoryRates::new();
+//! stores::rates(rates.clone(), rates).await?;
+//!
 //! let tasks = Arc::new(MemoryTasks::new());
 //! stores::tasks(Arc::clone(&tasks), tasks).await
 //! # }
 //! ```
 
 mod ledger;
+mod rates;
 mod tasks;
 
 use std::error::Error;
 use std::time::Duration;
 
 pub use ledger::{ledger, ledger_for_four};
+pub use rates::rates;
 pub use tasks::tasks;
 
 /// Time within which a store answers.
