@@ -192,6 +192,8 @@ mod copied {
     struct Streaming;
     #[doc = include_str!("../../../docs/manual/tasks.md")]
     struct Tasks;
+    #[doc = include_str!("../../../docs/manual/rate-limits.md")]
+    struct RateLimits;
     #[doc = include_str!("../../../docs/manual/limits.md")]
     struct Limits;
 }

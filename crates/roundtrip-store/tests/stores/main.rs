@@ -13,6 +13,8 @@ mod example;
 mod outages;
 #[cfg(unix)]
 mod processes;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod rates;
 mod rounds;
 mod secrets;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]

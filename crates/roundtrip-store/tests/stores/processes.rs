@@ -93,9 +93,9 @@ pub(crate) struct Fleet {
 }
 
 /// A server process; it ends with its owner.
-struct Running {
+pub(crate) struct Running {
     process: Child,
-    client: Client,
+    pub(crate) client: Client,
 }
 
 impl Fleet {
@@ -119,7 +119,7 @@ impl Fleet {
     }
 
     /// Starts a server, and reads from its log where it is.
-    async fn start(&self, hangs: bool) -> Running {
+    pub(crate) async fn start(&self, hangs: bool) -> Running {
         let mut process = self.command(hangs).stderr(Stdio::piped()).spawn().expect("a process");
         let mut log = BufReader::new(process.stderr.take().expect("its log")).lines();
         let url = loop {
