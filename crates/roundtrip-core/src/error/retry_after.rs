@@ -23,6 +23,9 @@ const RETRY_AFTER_MS: &str = "retryAfterMs";
 /// assert_eq!(error.to_string(), "too many requests: try again in 1201 ms (429)");
 /// assert_eq!(error.retry_after(), Some(Duration::from_millis(1_201)));
 /// assert_eq!(Error::from(error).retry_after(), Some(Duration::from_millis(1_201)));
+///
+/// let error = ErrorObject::new(503, "the printer is busy").retrying_after(Duration::from_secs(5));
+/// assert_eq!(error.retry_after(), Some(Duration::from_secs(5)));
 /// ```
 impl ErrorObject {
     /// Creates the error of a rate limit: code [`RATE_LIMITED`], and the time to wait in `data.retryAfterMs`, rounded up.

@@ -94,7 +94,7 @@ pub(crate) struct Fleet {
 
 /// A server process; it ends with its owner.
 pub(crate) struct Running {
-    process: Child,
+    pub(crate) process: Child,
     pub(crate) client: Client,
 }
 
@@ -118,9 +118,14 @@ impl Fleet {
         command
     }
 
-    /// Starts a server, and reads from its log where it is.
+    /// Starts a server.
     pub(crate) async fn start(&self, hangs: bool) -> Running {
-        let mut process = self.command(hangs).stderr(Stdio::piped()).spawn().expect("a process");
+        Self::launch(self.command(hangs)).await
+    }
+
+    /// Runs the command of a server, and reads from its log where it is.
+    pub(crate) async fn launch(mut command: Command) -> Running {
+        let mut process = command.stderr(Stdio::piped()).spawn().expect("a process");
         let mut log = BufReader::new(process.stderr.take().expect("its log")).lines();
         let url = loop {
             let line = log.next_line().await.expect("a log").expect("an address before the end of the log");

@@ -6,7 +6,7 @@ WITH clock AS (
     INSERT INTO roundtrip_rates AS bucket (id, full_at)
     SELECT $1, now + $2 FROM clock
     ON CONFLICT (id) DO UPDATE SET full_at = greatest(bucket.full_at, excluded.full_at - $2) + $2
-        WHERE greatest(bucket.full_at, excluded.full_at - $2) + $2 - (excluded.full_at - $2) <= $3 + 1
+        WHERE greatest(bucket.full_at, excluded.full_at - $2) + $2 - (excluded.full_at - $2) <= $3::double precision + 1
     RETURNING 1
 )
 SELECT EXISTS (SELECT FROM taken),
