@@ -145,16 +145,17 @@ async fn each_place_has_buckets_of_its_own() {
 #[tokio::test]
 async fn only_calls_count() {
     let complete = async |_: Partial| vec!["paris".to_owned()];
+    let cities = ResourceTemplate::new("app://{city}", "city", async |uri: Uri| uri.to_string());
     let endpoint = Server::new("s", "1")
-        .prompt(Prompt::new("city", async || "prompt").complete("name", complete).rate_limit(hourly(1)))
+        .template(cities.complete("city", complete).rate_limit(hourly(1)))
         .rate_limit(hourly(1))
         .build()
         .expect("a server");
-    let reference = json!({ "type": "ref/prompt", "name": "city" });
-    let completion = json!({ "ref": reference, "argument": { "name": "name", "value": "p" } });
+    let reference = json!({ "type": "ref/resource", "uri": "app://{city}" });
+    let completion = json!({ "ref": reference, "argument": { "name": "city", "value": "p" } });
     for _ in 0..3 {
         for (method, params) in [
-            ("prompts/list", json!({})),
+            ("resources/templates/list", json!({})),
             ("server/discover", json!({})),
             ("completion/complete", completion.clone()),
         ] {
@@ -162,7 +163,7 @@ async fn only_calls_count() {
             assert!(said[0].get("error").is_none(), "{said:?}");
         }
     }
-    assert_eq!(passes(&endpoint, &Call::prompt("city"), 2).await, 1);
+    assert_eq!(passes(&endpoint, &Call::resource("app://paris"), 2).await, 1);
 }
 
 /// Z3: callers without a principal share one bucket per address, of IPv6 per network; those without an address share one.
