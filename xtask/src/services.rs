@@ -1,4 +1,5 @@
-//! PostgreSQL and Redis of a run's own: on free ports of the loopback, in a temporary folder, ended with the run.
+//! PostgreSQL and Redis of a run's own: on free ports of the loopback, in a temporary folder, ended with the run. Tests start nginx
+//! themselves, and are told where it is.
 
 mod found;
 mod server;
@@ -56,6 +57,10 @@ impl Services {
         services.note("PostgreSQL", postgres)?;
         let redis = services.redis(&user);
         services.note("Redis", redis)?;
+        match found::nginx() {
+            Some(program) => services.variables.push(("ROUNDTRIP_TEST_NGINX", program.display().to_string())),
+            None => services.skip("nginx"),
+        }
         Ok(services)
     }
 
@@ -72,14 +77,16 @@ impl Services {
     fn note(&mut self, name: &'static str, started: Result<Option<Server>>) -> Result<()> {
         match started.with_context(|| format!("starting {name}"))? {
             Some(server) => self.servers.push(server),
-            None => {
-                println!(
-                    "SKIPPED  tests on {name}: it is not installed, and may not be (that takes root and apt-get)"
-                );
-                self.skipped.push(name);
-            }
+            None => self.skip(name),
         }
         Ok(())
+    }
+
+    fn skip(&mut self, name: &'static str) {
+        println!(
+            "SKIPPED  tests on {name}: it is not installed, and may not be (that takes root and apt-get)"
+        );
+        self.skipped.push(name);
     }
 
     fn postgres(&mut self, user: &User) -> Result<Option<Server>> {

@@ -3,6 +3,7 @@
 mod blame;
 mod refusal;
 mod request_name;
+mod retry_after;
 mod text;
 
 use std::error::Error as StdError;
@@ -24,6 +25,9 @@ use crate::wire::{
 
 /// JSON-RPC error code of our own for "too many at once, try again later". It lies outside the range JSON-RPC reserves.
 pub const BUSY: i64 = 503;
+
+/// JSON-RPC error code of our own for a caller past its rate limit. `data.retryAfterMs` has the time to wait.
+pub const RATE_LIMITED: i64 = 429;
 
 /// JSON-RPC error code of our own for a prompt or resource whose question the user refused. Tools tell the model
 /// instead. A call that needs other scopes has this code too ([`insufficient_scope`]): `data.reason` tells them apart.
@@ -82,6 +86,7 @@ pub fn http_status(error: &ErrorObject, stage: Stage) -> u16 {
         INVALID_PARAMS if stage == Stage::Request => 400,
         BUSY => 503,
         DECLINED if needed_scope(error).is_some() => 403,
+        RATE_LIMITED => 429,
         _ => 200,
     }
 }

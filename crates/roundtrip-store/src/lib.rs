@@ -1,4 +1,4 @@
-//! Durable stores of Roundtrip: tasks on SQLite and PostgreSQL, the ledger on these and on Redis.
+//! Durable stores of Roundtrip: tasks on SQLite and PostgreSQL, the ledger on these and on Redis, rate limits on PostgreSQL and Redis.
 //!
 //! A [ledger](roundtrip::server::ledger) keeps every round's reply, so that a repeated round gets it again and runs nothing.
 //! A store of [tasks](roundtrip::task) keeps them between two runs of their handlers. `MemoryLedger` and `MemoryTasks` are for a
@@ -6,9 +6,9 @@
 //!
 //! | type | feature | keeps | for |
 //! |---|---|---|---|
-//! | `Sqlite` | `sqlite`, on by default | both | the processes of one machine: one file, no server to start |
-//! | `Postgres` | `postgres` | both | a fleet that has PostgreSQL |
-//! | `Redis` | `redis` | the ledger | a fleet that has Redis and can lose the last writes in a failover |
+//! | `Sqlite` | `sqlite`, on by default | ledger and tasks | the processes of one machine: one file, no server to start |
+//! | `Postgres` | `postgres` | ledger, tasks and [rate limits](roundtrip::RateLimit) | a fleet that has PostgreSQL |
+//! | `Redis` | `redis` | ledger and rate limits | a fleet that has Redis and can lose the last writes in a failover |
 //!
 #![cfg_attr(feature = "sqlite", doc = "```no_run")]
 #![cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
@@ -38,6 +38,8 @@ mod ledger;
 mod opening;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod rates;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]

@@ -95,11 +95,10 @@
 //! | feature | contents |
 //! |---|---|
 //! | `authorize` | servers check access tokens: `Authorize` |
-//! | `oauth` | the client signs in |
 //! | `client` | the client: HTTP with TLS, child processes, in process |
 //! | `legacy` | the handshake eras, revisions up to 2025-11-25, on both sides |
 //! | `validation` | arguments and results are validated against JSON Schemas; without it, parsing alone enforces arguments, a tool whose schema says more is a [`SetupError`](server::SetupError), and clients do not check results against output schemas |
-//! | `oauth` | clients that sign in |
+//! | `oauth` | clients that sign in: discovery, grants, stores of tokens |
 //! | `opentelemetry` | spans and metrics by the names of OpenTelemetry's conventions for MCP, on both sides (`telemetry`) |
 //! | `anyhow` | errors of the protocol are found inside an `anyhow::Error` |
 //! | `chrono`, `jiff`, `time`, `url`, `uuid` | types of these crates are fields of forms ([`form::Field`]) |
@@ -160,8 +159,8 @@ pub use roundtrip_macros::debug_handler;
 pub use roundtrip_macros::{Choice, Form};
 pub use server::{
     Answered, Args, Ask, AskError, Asked, Asking, Cache, Caller, Catalog, Extension, Group, Json,
-    JsonWithText, Keyring, Log, MemoryLedger, Parts, Principal, Progress, Prompt, Reply, Resolve, Resolved,
-    Resource, ResourceTemplate, Round, Server, State, Status, Tasks, Tool, ToolError, Uri, When,
+    JsonWithText, Keyring, Log, MemoryLedger, Parts, Principal, Progress, Prompt, RateLimit, Reply, Resolve,
+    Resolved, Resource, ResourceTemplate, Round, Server, State, Status, Tasks, Tool, ToolError, Uri, When,
 };
 pub use task::MemoryTasks;
 
@@ -210,6 +209,8 @@ mod copied {
     struct Streaming;
     #[doc = include_str!("../../../docs/manual/tasks.md")]
     struct Tasks;
+    #[doc = include_str!("../../../docs/manual/rate-limits.md")]
+    struct RateLimits;
     #[doc = include_str!("../../../docs/manual/limits.md")]
     struct Limits;
 }

@@ -27,6 +27,7 @@ const SERVER_FLOORS: &[&[&str]] = &[
         "limits",
         "outcome",
         "peer",
+        "rate",
         "when",
     ],
     &["notify"],

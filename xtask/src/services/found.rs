@@ -15,6 +15,13 @@ pub(super) fn redis() -> Option<PathBuf> {
     find().or_else(|| install("redis-server").then(find).flatten())
 }
 
+/// nginx. Debian puts it where the path of users does not lead.
+pub(super) fn nginx() -> Option<PathBuf> {
+    let debian = || Some(PathBuf::from("/usr/sbin/nginx")).filter(|program| program.is_file());
+    let find = || folder_with("nginx").map(|folder| folder.join("nginx")).or_else(debian);
+    find().or_else(|| install("nginx").then(find).flatten())
+}
+
 /// The folder of the path that has a program, with links followed: its companions may not be linked.
 fn folder_with(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{DECLINED, Sent};
+use super::{DECLINED, RATE_LIMITED, Sent};
 use crate::wire::{
     ClientCapabilities, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, MISSING_REQUIRED_CLIENT_CAPABILITY,
 };
@@ -27,6 +27,10 @@ pub enum ServerRejection {
     /// `data.requiredCapabilities`). The text names the handlers that declare it.
     #[error("{error}{add}", error = .0, add = remedy(.0))]
     MissingCapability(ErrorObject),
+    /// The caller is past a rate limit: [`Error::retry_after`](super::Error::retry_after) says how long to wait. Nothing has
+    /// run, so that the same request, with the same `requestState`, can be sent then.
+    #[error("{0}")]
+    RateLimited(ErrorObject),
     /// Any other error: its code says which.
     #[error("{0}")]
     Other(ErrorObject),
@@ -39,6 +43,7 @@ impl ServerRejection {
             Self::StateRejected(error)
             | Self::Declined(error)
             | Self::MissingCapability(error)
+            | Self::RateLimited(error)
             | Self::Other(error) => error,
         }
     }
@@ -64,6 +69,7 @@ impl From<ErrorObject> for ServerRejection {
             (MISSING_REQUIRED_CLIENT_CAPABILITY | INVALID_REQUEST, _) if required(&error).is_some() => {
                 Self::MissingCapability(error)
             }
+            (RATE_LIMITED, _) => Self::RateLimited(error),
             _ => Self::Other(error),
         }
     }

@@ -3,6 +3,7 @@
 mod connections;
 mod ledger;
 mod listener;
+mod rates;
 mod tasks;
 
 use std::ffi::OsString;
@@ -15,9 +16,11 @@ use sqlx::{ConnectOptions, Connection, PgConnection};
 use self::connections::Connections;
 use self::ledger::PostgresRecords;
 use self::listener::OtherInstances;
+use self::rates::PostgresRates;
 use self::tasks::PostgresTasks;
 use crate::ledger::{SharedLedger, ledger_of};
 use crate::opening::{Open, Settings};
+use crate::rates::rates_of;
 use crate::retry::retry;
 use crate::schema::Migrations;
 use crate::tasks::{SharedTasks, new_origin, tasks_of};
@@ -26,12 +29,13 @@ use crate::{Opening, StoreError};
 const MIGRATIONS: Migrations = Migrations(&[
     include_str!("../../migrations/postgres/0001-ledger.sql"),
     include_str!("../../migrations/postgres/0002-tasks.sql"),
+    include_str!("../../migrations/postgres/0003-rates.sql"),
 ]);
 
 /// Number of the advisory lock under which tables are made: "roundtri" in ASCII.
 const MIGRATION_LOCK: i64 = 0x726f_756e_6474_7269;
 
-/// A store of rounds and tasks in PostgreSQL, for a fleet. Clones share it.
+/// A store of rounds, tasks and [rate limits](roundtrip::RateLimit) in PostgreSQL, for a fleet. Clones share it.
 ///
 /// Tables are made in the first schema of the connection's search path, and their names begin with `roundtrip_`.
 ///
@@ -48,6 +52,7 @@ const MIGRATION_LOCK: i64 = 0x726f_756e_6474_7269;
 pub struct Postgres {
     ledger: SharedLedger<PostgresRecords>,
     tasks: SharedTasks<PostgresTasks>,
+    rates: Arc<PostgresRates>,
 }
 
 impl Postgres {
@@ -71,6 +76,7 @@ impl Opening<Postgres> {
 
 ledger_of!(Postgres);
 tasks_of!(Postgres);
+rates_of!(Postgres);
 
 impl Open for Postgres {
     async fn open(url: OsString, settings: Settings) -> Result<Self, StoreError> {
@@ -84,8 +90,9 @@ impl Open for Postgres {
         let origin = new_origin()?;
         let rows = PostgresTasks::start(Arc::clone(&connections), origin);
         let tasks = SharedTasks::new(rows, OtherInstances { options, origin }, &settings);
+        let rates = Arc::new(PostgresRates::new(Arc::clone(&connections)));
         let records = PostgresRecords { connections, settings: settings.clone() };
-        Ok(Self { ledger: SharedLedger::start(records, &settings)?, tasks })
+        Ok(Self { ledger: SharedLedger::start(records, &settings)?, tasks, rates })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The ledger in Redis. Its clock is the database's.
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use redis::{Script, ScriptInvocation};
 use roundtrip::server::ledger::RoundKey;
@@ -28,7 +28,7 @@ static RESEAL: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scr
 /// Scripts of the ledger.
 #[derive(Debug)]
 pub(super) struct RedisRecords {
-    link: Link,
+    link: Arc<Link>,
     settings: Settings,
     /// Beginning of all keys.
     prefix: String,
@@ -37,7 +37,7 @@ pub(super) struct RedisRecords {
 }
 
 impl RedisRecords {
-    pub(super) fn new(link: Link, settings: Settings) -> Self {
+    pub(super) fn new(link: Arc<Link>, settings: Settings) -> Self {
         let prefix = format!("{{{}}}:ledger:", settings.prefix);
         let shared = ["ends", "counts", "shares"].map(|name| format!("{prefix}{name}"));
         Self { link, settings, prefix, shared }

@@ -1,21 +1,25 @@
-//! [`Redis`]: a ledger in Redis.
+//! [`Redis`]: a ledger and rate limits in Redis.
 
 mod ledger;
 mod link;
+mod rates;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use self::ledger::RedisRecords;
 use self::link::Link;
+use self::rates::RedisRates;
 use crate::ledger::{SharedLedger, ledger_of};
 use crate::opening::{Open, Settings};
+use crate::rates::rates_of;
 use crate::retry::retry;
 use crate::{Opening, StoreError};
 
 /// Version of the layout of keys.
 const SCHEMA: i64 = 1;
 
-/// A ledger in Redis 6 or later, or a server that speaks its protocol, for a fleet. Clones share it.
+/// A ledger and [rate limits](roundtrip::RateLimit) in Redis 6 or later, or a server that speaks its protocol, for a fleet. Clones share it.
 ///
 /// Every change is one script, so that it happens whole or not at all, and keys expire by themselves. Redis must not evict: a
 /// record that is gone lets its round run again. All keys begin with `{roundtrip}:`, so that a cluster behind a proxy keeps them
@@ -25,16 +29,18 @@ const SCHEMA: i64 = 1;
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use roundtrip::{Keyring, Server};
+/// use roundtrip::{Keyring, RateLimit, Server};
 /// use roundtrip_store::Redis;
 ///
 /// let store = Redis::connect(&std::env::var("REDIS_URL")?).sealed_by(Keyring::from_env("STORE_KEYS")?).await?;
-/// let server = Server::new("shop", "1.0.0").ledger(store);
+/// let limit = RateLimit::per_minute(100).shared(store.clone());
+/// let server = Server::new("shop", "1.0.0").rate_limit(limit).ledger(store);
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Redis {
     ledger: SharedLedger<RedisRecords>,
+    rates: Arc<RedisRates>,
 }
 
 impl Redis {
@@ -57,19 +63,21 @@ impl Opening<Redis> {
 }
 
 ledger_of!(Redis);
+rates_of!(Redis);
 
 impl Open for Redis {
     async fn open(url: OsString, settings: Settings) -> Result<Self, StoreError> {
         settings.check("redis")?;
         let url = url.to_str().ok_or(StoreError::Address("redis"))?;
-        let link = Link::new(url)?;
+        let link = Arc::new(Link::new(url)?);
         let schema_key = format!("{{{}}}:schema", settings.prefix);
         let found = retry(|| link.schema(&schema_key, SCHEMA)).await?;
         if found > SCHEMA {
             return Err(StoreError::NewerSchema { found, known: SCHEMA });
         }
         link.warn_of_eviction().await;
+        let rates = Arc::new(RedisRates::new(Arc::clone(&link), &settings.prefix));
         let records = RedisRecords::new(link, settings.clone());
-        Ok(Self { ledger: SharedLedger::start(records, &settings)? })
+        Ok(Self { ledger: SharedLedger::start(records, &settings)?, rates })
     }
 }

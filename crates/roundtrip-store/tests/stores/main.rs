@@ -1,4 +1,4 @@
-//! The stores, on every database there is. PostgreSQL and Redis are those of `cargo xtask services`.
+//! The stores, on every database there is. PostgreSQL, Redis and nginx are those of `cargo xtask services`.
 
 #![cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
@@ -6,6 +6,8 @@
 #[macro_use]
 mod support;
 
+#[cfg(all(unix, feature = "sqlite"))]
+mod behind_a_proxy;
 mod contract;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod example;
@@ -13,6 +15,8 @@ mod example;
 mod outages;
 #[cfg(unix)]
 mod processes;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod rates;
 mod rounds;
 mod secrets;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]

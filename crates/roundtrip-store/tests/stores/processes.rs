@@ -93,9 +93,9 @@ pub(crate) struct Fleet {
 }
 
 /// A server process; it ends with its owner.
-struct Running {
-    process: Child,
-    client: Client,
+pub(crate) struct Running {
+    pub(crate) process: Child,
+    pub(crate) client: Client,
 }
 
 impl Fleet {
@@ -118,9 +118,14 @@ impl Fleet {
         command
     }
 
-    /// Starts a server, and reads from its log where it is.
-    async fn start(&self, hangs: bool) -> Running {
-        let mut process = self.command(hangs).stderr(Stdio::piped()).spawn().expect("a process");
+    /// Starts a server.
+    pub(crate) async fn start(&self, hangs: bool) -> Running {
+        Self::launch(self.command(hangs)).await
+    }
+
+    /// Runs the command of a server, and reads from its log where it is.
+    pub(crate) async fn launch(mut command: Command) -> Running {
+        let mut process = command.stderr(Stdio::piped()).spawn().expect("a process");
         let mut log = BufReader::new(process.stderr.take().expect("its log")).lines();
         let url = loop {
             let line = log.next_line().await.expect("a log").expect("an address before the end of the log");

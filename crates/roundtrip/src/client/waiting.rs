@@ -3,7 +3,7 @@
 use std::mem::take;
 use std::time::Duration;
 
-use roundtrip_core::error::{BUSY, Error};
+use roundtrip_core::error::{BUSY, Error, RATE_LIMITED};
 use roundtrip_core::exchange::{Action, Exchange, Task};
 use roundtrip_core::wire::{Method, Task as WireTask};
 use tokio::time::{Instant, sleep};
@@ -95,7 +95,7 @@ async fn request<M: Method>(
         match leg(client, exchange.clone(), options).await {
             Err(error) if is_passing(&error) && begun.elapsed() + wait < OUTAGE => {
                 tracing::debug!(%error, "the server of a task is out of reach: trying again");
-                pause(client, wait).await?;
+                pause(client, error.retry_after().unwrap_or_default().clamp(wait, RETRY.1)).await?;
                 wait = (wait * 2).min(RETRY.1);
             }
             outcome => break outcome?,
@@ -127,7 +127,7 @@ fn is_passing(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } | Error::Timeout { .. } => true,
         Error::Refused(refusal) => matches!(refusal.status.as_u16(), 429 | 502 | 503 | 504),
-        Error::Rejected(refusal) => refusal.error().code == BUSY,
+        Error::Rejected(refusal) => matches!(refusal.error().code, BUSY | RATE_LIMITED),
         _ => false,
     }
 }

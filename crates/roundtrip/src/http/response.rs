@@ -1,5 +1,7 @@
 //! Responses: a JSON-RPC message, a stream, a refusal.
 
+use std::time::Duration;
+
 use http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
     WWW_AUTHENTICATE,
@@ -41,6 +43,30 @@ pub(super) fn challenged(mut response: Response<Body>, challenge: HeaderValue) -
     headers.insert(WWW_AUTHENTICATE, challenge);
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("WWW-Authenticate"));
     response
+}
+
+/// Head of the response to a call that has failed: its status, and the time to wait if it was refused for now.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    status: StatusCode,
+    wait: Option<Duration>,
+}
+
+impl Head {
+    pub(super) fn of(error: &ErrorObject) -> Self {
+        let status = StatusCode::from_u16(http_status(error, Stage::Call)).unwrap_or(StatusCode::OK);
+        Self { status, wait: error.retry_after().filter(|_| status != StatusCode::OK) }
+    }
+
+    /// Responds with a JSON-RPC message.
+    pub(super) fn json(self, message: Vec<u8>) -> Response<Body> {
+        let mut response = json(self.status, message);
+        if let Some(wait) = self.wait {
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
 }
 
 /// Responds with a stream of events.

@@ -13,7 +13,7 @@ use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
-use roundtrip_core::error::{Stage, http_status, needed_scope};
+use roundtrip_core::error::needed_scope;
 use roundtrip_core::wire::{ClientRequest, ErrorObject, Message, RequestId};
 use tower_service::Service;
 
@@ -26,7 +26,7 @@ use super::limits::HttpLimits;
 use super::name::METHOD;
 use super::origin::Gate;
 use super::receive::{Unread, read};
-use super::response::{challenged, failed, json, refuse, refuse_with, respond, stream, unread};
+use super::response::{Head, challenged, failed, json, refuse, refuse_with, respond, stream, unread};
 use crate::server::{
     Access, Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server,
     SetupError, panicked,
@@ -343,11 +343,10 @@ impl Http {
 
     /// Responds with the error of a call: with a challenge, if the caller lacks scopes.
     fn failed_call(&self, id: &RequestId, error: ErrorObject) -> Response<Body> {
-        let status = StatusCode::from_u16(http_status(&error, Stage::Call)).unwrap_or(StatusCode::OK);
-        let challenge = self.challenge(&error);
+        let (head, challenge) = (Head::of(&error), self.challenge(&error));
         let mut message = Vec::with_capacity(256);
         self.endpoint.encode(&mut message, id, Err(error));
-        let response = json(status, message);
+        let response = head.json(message);
         match challenge {
             Some(challenge) => challenged(response, challenge),
             None => response,

@@ -22,6 +22,7 @@ use super::offer::catalog::{Catalog, Offer};
 use super::offer::list::{Caches, Listings, Presentation};
 use super::offer::{Group, Prompt, Resource, ResourceTemplate, SetupError, Tool};
 use super::outcome::Outcome;
+use super::rate::{RateGate, RateLimit};
 use super::round::{FlowConfig, Trace};
 use super::started::Started;
 use super::task::Tasks;
@@ -57,6 +58,7 @@ pub struct Server {
     catalog: Catalog,
     state: StateMap,
     hooks: Vec<Hook>,
+    rate_limits: Vec<RateLimit>,
     caches: Caches,
     page_size: usize,
     limits: Limits,
@@ -100,6 +102,7 @@ impl Server {
             catalog: Catalog::new(),
             state: StateMap::default(),
             hooks: Vec::new(),
+            rate_limits: Vec::new(),
             caches: Caches::default(),
             page_size: usize::MAX,
             limits: Limits::default(),
@@ -196,7 +199,7 @@ impl Server {
         self
     }
 
-    /// Runs a function around every call of every transport: rate limits, audit, authorization.
+    /// Runs a function around every call of every transport: audit, authorization.
     /// The first one added is the outermost. Hooks of a group and of one offer
     /// ([`Tool::around`](super::Tool::around)) run inside these.
     ///
@@ -240,6 +243,18 @@ impl Server {
     /// Sets the limits of what the server does at once.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Limits how often each principal may call: tools, prompts and resources together. The default is no limit. Several limits
+    /// must all have room. See [`RateLimit`].
+    ///
+    /// ```
+    /// # use roundtrip::{RateLimit, Server};
+    /// let server = Server::new("shop", "1.0.0").rate_limit(RateLimit::per_minute(100));
+    /// ```
+    pub fn rate_limit(mut self, limit: RateLimit) -> Self {
+        self.rate_limits.push(limit);
         self
     }
 
@@ -368,6 +383,7 @@ impl Server {
                 .map_err(|error| SetupError::new("server", &info.name, error.to_string()))?
                 .into(),
         };
+        let rates = RateGate::new(&audience, self.trace.is_none());
         let flows = Arc::new(FlowConfig {
             sealer,
             known_audience: Binding::audience(&audience),
@@ -389,6 +405,8 @@ impl Server {
             catalog: self.catalog,
             state,
             hooks: self.hooks,
+            limits: self.rate_limits,
+            rates,
             listings,
             ledger: self.ledger.map(|ledger| LedgerConfig { ledger, keys_for: self.valid_for }),
             tasks,

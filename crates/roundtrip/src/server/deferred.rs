@@ -1,4 +1,4 @@
-//! Calls that are prepared inside their own future: hooks run first, or a codec has to be waited for.
+//! Calls that are prepared inside their own future: hooks run first, or a codec or a store of rate limits has to be waited for.
 
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
@@ -9,6 +9,7 @@ use super::hook::{CallInfo, HeldRequest, Hook};
 use super::methods::{Received, refused};
 use super::outcome::{Outcome, OutcomeFuture};
 use super::peer::Peer;
+use super::rate::Place;
 use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
 use super::started::Started;
@@ -30,17 +31,29 @@ impl Started {
         request: &ClientRequest<'_>,
         peer: &Peer,
     ) -> (Runner, Source) {
-        if !self.begins_now(request) {
+        let waits = self.rates.waits(&self.limits, request, peer);
+        if !waits && let Err(error) = self.rates.take_now(&self.limits, Place::SERVER, request, peer) {
+            return refused(error);
+        }
+        if waits || !self.begins_now(request) {
             return self.defer(id, request, peer, None);
         }
         match self.target(request, peer) {
-            Ok(target) if target.hooks().is_empty() => {
+            Ok(target) if self.is_ready(&target, request, peer) => {
+                if let Err(error) = self.rates.take_now(target.limits(), target.place(), request, peer) {
+                    return refused(error);
+                }
                 let received = Received { id, peer, opened: None, place: None, promotion: None };
                 self.prepare(request, received, target)
             }
             Ok(target) => self.defer(id, request, peer, Some(target)),
             Err(error) => refused(error),
         }
+    }
+
+    /// Returns whether nothing runs and nothing has to be waited for between a target and its handler.
+    fn is_ready(&self, target: &Target, request: &ClientRequest<'_>, peer: &Peer) -> bool {
+        target.hooks().is_empty() && !self.rates.waits(target.limits(), request, peer)
     }
 
     /// Returns whether a call's target can be looked up at once: no hook of the server runs before it, and its
@@ -69,7 +82,21 @@ impl Started {
         if !self.hooks.is_empty() {
             work = Hook::wrap(&self.hooks, &CallInfo::new(request, &held), work);
         }
+        if self.rates.waits(&self.limits, request, peer) {
+            work = Box::pin(Arc::clone(self).run_within_limits(held, work));
+        }
         (Work::Other(work).into(), Source::Deferred(source))
+    }
+}
+
+impl Started {
+    /// Runs a call once the server's rate limits let it through.
+    async fn run_within_limits(self: Arc<Self>, held: Arc<HeldRequest>, work: OutcomeFuture) -> Outcome {
+        let request = held.decode()?;
+        self.rates.take(&self.limits, Place::SERVER, &request, &held.peer).await?;
+        drop(request);
+        drop(held);
+        work.await
     }
 }
 
@@ -82,6 +109,7 @@ impl Deferred {
             Some(target) => target,
             None => self.started.target(&request, &self.request.peer)?,
         };
+        self.started.rates.take(target.limits(), target.place(), &request, &self.request.peer).await?;
         if target.hooks().is_empty() {
             let runner = self.prepare(&request, target).await?;
             drop(request);

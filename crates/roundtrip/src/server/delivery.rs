@@ -179,17 +179,30 @@ impl LiveQuestion {
 /// Pace of a transport that enters a handler again by itself when a round has ended with `requestState` alone. For a modern
 /// client there is none: it retries when it likes, on any instance.
 #[derive(Debug, Default)]
-pub struct Reentry(AtomicBool);
+pub struct Reentry {
+    due: AtomicBool,
+    entered: AtomicBool,
+}
 
 impl Reentry {
     /// Returns whether the handler is to be entered again at once, because the last round was progress. Otherwise it waits for
     /// something outside, and is entered again after a pause.
     pub fn is_due(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.due.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the handler has been entered. Further rounds belong to the same request of the client, which rate limits count
+    /// once.
+    pub fn set_entered(&self) {
+        self.entered.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_entered(&self) -> bool {
+        self.entered.load(Ordering::Relaxed)
     }
 
     /// Records whether a round was progress.
     pub(super) fn set_due(&self, due: bool) {
-        self.0.store(due, Ordering::Relaxed);
+        self.due.store(due, Ordering::Relaxed);
     }
 }

@@ -23,6 +23,7 @@ mod notify;
 mod offer;
 mod outcome;
 mod peer;
+pub mod rate;
 mod round;
 mod run;
 mod started;
@@ -53,6 +54,7 @@ pub use offer::{
 };
 pub use outcome::Outcome;
 pub use peer::{Listens, Peer, Principal};
+pub use rate::RateLimit;
 pub use round::AskError;
 pub use roundtrip_core::auth::{Claims, ScopeSet};
 pub use roundtrip_core::round::{Answered, Askable, AskedAs, QuestionKind, Roots, Sampled, Samples};

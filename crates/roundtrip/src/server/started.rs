@@ -11,6 +11,7 @@ use super::hook::Hook;
 use super::ledger::LedgerConfig;
 use super::offer::catalog::Catalog;
 use super::offer::list::Listings;
+use super::rate::{RateGate, RateLimit};
 use super::round::FlowConfig;
 use super::task::service::TaskService;
 #[cfg(feature = "opentelemetry")]
@@ -28,6 +29,9 @@ pub(crate) struct Started {
     pub(crate) catalog: Catalog,
     pub(crate) state: StateMap,
     pub(crate) hooks: Vec<Hook>,
+    /// Limits on all calls together.
+    pub(crate) limits: Vec<RateLimit>,
+    pub(crate) rates: RateGate,
     pub(crate) listings: Listings,
     pub(crate) flows: Arc<FlowConfig>,
     pub(crate) ledger: Option<LedgerConfig>,

@@ -11,6 +11,7 @@ use super::hook::{Hook, Scope, Viewer};
 use super::offer::catalog::Tables;
 use super::offer::entry::{Definition, Entry};
 use super::peer::Peer;
+use super::rate::{Place, RateLimit};
 use super::started::Started;
 
 /// Variables of a template, decoded from the URI that is read.
@@ -30,6 +31,22 @@ impl Target {
     /// Returns the hooks of its groups and its own, the outermost first.
     pub(super) fn hooks(&self) -> &[Hook] {
         self.scope().map_or(&[], |scope| &scope.hooks)
+    }
+
+    /// Returns the rate limits of its groups and its own.
+    pub(super) fn limits(&self) -> &[RateLimit] {
+        self.scope().map_or(&[], |scope| &scope.limits)
+    }
+
+    /// Returns the place that its rate limits are given to.
+    pub(super) fn place(&self) -> Place<'_> {
+        match self {
+            Self::None => Place::SERVER,
+            Self::Tool(entry) => place(entry),
+            Self::Prompt(entry) => place(entry),
+            Self::Resource(entry) => place(entry),
+            Self::Template(entry, _) => place(entry),
+        }
     }
 
     fn shows(&self, viewer: &Viewer<'_>) -> Result<bool, ErrorObject> {
@@ -120,6 +137,10 @@ impl Started {
         };
         target.ok_or_else(|| ErrorObject::invalid_params("params.ref: no such prompt or resource template"))
     }
+}
+
+fn place<D: Definition>(entry: &Entry<D>) -> Place<'_> {
+    Place { kind: D::KIND, name: entry.definition.key() }
 }
 
 /// Returns an entry if the caller sees it.

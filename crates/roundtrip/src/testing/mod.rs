@@ -41,7 +41,7 @@
 //!
 //! With the feature `authorize`, `Issuer` is an authorization server in the process, for tests of servers that want tokens.
 //!
-//! [`stores`] has the contracts of ledgers and of stores of tasks, for one of your own.
+//! [`stores`] has the contracts of ledgers, and of stores of tasks, of rate limits and of tokens, for one of your own.
 
 #[cfg(feature = "authorize")]
 mod authorize;

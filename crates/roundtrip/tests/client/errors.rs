@@ -6,9 +6,10 @@ use std::time::Duration;
 use roundtrip::client::{ApiMisuse, GaveUp, HttpRefusal, Sent, ServerRejection, Turn, Unreachable};
 use roundtrip::server::ServeError;
 use roundtrip::testing::ReplayError;
-use roundtrip::{Ask, Client, Error, Form, FormRequest, Keyring, Prompt, Server, Tool, ToolError};
+use roundtrip::{Ask, Client, Error, Form, FormRequest, Keyring, Prompt, RateLimit, Server, Tool, ToolError};
 use serde_json::{Value, json};
 
+use crate::fixture::{serve, server};
 use crate::peer::{Seen, json_reply, peer, peer_of_any_era, reply};
 use crate::rounds::script::{Answer, again, asks, party, replies, scripted};
 
@@ -133,6 +134,32 @@ async fn a_refusal_without_a_challenge_keeps_its_headers_or_is_the_servers_error
     );
 }
 
+/// A 429 reaches the program with the time to wait, whoever says it: our servers in the error, others in a header.
+#[tokio::test]
+async fn a_rate_limit_says_how_long_to_wait() {
+    let (client, _stop) = serve(server().rate_limit(RateLimit::per_minute(1))).await;
+    client.call_tool("whoami", ()).await.expect("the first call");
+    let error = client.call_tool("whoami", ()).await.expect_err("the second");
+    assert!(matches!(error, Error::Rejected(ServerRejection::RateLimited(_))), "{error:?}");
+    let wait = error.retry_after().expect("a time");
+    assert!(wait > Duration::from_secs(30) && wait <= Duration::from_secs(60), "{wait:?}");
+    assert!(error.to_string().contains("too many requests: try again in"), "{error}");
+
+    let limited = |kind: &str, body: &str| {
+        let text = String::from_utf8(reply("429 Too Many Requests", kind, body)).expect("text");
+        text.replacen("content-type", "retry-after: 7\r\ncontent-type", 1).into_bytes()
+    };
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32000, "message": "slow down" } });
+    for (kind, body) in [("text/plain", "slow down".to_owned()), ("application/json", message.to_string())] {
+        let (client, _seen) = peer(move |_, _| limited(kind, &body)).await;
+        let error = client.list_tools().await.expect_err("not now");
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(7)), "{error:?}");
+        let refusal = refusal(error);
+        assert_eq!((refusal.status.as_u16(), refusal.sent), (429, Sent::No));
+        assert!(refusal.to_string().contains("slow down"), "{refusal}");
+    }
+}
+
 #[tokio::test]
 async fn a_closed_connection_says_whether_the_request_was_sent() {
     let (client, _seen) = peer(|_, _| crate::peer::events(": nothing\n\n")).await;
@@ -254,7 +281,7 @@ async fn a_tool_that_failed_is_an_error_where_the_caller_wants_one() {
     async fn text_of(client: &Client, tool: &str, arguments: Value) -> Result<String, Error> {
         Ok(client.call_tool(tool, arguments).await?.into_result()?.text())
     }
-    let client = Client::in_process(crate::fixture::server()).expect("a sound server");
+    let client = Client::in_process(server()).expect("a sound server");
     let greeting = text_of(&client, "greet", json!({ "name": "Ada" })).await.expect("a greeting");
     assert_eq!(greeting, "Hello, Ada!");
     let error = text_of(&client, "fail", json!({})).await.expect_err("it is broken");

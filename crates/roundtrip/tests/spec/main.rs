@@ -34,6 +34,7 @@ mod notifications;
 mod panics;
 #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "most of it is for sessions"))]
 mod peers;
+mod rates;
 mod replays;
 mod resolve;
 mod robustness;

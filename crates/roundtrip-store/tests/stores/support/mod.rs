@@ -125,7 +125,6 @@ macro_rules! on_each_store_of_tasks {
 
 /// Returns the address in a variable; without one, tells the person at the terminal what is left out. Tests that pass show
 /// nothing that is printed, so this is written past them.
-#[cfg(any(feature = "postgres", feature = "redis"))]
 pub(crate) fn address(variable: &str) -> Option<String> {
     use std::io::Write as _;
     let address = std::env::var(variable).ok();

@@ -67,8 +67,11 @@ pub(super) async fn refused(mut response: Response) -> Result<Refusal, Error> {
     // Whatever its `Content-Type`.
     let error = error_in(&body);
     let status = refusal.status.as_u16();
-    // A challenge is in the headers, so they have to reach the caller even if the body is a JSON-RPC error.
-    let otherwise = if error.is_some() && !refusal.is_challenge() {
+    // A challenge, and perhaps the time to wait, is in the headers, so they have to reach the caller even if the body is a
+    // JSON-RPC error.
+    let waits = status == 429 && error.as_ref().is_some_and(|error| error.retry_after().is_none());
+    let in_headers = refusal.is_challenge() || waits && refusal.retry_after().is_some();
+    let otherwise = if error.is_some() && !in_headers {
         Ok(Box::pin(Single(Some(body))) as Incoming)
     } else {
         refusal.body = excerpt(&body);

@@ -106,6 +106,7 @@ impl Calling {
                 ServerResult::InputRequired(asks) => asks,
                 result => return Ok(result),
             };
+            self.reentry.set_entered();
             // Questions that the round dropped at its end need no answer.
             outstanding.clear("the answer is no longer needed");
             let InputRequiredResult { input_requests, request_state, .. } = asks;

@@ -1,4 +1,4 @@
-//! [`Scope`]: the hooks and visibility rules of an offer or a group.
+//! [`Scope`]: the hooks, visibility rules and rate limits of an offer or a group.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,11 +12,12 @@ use super::viewer::Viewer;
 use crate::server::access::Access;
 use crate::server::cache::Cache;
 use crate::server::outcome::panicked;
+use crate::server::rate::RateLimit;
 
 type Rule = Arc<dyn Fn(&Viewer<'_>) -> bool + Send + Sync>;
 
-/// Hooks and visibility rules of an offer: those of its groups first, the outermost group's first of all, then its own. The scopes
-/// of tokens that its callers need are those of its groups and its own.
+/// Hooks, visibility rules and rate limits of an offer: those of its groups first, the outermost group's first of all, then its own.
+/// The scopes of tokens that its callers need are those of its groups and its own.
 #[derive(Clone, Default)]
 pub(crate) struct Scope {
     pub(crate) hooks: Vec<Hook>,
@@ -25,6 +26,7 @@ pub(crate) struct Scope {
     needed: Option<Arc<ScopeSet>>,
     /// The first mistake in the scopes.
     mistake: Option<String>,
+    pub(crate) limits: Vec<RateLimit>,
 }
 
 impl Scope {
@@ -54,6 +56,7 @@ impl Scope {
     pub(crate) fn surround(&mut self, group: &Self) {
         self.hooks.splice(..0, group.hooks.iter().cloned());
         self.rules.splice(..0, group.rules.iter().cloned());
+        self.limits.splice(..0, group.limits.iter().cloned());
         if let Some(needed) = &group.needed {
             self.unite(needed);
         }
@@ -112,6 +115,7 @@ impl Scope {
 
 impl fmt::Debug for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Scope({} hooks, {} rules)", self.hooks.len(), self.rules.len())
+        let (hooks, rules, limits) = (self.hooks.len(), self.rules.len(), self.limits.len());
+        write!(f, "Scope({hooks} hooks, {rules} rules, {limits} limits)")
     }
 }

@@ -1,4 +1,4 @@
-//! Groups of offers that share hooks and visibility rules.
+//! Groups of offers that share hooks, visibility rules and rate limits.
 
 use super::catalog::{Catalog, Described as _, Offer};
 use super::entry::Definition as _;
@@ -7,7 +7,7 @@ use super::setup::SetupError;
 use super::{Prompt, Resource, ResourceTemplate, Tool};
 use crate::server::hook::Scope;
 
-/// Offers that share hooks and visibility rules. A group may hold groups.
+/// Offers that share hooks, visibility rules and rate limits. A group may hold groups.
 ///
 /// ```
 /// # use roundtrip::{Prompt, Resource, ResourceTemplate, Server, Tool, Uri, server::Group};
@@ -26,7 +26,7 @@ use crate::server::hook::Scope;
 /// # server.build().unwrap();
 /// ```
 ///
-/// Hooks and rules are for everything in the group, whether it is added before or after them.
+/// Hooks, rules and limits are for everything in the group, whether it is added before or after them.
 #[derive(Debug, Default)]
 #[must_use = "a group does nothing until it is given to a server or a catalog"]
 pub struct Group {

@@ -1,6 +1,6 @@
-//! Builder methods that all offers and groups have in common: hooks, visibility rules and scopes.
+//! Builder methods that all offers and groups have in common: hooks, visibility rules, scopes and rate limits.
 
-/// Gives a builder with a field `scope` the methods `around`, `visible_to` and `scopes`. The texts are for their doc comments: what it is,
+/// Gives a builder with a field `scope` the methods `around`, `visible_to`, `scopes` and `rate_limit`. The texts are for their doc comments: what it is,
 /// and what hooks run around.
 macro_rules! scoped {
     ($kind:ident, $it:literal, $calls:literal) => {
@@ -40,6 +40,16 @@ macro_rules! scoped {
             /// and all callers have every scope; over HTTP without `Http::authorize`, none has.
             pub fn scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
                 self.scope.add_needed(scopes);
+                self
+            }
+
+            #[doc = concat!("Limits how often each principal may call ", $it, ".")]
+            ///
+            /// Several limits must all have room, those of the server and of its groups included; the server's is asked first,
+            /// and its hooks run between. A limit of a group counts for each of its offers by itself. See
+            /// [`RateLimit`](crate::RateLimit).
+            pub fn rate_limit(mut self, limit: $crate::server::rate::RateLimit) -> Self {
+                self.scope.limits.push(limit);
                 self
             }
         }

@@ -3,6 +3,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
+//! use roundtrip::server::rate::MemoryRates;
 //! use roundtrip::testing::stores;
 //! use roundtrip::{MemoryLedger, MemoryTasks};
 //!
@@ -12,12 +13,16 @@
 //! stores::ledger(ledger.clone(), ledger).await?;
 //! stores::ledger_for_four(MemoryLedger::bounded(4, usize::MAX)).await?;
 //!
+//! let rates = MemoryRates::new();
+//! stores::rates(rates.clone(), rates).await?;
+//!
 //! let tasks = Arc::new(MemoryTasks::new());
 //! stores::tasks(Arc::clone(&tasks), tasks).await
 //! # }
 //! ```
 
 mod ledger;
+mod rates;
 mod tasks;
 #[cfg(feature = "oauth")]
 mod tokens;
@@ -26,6 +31,7 @@ use std::error::Error;
 use std::time::Duration;
 
 pub use ledger::{ledger, ledger_for_four};
+pub use rates::rates;
 pub use tasks::tasks;
 #[cfg(feature = "oauth")]
 pub use tokens::tokens;
