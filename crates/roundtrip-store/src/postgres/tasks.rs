@@ -11,7 +11,7 @@ use super::connections::Connections;
 use super::error;
 use super::listener::Announcer;
 use crate::StoreError;
-use crate::tasks::{Origin, Part, Rows, signed, task_of};
+use crate::tasks::{Origin, Part, Rows, TaskRow, Unreadable, signed};
 
 const CREATE: &str = include_str!("sql/task-create.sql");
 const WRITE: &str = include_str!("sql/task-write.sql");
@@ -123,11 +123,27 @@ fn tasks(rows: &[PgRow]) -> Result<Vec<StoredTask>, StoreError> {
     rows.iter().map(task_of).collect::<Result<_, _>>().map_err(error)
 }
 
+fn task_of(row: &PgRow) -> Result<StoredTask, sqlx::Error> {
+    let row = TaskRow {
+        id: row.try_get(0)?,
+        owner: row.try_get(1)?,
+        account: row.try_get(2)?,
+        version: row.try_get(3)?,
+        fence: row.try_get(4)?,
+        live: row.try_get(5)?,
+        due: row.try_get(6)?,
+        expires: row.try_get(7)?,
+        view: row.try_get(8)?,
+        work: row.try_get(9)?,
+    };
+    row.task().map_err(|column| sqlx::Error::Decode(Box::new(column)))
+}
+
 fn bytes(row: &PgRow, column: usize) -> Result<Bytes, StoreError> {
     Ok(Bytes::copy_from_slice(row.try_get(column).map_err(error)?))
 }
 
 fn id(row: &PgRow) -> Result<TaskId, StoreError> {
     let id = TaskId::parse(row.try_get(0).map_err(error)?);
-    id.ok_or_else(|| error(sqlx::Error::Decode("the id of a task cannot be read".into())))
+    id.ok_or_else(|| error(sqlx::Error::Decode(Box::new(Unreadable("id")))))
 }

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, SystemTime};
 
-use roundtrip::seal::BoxFuture;
 use roundtrip::server::ledger::RoundKey;
-use sqlx::{Row, SqliteConnection};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::Sql;
 use super::writer::{Change, Writer};
 use crate::ledger::{BATCH, Found, Holder, Id, Records};
 use crate::opening::Settings;
+use crate::tasks::unsigned;
 use crate::{StoreError, Usage};
 
 const ADD: &str = "INSERT INTO roundtrip_ledger_counts VALUES (?, ?, ?) ON CONFLICT (owner) \
@@ -88,23 +88,19 @@ fn lease_end(lease: Duration) -> i64 {
 }
 
 /// Adds to the counts of an owner, and of all.
-async fn count(connection: &mut SqliteConnection, owner: &[u8], records: i64, bytes: i64) -> Sql<()> {
+fn count(connection: &Connection, owner: &[u8], records: i64, bytes: i64) -> Sql<()> {
     for owner in [owner, ALL] {
-        sqlx::query(ADD).bind(owner).bind(records).bind(bytes).execute(&mut *connection).await?;
-        sqlx::query(TIDY).bind(owner).execute(&mut *connection).await?;
+        connection.prepare_cached(ADD)?.execute(params![owner, records, bytes])?;
+        connection.prepare_cached(TIDY)?.execute([owner])?;
     }
     Ok(())
 }
 
-async fn usage_of(connection: &mut SqliteConnection, owner: &[u8]) -> Sql<Usage> {
-    let row = sqlx::query(USAGE).bind(owner).fetch_optional(connection).await?;
-    let number = |row: &sqlx::sqlite::SqliteRow, column| {
-        row.try_get::<i64, _>(column).map(|number| u64::try_from(number).unwrap_or_default())
-    };
-    match row {
-        Some(row) => Ok(Usage { records: number(&row, 0)?, bytes: number(&row, 1)? }),
-        None => Ok(Usage::default()),
-    }
+fn usage_of(connection: &Connection, owner: &[u8]) -> Sql<Usage> {
+    let usage = connection
+        .prepare_cached(USAGE)?
+        .query_row([owner], |row| Ok(Usage { records: unsigned(row.get(0)?), bytes: unsigned(row.get(1)?) }));
+    Ok(usage.optional()?.unwrap_or_default())
 }
 
 struct ClaimRound {
@@ -116,56 +112,57 @@ struct ClaimRound {
 
 impl ClaimRound {
     /// Looks at the live record of the round.
-    async fn find(&self, connection: &mut SqliteConnection) -> Sql<Option<Found>> {
-        let row = sqlx::query(FIND).bind(&self.key.id()[..]).bind(now());
-        let Some(row) = row.fetch_optional(connection).await? else { return Ok(None) };
-        let (call, holder): (&[u8], &[u8]) = (row.try_get(0)?, row.try_get(1)?);
-        Ok(Some(if call != self.key.call().as_bytes() {
-            Found::OtherCall
-        } else if let Some(reply) = row.try_get(2)? {
-            Found::Done(reply)
-        } else if holder == self.holder {
-            Found::Claimed
-        } else {
-            Found::Running
-        }))
+    fn find(&self, connection: &Connection) -> Sql<Option<Found>> {
+        let mut find = connection.prepare_cached(FIND)?;
+        let found = find.query_row(params![self.key.id(), now()], |row| {
+            Ok(if row.get_ref(0)?.as_blob()? != self.key.call().as_bytes() {
+                Found::OtherCall
+            } else if let Some(reply) = row.get(2)? {
+                Found::Done(reply)
+            } else if row.get_ref(1)?.as_blob()? == self.holder {
+                Found::Claimed
+            } else {
+                Found::Running
+            })
+        });
+        found.optional()
     }
 
-    async fn insert(&self, connection: &mut SqliteConnection) -> Sql<()> {
-        let (id, owner) = (&self.key.id()[..], &self.key.owner().as_bytes()[..]);
+    fn insert(&self, connection: &Connection) -> Sql<()> {
+        let owner = self.key.owner().as_bytes();
         // A record that is over may still be there.
-        remove(connection, id).await?;
-        let insert = sqlx::query(INSERT).bind(id).bind(&self.key.call().as_bytes()[..]).bind(owner);
-        insert.bind(&self.holder[..]).bind(lease_end(self.lease)).execute(&mut *connection).await?;
-        count(connection, owner, 1, 0).await
+        remove(connection, self.key.id())?;
+        let mut insert = connection.prepare_cached(INSERT)?;
+        let call = self.key.call();
+        insert.execute(params![self.key.id(), call.as_bytes(), owner, self.holder, lease_end(self.lease)])?;
+        count(connection, owner, 1, 0)
     }
 }
 
 impl Change for ClaimRound {
     type Output = Found;
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<Found>> {
-        Box::pin(async move {
-            if let Some(found) = self.find(connection).await? {
-                return Ok(found);
-            }
-            let own = usage_of(connection, self.key.owner().as_bytes()).await?;
-            let all = usage_of(connection, ALL).await?;
-            if !self.capacity.has_room(own, all) {
-                return Ok(Found::Full);
-            }
-            self.insert(connection).await?;
-            Ok(Found::Claimed)
-        })
+    fn run(&self, connection: &Connection) -> Sql<Found> {
+        if let Some(found) = self.find(connection)? {
+            return Ok(found);
+        }
+        let own = usage_of(connection, self.key.owner().as_bytes())?;
+        if !self.capacity.has_room(own, usage_of(connection, ALL)?) {
+            return Ok(Found::Full);
+        }
+        self.insert(connection)?;
+        Ok(Found::Claimed)
     }
 }
 
 /// Removes a record, and what it counts for.
-async fn remove(connection: &mut SqliteConnection, id: &[u8]) -> Sql<()> {
-    let row = sqlx::query(REMOVE).bind(id).fetch_optional(&mut *connection).await?;
-    let Some(row) = row else { return Ok(()) };
-    let (owner, bytes): (Vec<u8>, i64) = (row.try_get(0)?, row.try_get(1)?);
-    count(connection, &owner, -1, -bytes).await
+fn remove(connection: &Connection, id: &[u8]) -> Sql<()> {
+    let mut remove = connection.prepare_cached(REMOVE)?;
+    let removed = remove.query_row([id], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?)));
+    match removed.optional()? {
+        Some((owner, bytes)) => count(connection, &owner, -1, -bytes),
+        None => Ok(()),
+    }
 }
 
 struct IsRunning(Id);
@@ -173,11 +170,8 @@ struct IsRunning(Id);
 impl Change for IsRunning {
     type Output = bool;
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<bool>> {
-        Box::pin(async move {
-            let row = sqlx::query(RUNNING).bind(&self.0[..]).bind(now()).fetch_optional(connection).await?;
-            Ok(row.is_some())
-        })
+    fn run(&self, connection: &Connection) -> Sql<bool> {
+        connection.prepare_cached(RUNNING)?.exists(params![self.0, now()])
     }
 }
 
@@ -191,17 +185,16 @@ struct RecordReply {
 impl Change for RecordReply {
     type Output = bool;
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<bool>> {
-        Box::pin(async move {
-            let row = sqlx::query(CLAIMED).bind(&self.id[..]).bind(&self.holder[..]);
-            let Some(row) = row.fetch_optional(&mut *connection).await? else { return Ok(false) };
-            let (owner, before): (Vec<u8>, i64) = (row.try_get(0)?, row.try_get(1)?);
-            let bytes = i64::try_from(self.reply.len()).unwrap_or(i64::MAX);
-            let update = sqlx::query(RECORD).bind(&self.reply[..]).bind(bytes).bind(self.end);
-            update.bind(&self.id[..]).execute(&mut *connection).await?;
-            count(connection, &owner, 0, bytes - before).await?;
-            Ok(true)
-        })
+    fn run(&self, connection: &Connection) -> Sql<bool> {
+        let mut claimed = connection.prepare_cached(CLAIMED)?;
+        let claimed = claimed.query_row(params![self.id, self.holder], |row| {
+            Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?))
+        });
+        let Some((owner, before)) = claimed.optional()? else { return Ok(false) };
+        let bytes = i64::try_from(self.reply.len()).unwrap_or(i64::MAX);
+        connection.prepare_cached(RECORD)?.execute(params![self.reply, bytes, self.end, self.id])?;
+        count(connection, &owner, 0, bytes - before)?;
+        Ok(true)
     }
 }
 
@@ -214,11 +207,8 @@ struct Reseal {
 impl Change for Reseal {
     type Output = ();
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<()>> {
-        Box::pin(async move {
-            let update = sqlx::query(RESEAL).bind(&self.new[..]).bind(&self.id[..]).bind(&self.old[..]);
-            update.execute(connection).await.map(drop)
-        })
+    fn run(&self, connection: &Connection) -> Sql<()> {
+        connection.prepare_cached(RESEAL)?.execute(params![self.new, self.id, self.old]).map(drop)
     }
 }
 
@@ -230,14 +220,12 @@ struct Renew {
 impl Change for Renew {
     type Output = ();
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<()>> {
-        Box::pin(async move {
-            for (id, holder) in &self.claims {
-                let renew = sqlx::query(RENEW).bind(lease_end(self.lease)).bind(&id[..]).bind(&holder[..]);
-                renew.execute(&mut *connection).await?;
-            }
-            Ok(())
-        })
+    fn run(&self, connection: &Connection) -> Sql<()> {
+        let mut renew = connection.prepare_cached(RENEW)?;
+        for (id, holder) in &self.claims {
+            renew.execute(params![lease_end(self.lease), id, holder])?;
+        }
+        Ok(())
     }
 }
 
@@ -249,14 +237,11 @@ struct Release {
 impl Change for Release {
     type Output = ();
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<()>> {
-        Box::pin(async move {
-            let row = sqlx::query(UNANSWERED).bind(&self.id[..]).bind(&self.holder[..]);
-            if row.fetch_optional(&mut *connection).await?.is_some() {
-                remove(connection, &self.id).await?;
-            }
-            Ok(())
-        })
+    fn run(&self, connection: &Connection) -> Sql<()> {
+        if connection.prepare_cached(UNANSWERED)?.exists(params![self.id, self.holder])? {
+            remove(connection, &self.id)?;
+        }
+        Ok(())
     }
 }
 
@@ -265,15 +250,14 @@ struct Sweep;
 impl Change for Sweep {
     type Output = u64;
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<u64>> {
-        Box::pin(async move {
-            let over = sqlx::query_scalar::<_, Vec<u8>>(OVER).bind(now()).bind(BATCH);
-            let over = over.fetch_all(&mut *connection).await?;
-            for id in &over {
-                remove(connection, id).await?;
-            }
-            Ok(over.len() as u64)
-        })
+    fn run(&self, connection: &Connection) -> Sql<u64> {
+        let mut over = connection.prepare_cached(OVER)?;
+        let over = over.query_map(params![now(), BATCH], |row| row.get::<_, Vec<u8>>(0))?;
+        let over: Vec<_> = over.collect::<Sql<_>>()?;
+        for id in &over {
+            remove(connection, id)?;
+        }
+        Ok(over.len() as u64)
     }
 }
 
@@ -282,7 +266,7 @@ struct ReadUsage;
 impl Change for ReadUsage {
     type Output = Usage;
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<Usage>> {
-        Box::pin(usage_of(connection, ALL))
+    fn run(&self, connection: &Connection) -> Sql<Usage> {
+        usage_of(connection, ALL)
     }
 }

@@ -1,5 +1,6 @@
 //! [`Sqlite`]: a store in one file.
 
+mod file;
 mod ledger;
 mod reader;
 mod tasks;
@@ -8,11 +9,10 @@ mod writer;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use rusqlite::{Connection, Transaction, TransactionBehavior, ffi};
 
+use self::file::File;
 use self::ledger::SqliteRecords;
 use self::reader::Reader;
 use self::tasks::{OtherProcesses, SqliteTasks};
@@ -23,15 +23,12 @@ use crate::schema::Migrations;
 use crate::tasks::{SharedTasks, new_origin, tasks_of};
 use crate::{Opening, StoreError};
 
-type Sql<T> = Result<T, sqlx::Error>;
+type Sql<T> = Result<T, rusqlite::Error>;
 
 const MIGRATIONS: Migrations = Migrations(&[
     include_str!("../../migrations/sqlite/0001-ledger.sql"),
     include_str!("../../migrations/sqlite/0002-tasks.sql"),
 ]);
-
-/// Time for which a file that another process has locked is waited for.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A store of rounds and tasks in one SQLite file, for the processes of one machine. Clones share it.
 ///
@@ -70,74 +67,54 @@ tasks_of!(Sqlite);
 impl Open for Sqlite {
     async fn open(path: OsString, settings: Settings) -> Result<Self, StoreError> {
         settings.check("sqlite")?;
-        create(Path::new(&path));
-        start(options(Path::new(&path)), &settings).await
+        start(File::new(&path), &settings).await
     }
 }
 
-/// Creates a file that its owner alone can read: SQLite's own would be for everyone. Errors are left to SQLite, which names them.
-fn create(path: &Path) {
-    let mut file = std::fs::OpenOptions::new();
-    file.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
-    drop(file.open(path));
-}
-
-fn options(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(true)
-        .busy_timeout(LOCK_TIMEOUT)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .thread_name(|_| "roundtrip-sqlite".into())
-        .disable_statement_logging()
-}
-
-async fn start(options: SqliteConnectOptions, settings: &Settings) -> Result<Sqlite, StoreError> {
-    let mut connection = options.connect().await.map_err(error)?;
-    migrate(&mut connection).await?;
-    let (reader, origin) = (Reader::new(options.clone()), new_origin()?);
-    let writer = Writer::start(connection, options);
-    let rows = SqliteTasks { writer: writer.clone(), reader: reader.clone(), origin };
-    let tasks = SharedTasks::new(rows, OtherProcesses { reader, origin }, settings);
+async fn start(file: File, settings: &Settings) -> Result<Sqlite, StoreError> {
+    let opened = file.clone();
+    let opening = tokio::task::spawn_blocking(move || -> Result<Connection, StoreError> {
+        let mut connection = opened.connect().map_err(error)?;
+        migrate(&mut connection)?;
+        Ok(connection)
+    });
+    let connection = opening.await.map_err(|_| StoreError::TimedOut)??;
+    let (reader, origin) = (Reader::new(file.clone()), new_origin()?);
+    let writer = Writer::start(connection, file.clone())?;
+    let rows = SqliteTasks { writer: writer.clone(), reader, origin };
+    let tasks = SharedTasks::new(rows, OtherProcesses { reader: Reader::new(file), origin }, settings);
     let records = SqliteRecords { writer, settings: settings.clone() };
     Ok(Sqlite { ledger: SharedLedger::start(records, settings)?, tasks })
 }
 
 /// Makes the tables, or brings them up to date, under the lock of the file.
-async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(error)?;
-    let table = "CREATE TABLE IF NOT EXISTS roundtrip_schema (version INTEGER NOT NULL)";
-    sqlx::raw_sql(table).execute(&mut *transaction).await.map_err(error)?;
-    // Changes nothing, but a file that cannot be written is found now, not by the first round.
-    let probe = "DELETE FROM roundtrip_schema WHERE version < 0";
-    sqlx::raw_sql(probe).execute(&mut *transaction).await.map_err(error)?;
-    let found = sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM roundtrip_schema");
-    let found: i64 = found.fetch_one(&mut *transaction).await.map_err(error)?;
-    for (version, step) in MIGRATIONS.after(found)? {
-        sqlx::raw_sql(step).execute(&mut *transaction).await.map_err(error)?;
-        let insert = sqlx::query("INSERT INTO roundtrip_schema (version) VALUES (?)").bind(version);
-        insert.execute(&mut *transaction).await.map_err(error)?;
+fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error)?;
+    for (version, step) in MIGRATIONS.after(version(&transaction).map_err(error)?)? {
+        transaction.execute_batch(step).map_err(error)?;
+        transaction.execute("INSERT INTO roundtrip_schema (version) VALUES (?)", [version]).map_err(error)?;
     }
-    transaction.commit().await.map_err(error)
+    transaction.commit().map_err(error)
+}
+
+/// Returns the version of the tables.
+fn version(transaction: &Transaction<'_>) -> Sql<i64> {
+    transaction.execute("CREATE TABLE IF NOT EXISTS roundtrip_schema (version INTEGER NOT NULL)", ())?;
+    // Changes nothing, but a file that cannot be written is found now, not by the first round.
+    transaction.execute("DELETE FROM roundtrip_schema WHERE version < 0", ())?;
+    let found = "SELECT coalesce(max(version), 0) FROM roundtrip_schema";
+    transaction.query_row(found, (), |row| row.get(0))
 }
 
 /// Names an error by SQLite's result code, the lowest byte of the extended one.
-fn error(error: sqlx::Error) -> StoreError {
-    let code = error.as_database_error().and_then(|error| error.code()?.parse::<i32>().ok());
-    match code.map(|code| code & 0xff) {
-        Some(5 | 6) => StoreError::Locked,
-        Some(8) => StoreError::ReadOnly,
-        Some(13) => StoreError::NoSpace,
-        Some(11 | 26) => StoreError::Damaged(Arc::new(error)),
-        Some(14) => StoreError::CannotOpen(Arc::new(error)),
-        Some(_) => StoreError::Refused(Arc::new(error)),
-        None if matches!(error, sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }) => {
-            StoreError::Refused(Arc::new(error))
-        }
-        None => StoreError::Unavailable(Arc::new(error)),
+fn error(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error().map(|error| error.extended_code & 0xff) {
+        Some(ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED) => StoreError::Locked,
+        Some(ffi::SQLITE_READONLY) => StoreError::ReadOnly,
+        Some(ffi::SQLITE_FULL) => StoreError::NoSpace,
+        Some(ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB) => StoreError::Damaged(Arc::new(error)),
+        Some(ffi::SQLITE_CANTOPEN) => StoreError::CannotOpen(Arc::new(error)),
+        _ => StoreError::Refused(Arc::new(error)),
     }
 }
 

@@ -5,14 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip::seal::BoxFuture;
 use roundtrip::task::{Millis, StoredTask, TaskId, TaskOwner};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
+use super::Sql;
 use super::reader::Reader;
 use super::writer::{Change, Writer};
-use super::{Sql, error};
 use crate::StoreError;
-use crate::tasks::{Elsewhere, Heard, Origin, Part, Rows, signed, task_of, unsigned};
+use crate::tasks::{Elsewhere, Heard, Origin, Part, Rows, TaskRow, Unreadable, signed, unsigned};
 
 /// Columns of a task, in the order of [`task_of`].
 macro_rules! columns {
@@ -75,7 +74,7 @@ pub(super) const ALL_STATEMENTS: &[&str] = &[
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Most changes of other processes that are read at once.
-const CHANGES: u32 = 500;
+const CHANGES: usize = 500;
 
 /// Statements of tasks.
 #[derive(Debug)]
@@ -92,15 +91,20 @@ impl Rows for SqliteTasks {
     }
 
     async fn view(&self, owner: &TaskOwner, id: &TaskId) -> Result<Option<Bytes>, StoreError> {
-        let statement = sqlx::query(VIEW).bind(id.as_str()).bind(&owner.as_bytes()[..]);
-        let rows = self.reader.rows(statement).await?;
-        rows.first().map(|row| bytes(row, 0)).transpose().map_err(error)
+        let (owner, id) = (*owner.as_bytes(), id.clone());
+        let view = move |connection: &Connection| {
+            let mut statement = connection.prepare_cached(VIEW)?;
+            statement.query_row(params![id.as_str(), owner], |row| bytes(row, 0)).optional()
+        };
+        self.reader.few(view).await
     }
 
     async fn read(&self, owner: &TaskOwner, id: &TaskId) -> Result<Option<StoredTask>, StoreError> {
-        let statement = sqlx::query(READ).bind(id.as_str()).bind(&owner.as_bytes()[..]);
-        let rows = self.reader.rows(statement).await?;
-        rows.first().map(task_of).transpose().map_err(error)
+        let (owner, id) = (*owner.as_bytes(), id.clone());
+        let read = move |connection: &Connection| {
+            connection.prepare_cached(READ)?.query_row(params![id.as_str(), owner], task_of).optional()
+        };
+        self.reader.few(read).await
     }
 
     async fn write(&self, task: &StoredTask) -> Result<bool, StoreError> {
@@ -109,15 +113,20 @@ impl Rows for SqliteTasks {
 
     /// Looks before it takes: a process that finds nothing to do keeps no other from writing.
     async fn take(&self, now: Millis, until: Millis, most: usize) -> Result<Vec<StoredTask>, StoreError> {
-        if self.reader.rows(sqlx::query(IS_DUE).bind(signed(now.0))).await?.is_empty() {
+        let is_due =
+            move |connection: &Connection| connection.prepare_cached(IS_DUE)?.exists([signed(now.0)]);
+        if !self.reader.few(is_due).await? {
             return Ok(Vec::new());
         }
         self.writer.run(TakeTasks { now, until, most: signed(most as u64) }).await
     }
 
     async fn expired(&self, now: Millis, most: usize) -> Result<Vec<StoredTask>, StoreError> {
-        let statement = sqlx::query(EXPIRED).bind(signed(now.0)).bind(signed(most as u64));
-        self.reader.rows(statement).await?.iter().map(task_of).collect::<Sql<_>>().map_err(error)
+        let most = signed(most as u64);
+        let expired = move |connection: &Connection| {
+            connection.prepare_cached(EXPIRED)?.query_map([signed(now.0), most], task_of)?.collect()
+        };
+        self.reader.many(expired).await
     }
 
     async fn remove(&self, id: &TaskId, version: u64) -> Result<(), StoreError> {
@@ -130,10 +139,15 @@ impl Rows for SqliteTasks {
         after: Option<&TaskId>,
         most: usize,
     ) -> Result<Vec<(TaskId, Bytes)>, StoreError> {
-        let after = after.map_or("", TaskId::as_str);
-        let statement = sqlx::query(LIST).bind(&owner.as_bytes()[..]).bind(after).bind(signed(most as u64));
-        let rows = self.reader.rows(statement).await?;
-        rows.iter().map(|row| Ok((id(row)?, bytes(row, 1)?))).collect::<Sql<_>>().map_err(error)
+        let after = after.map_or("", TaskId::as_str).to_owned();
+        let (owner, most) = (*owner.as_bytes(), signed(most as u64));
+        let list = move |connection: &Connection| {
+            let mut statement = connection.prepare_cached(LIST)?;
+            let rows =
+                statement.query_map(params![owner, after, most], |row| Ok((id(row)?, bytes(row, 1)?)))?;
+            rows.collect()
+        };
+        self.reader.many(list).await
     }
 
     async fn reseal(&self, id: &TaskId, part: Part, old: &[u8], new: &[u8]) -> Result<(), StoreError> {
@@ -144,18 +158,37 @@ impl Rows for SqliteTasks {
     fn tell(&self, _: &TaskId, _: u64) {}
 }
 
-fn bytes(row: &SqliteRow, column: usize) -> Sql<Bytes> {
-    Ok(Bytes::copy_from_slice(row.try_get(column)?))
+fn task_of(row: &Row<'_>) -> Sql<StoredTask> {
+    let row = TaskRow {
+        id: row.get_ref(0)?.as_str()?,
+        owner: row.get_ref(1)?.as_blob()?,
+        account: row.get_ref(2)?.as_blob()?,
+        version: row.get(3)?,
+        fence: row.get(4)?,
+        live: row.get(5)?,
+        due: row.get(6)?,
+        expires: row.get(7)?,
+        view: row.get_ref(8)?.as_blob()?,
+        work: row.get_ref(9)?.as_blob()?,
+    };
+    row.task().map_err(unreadable)
 }
 
-fn id(row: &SqliteRow) -> Sql<TaskId> {
-    TaskId::parse(row.try_get(0)?)
-        .ok_or_else(|| sqlx::Error::Decode("the id of a task cannot be read".into()))
+fn bytes(row: &Row<'_>, column: usize) -> Sql<Bytes> {
+    Ok(Bytes::copy_from_slice(row.get_ref(column)?.as_blob()?))
+}
+
+fn id(row: &Row<'_>) -> Sql<TaskId> {
+    TaskId::parse(row.get_ref(0)?.as_str()?).ok_or_else(|| unreadable(Unreadable("id")))
+}
+
+fn unreadable(column: Unreadable) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Blob, Box::new(column))
 }
 
 /// Returns the number of the next change.
-async fn next_change(connection: &mut SqliteConnection) -> Sql<i64> {
-    sqlx::query_scalar(NEXT).fetch_one(connection).await
+fn next_change(connection: &Connection) -> Sql<i64> {
+    connection.prepare_cached(NEXT)?.query_row((), |row| row.get(0))
 }
 
 struct CreateTask {
@@ -164,43 +197,36 @@ struct CreateTask {
     origin: Origin,
 }
 
-impl CreateTask {
-    async fn insert(&self, connection: &mut SqliteConnection) -> Sql<()> {
-        let (task, changed) = (&self.task, next_change(connection).await?);
-        let insert = sqlx::query(CREATE)
-            .bind(task.id.as_str())
-            .bind(&task.owner.as_bytes()[..])
-            .bind(&task.account.as_bytes()[..])
-            .bind(signed(task.version))
-            .bind(signed(task.fence))
-            .bind(task.is_live)
-            .bind(task.due.map(|due| signed(due.0)))
-            .bind(task.expires.map(|expires| signed(expires.0)))
-            .bind(&task.view[..])
-            .bind(&task.work[..])
-            .bind(changed)
-            .bind(&self.origin[..]);
-        insert.execute(connection).await.map(drop)
-    }
-}
-
 impl Change for CreateTask {
     type Output = bool;
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<bool>> {
-        Box::pin(async move {
-            let known =
-                sqlx::query(KNOWN).bind(self.task.id.as_str()).fetch_optional(&mut *connection).await?;
-            if known.is_some() {
-                return Ok(true);
-            }
-            let live = sqlx::query_scalar::<_, i64>(LIVE).bind(&self.task.account.as_bytes()[..]);
-            if live.fetch_optional(&mut *connection).await?.unwrap_or_default() >= self.most {
-                return Ok(false);
-            }
-            self.insert(connection).await?;
-            Ok(true)
-        })
+    fn run(&self, connection: &Connection) -> Sql<bool> {
+        let task = &self.task;
+        if connection.prepare_cached(KNOWN)?.exists([task.id.as_str()])? {
+            return Ok(true);
+        }
+        let live: Option<i64> = connection
+            .prepare_cached(LIVE)?
+            .query_row([task.account.as_bytes()], |row| row.get(0))
+            .optional()?;
+        if live.unwrap_or_default() >= self.most {
+            return Ok(false);
+        }
+        connection.prepare_cached(CREATE)?.execute(params![
+            task.id.as_str(),
+            task.owner.as_bytes(),
+            task.account.as_bytes(),
+            signed(task.version),
+            signed(task.fence),
+            task.is_live,
+            task.due.map(|due| signed(due.0)),
+            task.expires.map(|expires| signed(expires.0)),
+            &task.view[..],
+            &task.work[..],
+            next_change(connection)?,
+            self.origin,
+        ])?;
+        Ok(true)
     }
 }
 
@@ -212,22 +238,21 @@ struct WriteTask {
 impl Change for WriteTask {
     type Output = bool;
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<bool>> {
-        Box::pin(async move {
-            let (task, changed) = (&self.task, next_change(connection).await?);
-            let update = sqlx::query(WRITE)
-                .bind(signed(task.fence))
-                .bind(task.is_live)
-                .bind(task.due.map(|due| signed(due.0)))
-                .bind(task.expires.map(|expires| signed(expires.0)))
-                .bind(&task.view[..])
-                .bind(&task.work[..])
-                .bind(changed)
-                .bind(&self.origin[..])
-                .bind(task.id.as_str())
-                .bind(signed(task.version));
-            Ok(update.execute(connection).await?.rows_affected() > 0)
-        })
+    fn run(&self, connection: &Connection) -> Sql<bool> {
+        let task = &self.task;
+        let written = connection.prepare_cached(WRITE)?.execute(params![
+            signed(task.fence),
+            task.is_live,
+            task.due.map(|due| signed(due.0)),
+            task.expires.map(|expires| signed(expires.0)),
+            &task.view[..],
+            &task.work[..],
+            next_change(connection)?,
+            self.origin,
+            task.id.as_str(),
+            signed(task.version),
+        ])?;
+        Ok(written > 0)
     }
 }
 
@@ -240,17 +265,13 @@ struct TakeTasks {
 impl Change for TakeTasks {
     type Output = Vec<StoredTask>;
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<Vec<StoredTask>>> {
-        Box::pin(async move {
-            let due = sqlx::query_scalar::<_, String>(DUE).bind(signed(self.now.0)).bind(self.most);
-            let due = due.fetch_all(&mut *connection).await?;
-            let mut taken = Vec::with_capacity(due.len());
-            for id in due {
-                let take = sqlx::query(TAKE).bind(signed(self.until.0)).bind(id);
-                taken.push(task_of(&take.fetch_one(&mut *connection).await?)?);
-            }
-            Ok(taken)
-        })
+    fn run(&self, connection: &Connection) -> Sql<Vec<StoredTask>> {
+        let mut due = connection.prepare_cached(DUE)?;
+        let due = due.query_map([signed(self.now.0), self.most], |row| row.get::<_, String>(0))?;
+        let mut take = connection.prepare_cached(TAKE)?;
+        // Read to its end first: taking changes the index that it is read from.
+        let due: Vec<_> = due.collect::<Sql<_>>()?;
+        due.iter().map(|id| take.query_row(params![signed(self.until.0), id], task_of)).collect()
     }
 }
 
@@ -262,11 +283,9 @@ struct RemoveTask {
 impl Change for RemoveTask {
     type Output = ();
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<()>> {
-        Box::pin(async move {
-            let remove = sqlx::query(REMOVE).bind(self.id.as_str()).bind(signed(self.version));
-            remove.execute(connection).await.map(drop)
-        })
+    fn run(&self, connection: &Connection) -> Sql<()> {
+        let mut remove = connection.prepare_cached(REMOVE)?;
+        remove.execute(params![self.id.as_str(), signed(self.version)]).map(drop)
     }
 }
 
@@ -280,13 +299,10 @@ struct ResealTask {
 impl Change for ResealTask {
     type Output = ();
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Sql<()>> {
-        Box::pin(async move {
-            let statement = if self.part == Part::View { RESEAL_VIEW } else { RESEAL_WORK };
-            let update =
-                sqlx::query(statement).bind(&self.new[..]).bind(self.id.as_str()).bind(&self.old[..]);
-            update.execute(connection).await.map(drop)
-        })
+    fn run(&self, connection: &Connection) -> Sql<()> {
+        let statement = if self.part == Part::View { RESEAL_VIEW } else { RESEAL_WORK };
+        let mut reseal = connection.prepare_cached(statement)?;
+        reseal.execute(params![self.new, self.id.as_str(), self.old]).map(drop)
     }
 }
 
@@ -338,24 +354,50 @@ impl OtherProcesses {
     }
 
     async fn number(&self, statement: &'static str) -> Result<Option<i64>, StoreError> {
-        let rows = self.reader.rows(sqlx::query(statement)).await?;
-        rows.first().map(|row| row.try_get(0)).transpose().map_err(error)
+        let number = move |connection: &Connection| {
+            connection.prepare_cached(statement)?.query_row((), |row| row.get(0)).optional()
+        };
+        self.reader.few(number).await
     }
 
     /// Passes on what others have changed after `last`, and returns the number of the last change.
     async fn pass_on(&self, mut last: i64, heard: &Heard) -> Result<i64, StoreError> {
         loop {
-            let rows = self.reader.rows(sqlx::query(CHANGED).bind(last).bind(CHANGES)).await?;
-            for row in &rows {
-                last = row.try_get(2).map_err(error)?;
-                if row.try_get::<&[u8], _>(3).map_err(error)? != self.origin {
-                    let version = unsigned(row.try_get(1).map_err(error)?);
-                    heard.changed(id(row).map_err(error)?, version);
+            let rows = self.changes_after(last).await?;
+            let read = rows.len();
+            for change in rows {
+                last = change.number;
+                if change.origin != self.origin {
+                    heard.changed(change.id, change.version);
                 }
             }
-            if rows.len() < CHANGES as usize {
+            if read < CHANGES {
                 return Ok(last);
             }
         }
     }
+
+    async fn changes_after(&self, last: i64) -> Result<Vec<Changed>, StoreError> {
+        let changes = move |connection: &Connection| {
+            let mut statement = connection.prepare_cached(CHANGED)?;
+            let rows = statement.query_map([last, signed(CHANGES as u64)], |row| {
+                Ok(Changed {
+                    id: id(row)?,
+                    version: unsigned(row.get(1)?),
+                    number: row.get(2)?,
+                    origin: row.get_ref(3)?.as_blob()?.to_vec(),
+                })
+            })?;
+            rows.collect()
+        };
+        self.reader.many(changes).await
+    }
+}
+
+/// A change of any process.
+struct Changed {
+    id: TaskId,
+    version: u64,
+    number: i64,
+    origin: Vec<u8>,
 }

@@ -1,12 +1,12 @@
 //! Files that are full, locked, read-only or no database (K2), and statements that search (K7).
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-use roundtrip::seal::{BoxFuture, Digest, Timestamp};
+use roundtrip::seal::{Digest, Timestamp};
 use roundtrip::server::Ledger as _;
 use roundtrip::server::ledger::{Claim, LedgerError, RoundKey};
 use roundtrip::task::{StoredTask, TaskId, TaskOwner, TaskStore as _};
-use sqlx::{AssertSqlSafe, Row as _};
 
 use super::writer::Change;
 use super::*;
@@ -23,8 +23,14 @@ impl Folder {
         Self(folder)
     }
 
-    fn options(&self) -> SqliteConnectOptions {
-        options(&self.0.join("store.db"))
+    fn file(&self) -> File {
+        File::new(self.0.join("store.db"))
+    }
+
+    fn small_file(&self, most_pages: u32) -> File {
+        let mut file = self.file();
+        file.most_pages = Some(most_pages);
+        file
     }
 }
 
@@ -61,14 +67,14 @@ fn cause(error: &LedgerError) -> StoreError {
 #[tokio::test]
 async fn a_full_disk_loses_nothing() {
     let folder = Folder::new();
-    let full = start(folder.options().pragma("max_page_count", "40"), &settings()).await.unwrap();
+    let full = start(folder.small_file(40), &settings()).await.unwrap();
     record(&full, 1, 10_000).await.unwrap();
     let error = record(&full, 2, 1 << 20).await.unwrap_err();
     assert!(matches!(cause(&error), StoreError::NoSpace), "{error:?}");
     assert!(matches!(full.claim(&key(1), later()).await, Ok(Claim::Replay(reply)) if reply.len() == 10_000));
     record(&full, 3, 10_000).await.unwrap();
     drop(full);
-    let roomy = start(folder.options(), &settings()).await.unwrap();
+    let roomy = start(folder.file(), &settings()).await.unwrap();
     assert!(matches!(roomy.claim(&key(1), later()).await, Ok(Claim::Replay(_))));
     record(&roomy, 4, 1 << 20).await.unwrap();
 }
@@ -77,9 +83,8 @@ async fn a_full_disk_loses_nothing() {
 #[tokio::test]
 async fn a_read_only_file_is_refused() {
     let folder = Folder::new();
-    drop(start(folder.options(), &settings()).await.unwrap());
-    let error =
-        start(folder.options().create_if_missing(false).read_only(true), &settings()).await.unwrap_err();
+    drop(start(folder.file(), &settings()).await.unwrap());
+    let error = start(folder.file().read_only(), &settings()).await.unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly), "{error:?}");
     assert!(error.to_string().contains("writable"), "{error}");
 }
@@ -88,12 +93,14 @@ async fn a_read_only_file_is_refused() {
 #[tokio::test]
 async fn a_locked_file_is_waited_for() {
     let folder = Folder::new();
-    let store = start(folder.options().busy_timeout(Duration::from_millis(100)), &settings()).await.unwrap();
-    let mut other = folder.options().connect().await.unwrap();
-    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+    let mut impatient = folder.file();
+    impatient.lock_timeout = Duration::from_millis(100);
+    let store = start(impatient, &settings()).await.unwrap();
+    let other = folder.file().connect().unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = record(&store, 1, 1).await.unwrap_err();
     assert!(matches!(cause(&error), StoreError::Locked), "{error:?}");
-    sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+    other.execute_batch("COMMIT").unwrap();
     record(&store, 2, 1).await.unwrap();
 }
 
@@ -103,7 +110,7 @@ async fn a_file_that_is_no_database_is_refused() {
     let folder = Folder::new();
     let text = "not a database, though long enough for its first page. ".repeat(100);
     std::fs::write(folder.0.join("store.db"), &text).unwrap();
-    let error = start(folder.options(), &settings()).await.unwrap_err();
+    let error = start(folder.file(), &settings()).await.unwrap_err();
     assert!(matches!(error, StoreError::Damaged(_)), "{error:?}");
     assert_eq!(std::fs::read_to_string(folder.0.join("store.db")).unwrap(), text);
 }
@@ -112,19 +119,19 @@ async fn a_file_that_is_no_database_is_refused() {
 #[tokio::test]
 async fn commits_are_durable() {
     let folder = Folder::new();
-    let mut connection = folder.options().connect().await.unwrap();
-    let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut connection).await.unwrap();
-    let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut connection).await.unwrap();
+    let connection = folder.file().connect().unwrap();
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+    let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
     assert_eq!((mode.as_str(), synchronous), ("wal", 2));
 }
 
 struct Statement(&'static str);
 
 impl Change for Statement {
-    type Output = u64;
+    type Output = usize;
 
-    fn run<'a>(&'a self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Result<u64, sqlx::Error>> {
-        Box::pin(async { Ok(sqlx::query(self.0).execute(connection).await?.rows_affected()) })
+    fn run(&self, connection: &Connection) -> Sql<usize> {
+        connection.execute(self.0, ())
     }
 }
 
@@ -132,9 +139,9 @@ impl Change for Statement {
 #[tokio::test]
 async fn a_change_that_fails_takes_no_other_with_it() {
     let folder = Folder::new();
-    let mut connection = folder.options().connect().await.unwrap();
-    sqlx::raw_sql("CREATE TABLE t (a INTEGER PRIMARY KEY)").execute(&mut connection).await.unwrap();
-    let writer = Writer::start(connection, folder.options());
+    let connection = folder.file().connect().unwrap();
+    connection.execute_batch("CREATE TABLE t (a INTEGER PRIMARY KEY)").unwrap();
+    let writer = Writer::start(connection, folder.file()).unwrap();
     let (one, bad, two) = tokio::join!(
         writer.run(Statement("INSERT INTO t VALUES (1)")),
         writer.run(Statement("INSERT INTO no_such_table VALUES (1)")),
@@ -145,15 +152,16 @@ async fn a_change_that_fails_takes_no_other_with_it() {
 }
 
 /// K7: no statement of the ledger or of tasks looks at rows one by one.
-#[tokio::test]
-async fn every_statement_finds_records_by_an_index() {
+#[test]
+fn every_statement_finds_records_by_an_index() {
     let folder = Folder::new();
-    let mut connection = folder.options().connect().await.unwrap();
-    migrate(&mut connection).await.unwrap();
+    let mut connection = folder.file().connect().unwrap();
+    migrate(&mut connection).unwrap();
     for statement in ledger::ALL_STATEMENTS.iter().chain(tasks::ALL_STATEMENTS) {
-        let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
-        for row in sqlx::query(plan).fetch_all(&mut connection).await.unwrap() {
-            let step: String = row.get("detail");
+        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+        let mut steps = plan.raw_query();
+        while let Some(row) = steps.next().unwrap() {
+            let step: String = row.get("detail").unwrap();
             assert!(!step.starts_with("SCAN") && !step.contains("TEMP B-TREE"), "{statement}: {step}");
         }
     }
@@ -178,7 +186,7 @@ fn task(number: u8, bytes: usize) -> StoredTask {
 #[tokio::test]
 async fn a_full_disk_loses_no_task() {
     let folder = Folder::new();
-    let full = start(folder.options().pragma("max_page_count", "60"), &settings()).await.unwrap();
+    let full = start(folder.small_file(60), &settings()).await.unwrap();
     full.create(task(1, 10_000), 9).await.unwrap();
     let error = full.create(task(2, 1 << 20), 9).await.unwrap_err();
     let cause = std::error::Error::source(&error).and_then(|error| error.downcast_ref::<StoreError>());
@@ -187,7 +195,7 @@ async fn a_full_disk_loses_no_task() {
     let kept = full.read(&TaskOwner::new(None), &TaskId::new([1; 16])).await.unwrap().unwrap();
     assert_eq!((kept.version, kept.work.len()), (0, 10_000));
     drop(full);
-    let roomy = start(folder.options(), &settings()).await.unwrap();
+    let roomy = start(folder.file(), &settings()).await.unwrap();
     assert!(roomy.write(task(1, 1 << 20)).await.unwrap());
     roomy.create(task(2, 1 << 20), 2).await.unwrap();
 }
@@ -196,7 +204,7 @@ async fn a_full_disk_loses_no_task() {
 #[tokio::test]
 async fn a_file_of_before_is_brought_up_to_date() {
     let folder = Folder::new();
-    let mut connection = folder.options().connect().await.unwrap();
+    let connection = folder.file().connect().unwrap();
     let steps = [
         "CREATE TABLE roundtrip_schema (version INTEGER NOT NULL)",
         MIGRATIONS.0[0],
@@ -204,12 +212,25 @@ async fn a_file_of_before_is_brought_up_to_date() {
         "INSERT INTO roundtrip_ledger VALUES (zeroblob(32), x'', x'', x'', 1, 0, NULL)",
     ];
     for step in steps {
-        sqlx::raw_sql(step).execute(&mut connection).await.unwrap();
+        connection.execute_batch(step).unwrap();
     }
-    let store = start(folder.options(), &settings()).await.unwrap();
+    let store = start(folder.file(), &settings()).await.unwrap();
     store.create(task(1, 1), 1).await.unwrap();
-    let records = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM roundtrip_ledger");
-    assert_eq!(records.fetch_one(&mut connection).await.unwrap(), 1);
-    let version = sqlx::query_scalar::<_, i64>("SELECT max(version) FROM roundtrip_schema");
-    assert_eq!(version.fetch_one(&mut connection).await.unwrap(), 2);
+    let number = |query: &str| connection.query_row(query, (), |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(number("SELECT count(*) FROM roundtrip_ledger"), 1);
+    assert_eq!(number("SELECT max(version) FROM roundtrip_schema"), 2);
+}
+
+/// K7: a read by key takes no other thread; one that would have to wait for a connection does.
+#[tokio::test]
+async fn short_reads_stay_in_their_thread() {
+    let folder = Folder::new();
+    let mut connection = folder.file().connect().unwrap();
+    migrate(&mut connection).unwrap();
+    let reader = Reader::new(folder.file());
+    let thread = |_: &Connection| Ok(std::thread::current().id());
+    let here = std::thread::current().id();
+    assert_ne!(reader.few(thread).await.unwrap(), here, "it is opened elsewhere");
+    assert_eq!(reader.few(thread).await.unwrap(), here);
+    assert_ne!(reader.many(thread).await.unwrap(), here);
 }

@@ -1,12 +1,14 @@
 //! [`Writer`]: the one connection of a process that writes. Changes that wait together are committed together: with durable
 //! commits, the disk is what takes the time.
 
-use roundtrip::seal::BoxFuture;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use std::sync::Arc;
+use std::thread;
+
+use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::error;
+use super::file::File;
+use super::{Sql, error};
 use crate::StoreError;
 
 /// Most changes in one commit.
@@ -19,22 +21,24 @@ const QUEUE: usize = 1_024;
 pub(super) trait Change: Send + Sync + 'static {
     type Output: Send + 'static;
 
-    fn run<'a>(
-        &'a self,
-        connection: &'a mut SqliteConnection,
-    ) -> BoxFuture<'a, Result<Self::Output, sqlx::Error>>;
+    fn run(&self, connection: &Connection) -> Sql<Self::Output>;
 }
 
-/// Handle to the task that writes.
+/// Handle to the thread that writes.
 #[derive(Debug, Clone)]
 pub(super) struct Writer(mpsc::Sender<Box<dyn Job>>);
 
 impl Writer {
-    /// Starts the task. It ends with the last handle.
-    pub(super) fn start(connection: SqliteConnection, options: SqliteConnectOptions) -> Self {
+    /// Starts the thread. It ends with the last handle.
+    ///
+    /// # Errors
+    /// Fails if the system has no thread left.
+    pub(super) fn start(connection: Connection, file: File) -> Result<Self, StoreError> {
         let (sender, jobs) = mpsc::channel(QUEUE);
-        tokio::spawn(write(jobs, Some(connection), options));
-        Self(sender)
+        let thread = thread::Builder::new().name("roundtrip-sqlite".to_owned());
+        let started = thread.spawn(move || write(jobs, Some(connection), &file));
+        started.map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
+        Ok(Self(sender))
     }
 
     /// Makes a change, and waits until it is durable.
@@ -55,18 +59,16 @@ struct Waiting<C: Change> {
 
 /// A [`Waiting`] change of any type.
 trait Job: Send {
-    fn run<'a>(&'a mut self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Result<(), sqlx::Error>>;
+    fn run(&mut self, connection: &Connection) -> Sql<()>;
 
     /// Hands out the output of the last run, or the error.
     fn end(self: Box<Self>, outcome: Result<(), StoreError>);
 }
 
 impl<C: Change> Job for Waiting<C> {
-    fn run<'a>(&'a mut self, connection: &'a mut SqliteConnection) -> BoxFuture<'a, Result<(), sqlx::Error>> {
-        Box::pin(async move {
-            self.output = Some(self.change.run(connection).await?);
-            Ok(())
-        })
+    fn run(&mut self, connection: &Connection) -> Sql<()> {
+        self.output = Some(self.change.run(connection)?);
+        Ok(())
     }
 
     fn end(self: Box<Self>, outcome: Result<(), StoreError>) {
@@ -76,33 +78,26 @@ impl<C: Change> Job for Waiting<C> {
     }
 }
 
-async fn write(
-    mut jobs: mpsc::Receiver<Box<dyn Job>>,
-    mut connection: Option<SqliteConnection>,
-    options: SqliteConnectOptions,
-) {
+fn write(mut jobs: mpsc::Receiver<Box<dyn Job>>, mut connection: Option<Connection>, file: &File) {
     let mut group = Vec::with_capacity(GROUP);
-    while jobs.recv_many(&mut group, GROUP).await > 0 {
-        let mut open = match connection.take() {
-            Some(open) => open,
-            None => match options.connect().await.map_err(error) {
-                Ok(open) => open,
-                Err(failed) => {
-                    group.drain(..).for_each(|job| job.end(Err(failed.clone())));
-                    continue;
-                }
-            },
+    while jobs.blocking_recv_many(&mut group, GROUP) > 0 {
+        let mut open = match connection.take().map_or_else(|| file.connect().map_err(error), Ok) {
+            Ok(open) => open,
+            Err(failed) => {
+                group.drain(..).for_each(|job| job.end(Err(failed.clone())));
+                continue;
+            }
         };
-        let intact = commit_group(&mut open, &mut group).await;
+        let intact = commit_group(&mut open, &mut group);
         connection = intact.then_some(open);
     }
 }
 
 /// Commits changes together; if that fails, each by itself, so that none fails for another. False if the connection is to be
 /// replaced.
-async fn commit_group(connection: &mut SqliteConnection, group: &mut Vec<Box<dyn Job>>) -> bool {
+fn commit_group(connection: &mut Connection, group: &mut Vec<Box<dyn Job>>) -> bool {
     let mut intact = true;
-    match commit(connection, group).await {
+    match commit(connection, group) {
         Ok(()) => group.drain(..).for_each(|job| job.end(Ok(()))),
         Err(failed) if group.len() == 1 || matches!(failed, StoreError::Locked) => {
             intact = !failed.is_passing();
@@ -110,7 +105,7 @@ async fn commit_group(connection: &mut SqliteConnection, group: &mut Vec<Box<dyn
         }
         Err(_) => {
             for mut job in group.drain(..) {
-                let outcome = commit(connection, std::slice::from_mut(&mut job)).await;
+                let outcome = commit(connection, std::slice::from_mut(&mut job));
                 intact &= !outcome.as_ref().is_err_and(StoreError::is_passing);
                 job.end(outcome);
             }
@@ -119,10 +114,10 @@ async fn commit_group(connection: &mut SqliteConnection, group: &mut Vec<Box<dyn
     intact
 }
 
-async fn commit(connection: &mut SqliteConnection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(error)?;
+fn commit(connection: &mut Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error)?;
     for job in jobs {
-        job.run(&mut transaction).await.map_err(error)?;
+        job.run(&transaction).map_err(error)?;
     }
-    transaction.commit().await.map_err(error)
+    transaction.commit().map_err(error)
 }

@@ -14,7 +14,7 @@ use self::news::News;
 pub(crate) use self::news::{Elsewhere, Heard};
 #[cfg(feature = "sqlite")]
 pub(crate) use self::row::unsigned;
-pub(crate) use self::row::{signed, task_of};
+pub(crate) use self::row::{TaskRow, Unreadable, signed};
 use crate::StoreError;
 use crate::opening::Settings;
 use crate::retry::retry;

@@ -1,43 +1,44 @@
-//! Rows of tasks, as any SQL database returns them.
+//! Rows of tasks, as databases return them.
 
 use bytes::Bytes;
 use roundtrip::seal::Digest;
 use roundtrip::task::{Millis, StoredTask, TaskId, TaskOwner};
-use sqlx::{ColumnIndex, Decode, Row, Type};
 
-/// Returns the task in a row with the columns id, owner, account, version, fence, live, due, expires, view and work, in this order.
-pub(crate) fn task_of<'r, R: Row>(row: &'r R) -> Result<StoredTask, sqlx::Error>
-where
-    usize: ColumnIndex<R>,
-    &'r str: Decode<'r, R::Database> + Type<R::Database>,
-    &'r [u8]: Decode<'r, R::Database> + Type<R::Database>,
-    i64: Decode<'r, R::Database> + Type<R::Database>,
-    bool: Decode<'r, R::Database> + Type<R::Database>,
-{
-    let time =
-        |column| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(column)?.map(unsigned).map(Millis));
-    let bytes = |column| Ok::<_, sqlx::Error>(Bytes::copy_from_slice(row.try_get::<&[u8], _>(column)?));
-    let id = TaskId::parse(row.try_get(0)?).ok_or_else(|| unreadable("id"))?;
-    Ok(StoredTask {
-        id,
-        owner: TaskOwner::from_bytes(digest(row.try_get(1)?)?),
-        account: Digest::from_bytes(digest(row.try_get(2)?)?),
-        version: unsigned(row.try_get(3)?),
-        fence: unsigned(row.try_get(4)?),
-        is_live: row.try_get(5)?,
-        due: time(6)?,
-        expires: time(7)?,
-        view: bytes(8)?,
-        work: bytes(9)?,
-    })
+/// A row with the columns of a task.
+pub(crate) struct TaskRow<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) owner: &'a [u8],
+    pub(crate) account: &'a [u8],
+    pub(crate) version: i64,
+    pub(crate) fence: i64,
+    pub(crate) live: bool,
+    pub(crate) due: Option<i64>,
+    pub(crate) expires: Option<i64>,
+    pub(crate) view: &'a [u8],
+    pub(crate) work: &'a [u8],
 }
 
-fn digest(bytes: &[u8]) -> Result<[u8; Digest::LEN], sqlx::Error> {
-    bytes.try_into().map_err(|_| unreadable("owner or account"))
-}
+/// A column that holds no value of its kind.
+#[derive(Debug, thiserror::Error)]
+#[error("the {0} of a task cannot be read")]
+pub(crate) struct Unreadable(pub(crate) &'static str);
 
-fn unreadable(column: &str) -> sqlx::Error {
-    sqlx::Error::Decode(format!("the {column} of a task cannot be read").into())
+impl TaskRow<'_> {
+    pub(crate) fn task(self) -> Result<StoredTask, Unreadable> {
+        let time = |time: Option<i64>| time.map(unsigned).map(Millis);
+        Ok(StoredTask {
+            id: TaskId::parse(self.id).ok_or(Unreadable("id"))?,
+            owner: TaskOwner::from_bytes(self.owner.try_into().map_err(|_| Unreadable("owner"))?),
+            account: Digest::from_bytes(self.account.try_into().map_err(|_| Unreadable("account"))?),
+            version: unsigned(self.version),
+            fence: unsigned(self.fence),
+            is_live: self.live,
+            due: time(self.due),
+            expires: time(self.expires),
+            view: Bytes::copy_from_slice(self.view),
+            work: Bytes::copy_from_slice(self.work),
+        })
+    }
 }
 
 /// Returns a number as databases have them. Larger ones are as good as the largest.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use roundtrip_store::{Opening, Sqlite, StoreError, Usage};
-use sqlx::{ConnectOptions as _, SqliteConnection};
+use rusqlite::Connection;
 
 use super::{Site, TaskSite};
 
@@ -22,9 +22,21 @@ impl SqliteSite {
         self.folder.join("store.db")
     }
 
-    pub(crate) async fn connect(&self) -> SqliteConnection {
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(self.file());
-        options.connect().await.expect("a database")
+    pub(crate) fn connect(&self) -> Connection {
+        let connection = Connection::open(self.file()).expect("a database");
+        connection.busy_timeout(std::time::Duration::from_secs(5)).expect("a setting");
+        connection
+    }
+
+    fn change(&self, statement: &str, parameters: impl rusqlite::Params) {
+        self.connect().execute(statement, parameters).expect("a change");
+    }
+
+    fn column<T: rusqlite::types::FromSql>(&self, statement: &str) -> Vec<T> {
+        let connection = self.connect();
+        let mut statement = connection.prepare(statement).expect("a statement");
+        let rows = statement.query_map((), |row| row.get(0)).expect("rows");
+        rows.collect::<Result<_, _>>().expect("values")
     }
 }
 
@@ -49,37 +61,33 @@ impl Site for SqliteSite {
     }
 
     async fn replies(&self) -> Vec<Vec<u8>> {
-        let all = sqlx::query_scalar("SELECT reply FROM roundtrip_ledger WHERE reply IS NOT NULL");
-        all.fetch_all(&mut self.connect().await).await.expect("rows")
+        self.column("SELECT reply FROM roundtrip_ledger WHERE reply IS NOT NULL")
     }
 
     async fn damage(&self, first: u8) {
         let change = "UPDATE roundtrip_ledger SET reply = CAST(? || substr(reply, 2) AS BLOB)";
-        sqlx::query(change).bind(vec![first]).execute(&mut self.connect().await).await.expect("a change");
+        self.change(change, [vec![first]]);
     }
 
     async fn expire(&self) {
-        let change = sqlx::query("UPDATE roundtrip_ledger SET ends = 1");
-        change.execute(&mut self.connect().await).await.expect("a change");
+        self.change("UPDATE roundtrip_ledger SET ends = 1", ());
     }
 
     async fn outdate(&self) {
-        let change = sqlx::query("INSERT INTO roundtrip_schema (version) VALUES (99)");
-        change.execute(&mut self.connect().await).await.expect("a change");
+        self.change("INSERT INTO roundtrip_schema (version) VALUES (99)", ());
     }
 
     async fn stored(&self) -> u64 {
-        let count = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM roundtrip_ledger");
-        count.fetch_one(&mut self.connect().await).await.expect("a number").cast_unsigned()
+        self.column::<i64>("SELECT count(*) FROM roundtrip_ledger")[0].cast_unsigned()
     }
 }
 
 impl TaskSite for SqliteSite {
     async fn execute(&self, statements: &'static str) {
-        sqlx::raw_sql(statements).execute(&mut self.connect().await).await.expect("a change");
+        self.connect().execute_batch(statements).expect("a change");
     }
 
     async fn bytes(&self, statement: &'static str) -> Vec<Vec<u8>> {
-        sqlx::query_scalar(statement).fetch_all(&mut self.connect().await).await.expect("rows")
+        self.column(statement)
     }
 }
