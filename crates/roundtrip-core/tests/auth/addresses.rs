@@ -206,3 +206,23 @@ fn resolved_addresses_are_filtered() {
         assert!(!public(text), "{text}");
     }
 }
+
+/// O50: an address that a name resolved to is public, or that of the server itself, or on this machine with the server.
+#[test]
+fn resolved_addresses_are_allowed_by_the_policy() {
+    let allows = |server: &str, host: &str, address: &str| {
+        policy(server).allows_address(host, address.parse().unwrap())
+    };
+    let public = "https://tools.example/mcp";
+    assert!(allows(public, "login.example", "93.184.216.34"));
+    for address in ["10.0.0.1", "127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "fd00::1"] {
+        assert!(!allows(public, "login.example", address), "{address}");
+        assert!(allows(public, "TOOLS.example", address), "{address}");
+    }
+    for server in ["http://localhost:8000/mcp", "http://127.0.0.1/mcp"] {
+        assert!(allows(server, "login.localhost", "127.0.0.1") && allows(server, "x", "::ffff:127.0.0.1"));
+        assert!(!allows(server, "login.example", "10.0.0.1"));
+    }
+    let server = HttpUrl::parse(public).unwrap();
+    assert!(UrlPolicy::new(server, true).unwrap().allows_address("a", "10.0.0.1".parse().unwrap()));
+}

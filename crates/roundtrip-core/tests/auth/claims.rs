@@ -248,6 +248,35 @@ fn introspected_tokens_are_held_to_the_same_rules() {
     assert_eq!(check(without(active, "exp")).unwrap_err(), TokenRefusal::NoExpiry);
 }
 
+/// O18: what an author's own check found is held to the same rules; its issuer is a configured one.
+#[test]
+fn claims_of_an_authors_check_are_held_to_the_same_rules() {
+    let check = |claims: Value| {
+        rules().check_verified(claims.as_object().unwrap().clone(), Timestamp::from_unix(NOON))
+    };
+    assert!(check(usual()).is_ok());
+    assert_eq!(check(without(usual(), "aud")).unwrap_err(), TokenRefusal::Audience);
+    assert_eq!(check(without(usual(), "iss")).unwrap_err(), TokenRefusal::Issuer);
+    assert_eq!(check(with(usual(), "iss", json!("https://evil.example"))).unwrap_err(), TokenRefusal::Issuer);
+    assert_eq!(check(with(usual(), "exp", json!(NOON - 60))).unwrap_err(), TokenRefusal::Expired);
+}
+
+/// O26: the request of an introspection has the token in its body and the credentials in a header, and shows neither.
+#[test]
+fn an_introspection_request_shows_no_secret() {
+    let url = HttpUrl::parse("https://login.example/introspect").unwrap();
+    let secret = Secret::new("p&ss:word");
+    let request = introspection_request(url.clone(), Some(("files", &secret)), "a+b/c=").unwrap();
+    assert_eq!(request.body.as_ref().unwrap().expose(), "token=a%2Bb%2Fc%3D&token_type_hint=access_token");
+    let header = &request.headers["authorization"];
+    assert_eq!(header, "Basic ZmlsZXM6cCUyNnNzJTNBd29yZA==");
+    assert!(header.is_sensitive() && !format!("{request:?}").contains("a%2B"));
+    let alone = introspection_request(url, None, "t").unwrap();
+    assert!(!alone.headers.contains_key("authorization"));
+    assert!(read_introspection(br#"{"active":true,"active":false}"#).is_err());
+    assert_eq!(read_introspection(br#"{"active":true}"#).unwrap()["active"], true);
+}
+
 /// O27: too large, not a token, encrypted, or with a claim twice: refused, and nothing of it is in the text.
 #[test]
 fn hostile_tokens_are_refused() {

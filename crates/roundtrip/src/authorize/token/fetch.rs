@@ -33,7 +33,7 @@ pub(crate) struct Fetched {
     pub(crate) status: StatusCode,
     /// Body.
     pub(crate) body: Bytes,
-    /// `max-age` of `Cache-Control`.
+    /// Time for which it may be kept, by `Cache-Control`.
     pub(crate) max_age: Option<Duration>,
 }
 
@@ -107,9 +107,12 @@ async fn read(mut response: Response) -> Result<Bytes, String> {
 
 fn max_age(headers: &HeaderMap) -> Option<Duration> {
     let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
-    let mut directives = values.flat_map(|value| value.split(',')).map(str::trim);
-    let age = directives.find_map(|directive| directive.strip_prefix("max-age="))?;
-    age.parse().ok().map(Duration::from_secs)
+    let directives = values.flat_map(|value| value.split(',')).map(|one| one.trim().to_ascii_lowercase());
+    let ages = directives.filter_map(|directive| match directive.as_str() {
+        "no-store" | "no-cache" => Some(0),
+        other => other.strip_prefix("max-age=")?.parse().ok(),
+    });
+    ages.min().map(Duration::from_secs)
 }
 
 /// Describes an error with its causes. The URL is left out: the log has the issuer.
@@ -153,7 +156,8 @@ mod tests {
             max_age(&HeaderMap::from_iter([(CACHE_CONTROL, value)]))
         };
         assert_eq!(age("public, max-age=600, must-revalidate"), Some(Duration::from_secs(600)));
+        assert_eq!(age("Max-Age=600, no-cache"), Some(Duration::ZERO));
         assert_eq!(age("max-age=99999999999999999999999"), None);
-        assert_eq!(age("no-store"), None);
+        assert_eq!(age("public"), None);
     }
 }

@@ -17,6 +17,9 @@ const MOST_AT_ONCE: usize = 64;
 
 /// Introspection endpoint of an issuer, and our credentials there (RFC 7662).
 ///
+/// It is asked about tokens that no key can verify: opaque ones. An answer is held to the rules of any token, and that of a
+/// good one is remembered until it expires, a minute at most.
+///
 /// ```
 /// use roundtrip::authorize::Introspection;
 ///

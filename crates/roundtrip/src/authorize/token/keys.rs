@@ -151,14 +151,11 @@ impl IssuerKeys {
     fn begin(self: &Arc<Self>, now: Instant) {
         let gap = if self.usable(now).is_some() { BETWEEN_FETCHES } else { BETWEEN_FIRST_FETCHES };
         let Ok(runtime) = Handle::try_current() else { return };
-        let mut fetches = lock(&self.fetches);
-        if fetches.running || !fetches.may_begin(now, gap) {
-            return;
+        if lock(&self.fetches).begin(now, gap) {
+            // Outside of the lock: a runtime that shuts down drops the task at once, and that ends the fetch.
+            let attempt = Attempt { keys: Arc::clone(self), held: None };
+            drop(runtime.spawn(attempt.run()));
         }
-        fetches.running = true;
-        fetches.began = Some(now);
-        let attempt = Attempt { keys: Arc::clone(self), held: None };
-        drop(runtime.spawn(attempt.run()));
     }
 
     async fn load(&self) -> Result<Held, String> {
@@ -218,6 +215,16 @@ impl Fetches {
     /// Returns whether a fetch runs, or may begin now.
     fn may_begin(&self, now: Instant, gap: Duration) -> bool {
         self.running || self.began.is_none_or(|began| now.duration_since(began) >= gap)
+    }
+
+    /// Notes that a fetch begins, and returns true, unless one runs or has just been.
+    fn begin(&mut self, now: Instant, gap: Duration) -> bool {
+        if self.running || !self.may_begin(now, gap) {
+            return false;
+        }
+        self.running = true;
+        self.began = Some(now);
+        true
     }
 }
 

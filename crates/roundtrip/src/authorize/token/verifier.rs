@@ -20,7 +20,8 @@ const ONE_REQUEST: Duration = Duration::from_secs(60);
 
 /// Verdict of an author's own check: what a good token says.
 ///
-/// Issuer, audience and expiry are checked as those of any other token are: a token for another resource is refused.
+/// Issuer, audience and expiry are checked as those of any other token are: a token for another resource is refused. Verdicts
+/// are not remembered.
 ///
 /// ```
 /// use roundtrip::authorize::Verified;

@@ -112,6 +112,38 @@ async fn a_fetch_survives_the_request_that_began_it() {
     assert_eq!((issuer.metadata_fetches(), issuer.key_fetches()), (1, 1));
 }
 
+/// O24: a fetch that ends with its runtime does not keep the next one from beginning.
+#[test]
+fn a_fetch_may_end_with_its_runtime() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let issuer = issuer();
+    let checker = checker(&issuer);
+    let token = alice(&issuer).sign();
+    issuer.hold();
+    let first = runtime();
+    first.block_on(async {
+        tokio::select! {
+            biased;
+            checked = checker.check(&token) => panic!("{checked:?}"),
+            () = settle() => {}
+        }
+        assert_eq!(issuer.metadata_fetches(), 1);
+    });
+    drop(first);
+    issuer.start();
+    assert_eq!(
+        checker.check_now(&token).unwrap().unwrap_err(),
+        CheckError::Unavailable,
+        "it has just failed"
+    );
+    let later = runtime();
+    later.block_on(async {
+        tokio::time::pause();
+        advance(Duration::from_secs(6)).await;
+        assert!(checker.check(&token).await.is_ok());
+    });
+}
+
 /// O24: ten thousand tokens with invented `kid`s make one fetch a minute.
 #[tokio::test(start_paused = true)]
 async fn invented_key_ids_make_one_fetch() {

@@ -4,6 +4,8 @@ mod forged;
 mod hostile;
 mod introspection;
 mod keys;
+#[path = "../../../../tests/common/logged.rs"]
+mod logged;
 mod memory;
 mod verifier;
 

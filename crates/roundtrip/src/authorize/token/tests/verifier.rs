@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::atomic::AtomicUsize;
 
+use super::logged::logged;
 use super::*;
 use crate::authorize::Secret;
 
@@ -11,7 +12,7 @@ fn checker_with(verifier: Verifier) -> TokenChecker {
 }
 
 fn verified() -> Verified {
-    Verified::new(ISSUER, "alice").audience(RESOURCE).scopes(["files:read"]).claim("tenant", 7)
+    Verified::new(ISSUER, "alice").audience(RESOURCE).scopes(["files:read"]).claim("tenant", "acme")
 }
 
 async fn judged(verdict: Verified) -> Result<Arc<Claims>, CheckError> {
@@ -34,7 +35,7 @@ async fn the_authors_function_decides() {
     for _ in 0..2 {
         assert!(checker.check_now("key-of-alice").is_none());
         let claims = checker.check("key-of-alice").await.unwrap();
-        assert!(claims.scopes.contains("files:read") && claims.all["tenant"] == 7);
+        assert!(claims.scopes.contains("files:read") && claims.all["tenant"] == "acme");
     }
     assert_eq!(refusal(&checker, "another").await, TokenRefusal::NotVerified);
     assert_eq!(asked.load(Ordering::SeqCst), 3);
@@ -96,7 +97,36 @@ async fn nothing_is_shown() {
     let shown = format!("{secret:?} {:?} {:?}", verified(), judged(verified()).await.unwrap());
     let endpoint = Introspection::at("https://login.example/i").client("files", "password");
     let shown = format!("{shown} {endpoint:?}");
-    for hidden in ["alice", "password", "7"] {
+    for hidden in ["alice", "password", "acme"] {
         assert!(!shown.contains(hidden), "{shown}");
+    }
+}
+
+/// O27: whatever becomes of a token, it is not in the log, and neither is what it says.
+#[test]
+fn nothing_is_logged() {
+    let text = logged(async {
+        let issuer = issuer();
+        let introspection = vec![issuer.introspection()];
+        let checker = TokenChecker::new(CheckerSettings { introspection, ..settings(&issuer) });
+        let tokens = [alice(&issuer).sign(), alice(&issuer).opaque(), "key-of-alice".to_owned()];
+        for token in &tokens {
+            drop(checker.check(token).await);
+        }
+        issuer.stop();
+        let stopped = TokenChecker::new(CheckerSettings {
+            introspection: vec![issuer.introspection()],
+            ..settings(&issuer)
+        });
+        for token in &tokens {
+            assert_eq!(stopped.check(token).await.unwrap_err(), CheckError::Unavailable);
+        }
+        let down = Verifier::new(|_| async { Err::<Option<Verified>, _>("the database is down") });
+        drop(checker_with(down).check(&tokens[2]).await);
+    });
+    assert!(text.contains("cannot be fetched") && text.contains("cannot be introspected"), "{text}");
+    assert!(text.contains("the database is down"), "{text}");
+    for hidden in ["alice", "eyJ", "secret of the resource"] {
+        assert!(!text.contains(hidden), "{text}");
     }
 }
