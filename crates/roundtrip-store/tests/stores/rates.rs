@@ -25,7 +25,7 @@ impl RateSite for crate::support::PostgresSite {
 #[cfg(feature = "redis")]
 impl RateSite for crate::support::RedisSite {
     async fn buckets(&self) -> usize {
-        use redis::AsyncCommands as _;
+        use ::redis::AsyncCommands as _;
         let keys: Vec<String> =
             self.connect().await.keys(format!("{{{}}}:rate:*", self.prefix)).await.expect("keys");
         keys.len()
