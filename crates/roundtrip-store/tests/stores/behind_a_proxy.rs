@@ -115,7 +115,7 @@ impl Nginx {
         while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        let client = Client::http(&format!("http://127.0.0.1:{port}/mcp")).expect("a URL");
+        let client = Client::http(format!("http://127.0.0.1:{port}/mcp")).expect("a URL");
         Self { _process: process, client }
     }
 }
