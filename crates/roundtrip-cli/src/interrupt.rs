@@ -25,8 +25,8 @@ pub(crate) async fn until<T>(
     Err(result)
 }
 
-/// Waits for Ctrl-C, or for the request to end.
-async fn ended() {
+/// Waits for Ctrl-C, or for a signal to end.
+pub(crate) async fn ended() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -145,9 +145,11 @@ impl Session {
         self.go_on(turn).await
     }
 
-    /// Goes on with a flow that waits for answers.
+    /// Goes on with a flow that waits for answers. These are given now, and later questions are saved if that is wanted.
     pub(crate) async fn resume<M: Driven>(&mut self, pending: Pending<M>) -> Result<M::Result, Failure> {
-        self.go_on(Turn::Asked(pending)).await
+        let answered = self.asker.answer(pending).await?;
+        let turn = self.send(answered).await?;
+        self.go_on(turn).await
     }
 
     /// Goes on from a turn to the end of the call.

@@ -134,7 +134,7 @@ pub use in_process::InProcess;
 #[cfg(feature = "legacy")]
 pub use legacy::Handshake;
 pub use roundtrip_core::form::{self, Choice, Form};
-pub use roundtrip_core::round::Question;
+pub use roundtrip_core::round::{Question, inspect};
 pub use roundtrip_core::{seal, wire};
 /// ```
 /// # use roundtrip::{Args, Tool};

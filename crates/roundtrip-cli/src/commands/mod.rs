@@ -2,11 +2,15 @@
 
 mod call;
 mod complete;
+mod flow;
+mod keys;
 mod list;
 mod listen;
 mod prompt;
 mod read;
 mod resume;
+mod serve;
+mod shell;
 mod task;
 
 use std::process::ExitCode;
@@ -42,8 +46,15 @@ enum What {
     #[command(subcommand)]
     Task(task::TaskCommand),
     Resume(resume::Resume),
+    #[command(subcommand)]
+    Keys(keys::Keys),
+    #[command(subcommand)]
+    Flow(flow::Flow),
+    Serve(serve::Serve),
     /// Play one call over three processes that share nothing but a key
     Demo(Demo),
+    Completions(shell::Completions),
+    Man(shell::Man),
     /// Serve one instance of the demo, which starts it
     #[command(hide = true)]
     DemoInstance(DemoInstance),
@@ -76,6 +87,14 @@ impl What {
             Self::Listen(listen) => listen.run().await,
             Self::Task(task) => task.run().await,
             Self::Resume(resume) => resume.run().await,
+            Self::Keys(keys) => keys.run(),
+            Self::Flow(flow) => flow.run(),
+            Self::Serve(serve) => serve.run().await,
+            Self::Completions(completions) => {
+                completions.run();
+                Ok(())
+            }
+            Self::Man(man) => man.run(),
             Self::Demo(demo) => demo::run(&demo).await.map_err(Failure::from),
             Self::DemoInstance(instance) => demo::serve(&instance).await.map_err(Failure::from),
         };
@@ -92,7 +111,9 @@ impl What {
             Self::Listen(listen) => listen.is_json(),
             Self::Task(task) => task.is_json(),
             Self::Resume(resume) => resume.is_json(),
-            Self::Demo(_) | Self::DemoInstance(_) => false,
+            Self::Keys(keys) => keys.is_json(),
+            Self::Flow(flow) => flow.is_json(),
+            Self::Serve(_) | Self::Completions(_) | Self::Man(_) | Self::Demo(_) | Self::DemoInstance(_) => false,
         }
     }
 }

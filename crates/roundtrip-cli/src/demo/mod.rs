@@ -1,5 +1,6 @@
 //! `roundtrip demo`: the library's promise, played with processes that are killed.
 
+pub(crate) mod everything;
 mod instance;
 mod rounds;
 mod stage;
