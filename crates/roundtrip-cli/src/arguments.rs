@@ -16,7 +16,7 @@ const MAX_REFERENCES: usize = 8;
 
 /// Options for arguments.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Arguments")]
+#[command(next_help_heading = "Arguments of the call")]
 pub(crate) struct ArgumentOptions {
     /// One argument, read as the type that the schema says; repeated for a list
     #[arg(short = 'a', long = "arg", value_name = "KEY=VALUE")]

@@ -99,6 +99,14 @@ impl Failure {
         self
     }
 
+    /// Returns the error as that of a task: one that ended with a JSON-RPC error has run, and no request was refused.
+    pub(crate) fn of_task(mut self) -> Self {
+        if self.exit == Exit::Rejected && self.details.contains_key("code") {
+            self.exit = Exit::Failed;
+        }
+        self
+    }
+
     /// Returns whether the server has refused the parameters of a request.
     pub(crate) fn is_invalid_params(&self) -> bool {
         self.exit == Exit::Rejected && self.details.get("code") == Some(&INVALID_PARAMS.into())

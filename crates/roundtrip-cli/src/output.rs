@@ -1,6 +1,8 @@
 //! Results, printed for people or as JSON.
 
-use anstream::println;
+use std::fmt::Arguments;
+use std::io::Write as _;
+
 use anstyle::Style;
 use roundtrip::client::Kind;
 use roundtrip::wire::{
@@ -11,9 +13,24 @@ use serde::Serialize;
 use crate::exit::{Exit, Failure};
 use crate::printable::{printable, printable_json, printable_lines};
 
+/// Writes to standard output at once. A reader that has gone wants no more, and that is no error.
+pub(crate) fn write(text: Arguments<'_>) {
+    let mut out = anstream::stdout().lock();
+    if out.write_fmt(text).and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Writes a line to standard output.
+macro_rules! out {
+    ($($text:tt)*) => { $crate::output::write(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+pub(crate) use out;
+
 /// Prints a value as JSON.
 pub(crate) fn json(value: &impl Serialize) {
-    println!("{}", printable_json(value, true));
+    out!("{}", printable_json(value, true));
 }
 
 /// Prints the result of a tool, except what has been printed of it in parts.
@@ -23,7 +40,7 @@ pub(crate) fn json(value: &impl Serialize) {
 pub(crate) fn tool(result: &CallToolResult, in_parts: &str) -> Result<(), Failure> {
     let whole = result.text();
     match whole.strip_prefix(in_parts).filter(|_| !in_parts.is_empty()) {
-        Some(rest) => println!("{}", printable_lines(rest)),
+        Some(rest) => out!("{}", printable_lines(rest)),
         None => content(result),
     }
     failed(result)
@@ -36,7 +53,7 @@ pub(crate) fn failed(result: &CallToolResult) -> Result<(), Failure> {
 
 fn content(result: &CallToolResult) {
     for part in &result.content {
-        println!("{}", block(part));
+        out!("{}", block(part));
     }
     if result.content.is_empty()
         && let Some(structured) = &result.structured_content
@@ -76,14 +93,14 @@ pub(crate) fn prompt(result: &GetPromptResult) {
     let dim = Style::new().dimmed();
     for message in &result.messages {
         let role = format!("{:?}", message.role).to_lowercase();
-        println!("{dim}{role}:{dim:#} {}", block(&message.content));
+        out!("{dim}{role}:{dim:#} {}", block(&message.content));
     }
 }
 
 /// Prints the contents of a resource.
 pub(crate) fn resource(result: &ReadResourceResult) {
     for part in &result.contents {
-        println!("{}", contents(part));
+        out!("{}", contents(part));
     }
 }
 
@@ -92,18 +109,18 @@ pub(crate) fn task(task: &Task, as_json: bool) {
     if as_json {
         return json(task);
     }
-    println!("{}  {}", printable(&task.task_id), task.status);
+    out!("{}  {}", printable(&task.task_id), task.status);
     if let Some(message) = &task.status_message {
-        println!("  {}", printable(message));
+        out!("  {}", printable(message));
     }
     for (key, question) in &task.input_requests {
         let text = match question {
             InputRequest::Elicit(params) => params.message(),
             _ => "",
         };
-        println!("  asks {} ({}): {}", printable(key), Kind::of(question), printable(text));
+        out!("  asks {} ({}): {}", printable(key), Kind::of(question), printable(text));
     }
     if let Some(error) = &task.error {
-        println!("  failed: {}", printable(&error.to_string()));
+        out!("  failed: {}", printable(&error.to_string()));
     }
 }

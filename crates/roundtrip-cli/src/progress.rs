@@ -1,6 +1,6 @@
 //! Progress in the terminal: a spinner with the time, bars, the status of a task, parts of a result.
 
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,10 +13,11 @@ use crate::printable::{printable, printable_lines};
 /// Time between two pictures of the spinner.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Display of one call. It can be cloned into hooks.
-#[derive(Clone)]
+/// Display of one call.
 pub(crate) struct Progress {
+    /// Spinner or bar of what is waited for now.
     bar: ProgressBar,
+    is_shown: bool,
     /// True if parts of a result are printed as they come.
     prints_parts: bool,
     /// Text of the parts printed so far.
@@ -27,26 +28,32 @@ impl Progress {
     /// Creates a display. It is quiet without a terminal, and for programs.
     pub(crate) fn new(is_quiet: bool) -> Self {
         let is_shown = !is_quiet && std::io::stderr().is_terminal();
-        let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(style("{spinner} {elapsed} {msg}"));
-        Self { bar, prints_parts: !is_quiet, printed: Arc::default() }
+        Self { bar: ProgressBar::hidden(), is_shown, prints_parts: !is_quiet, printed: Arc::default() }
     }
 
-    /// Begins to wait for something.
-    pub(crate) fn wait_for(&self, what: &str) {
-        if self.bar.is_hidden() {
-            return;
+    /// Begins to wait for something. Beside parts of a result there is no room for a spinner.
+    pub(crate) fn wait_for(&mut self, what: &str) {
+        self.clear();
+        if self.is_shown && self.printed().is_empty() {
+            self.bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            self.bar.set_style(style("{spinner} {elapsed} {msg}"));
+            self.bar.set_message(printable(what));
+            self.bar.enable_steady_tick(TICK);
         }
-        self.bar.set_message(printable(what));
-        self.bar.enable_steady_tick(TICK);
     }
 
     /// Clears the display, so that something else can be shown.
     pub(crate) fn clear(&self) {
-        self.bar.disable_steady_tick();
         self.bar.finish_and_clear();
-        self.bar.reset();
+    }
+
+    /// Ends the line of parts that have been printed, where something else is shown on the same screen.
+    pub(crate) fn end_line(&self) {
+        let printed = self.printed();
+        if self.is_shown && std::io::stdout().is_terminal() && !printed.is_empty() && !printed.ends_with('\n')
+        {
+            anstream::eprintln!();
+        }
     }
 
     /// Returns a hook for progress notifications.
@@ -75,14 +82,13 @@ impl Progress {
 
     /// Returns a hook that prints the parts of a result, if they are wanted.
     pub(crate) fn on_part(&self) -> Option<impl FnMut(ContentBlock) + Send + 'static> {
-        let Self { bar, printed, .. } = self.clone();
+        let (bar, printed) = (self.bar.clone(), Arc::clone(&self.printed));
         self.prints_parts.then_some(move |part: ContentBlock| {
             let text =
                 part.as_text().map_or_else(|| format!("\n{}\n", output::block(&part)), printable_lines);
-            bar.suspend(|| {
-                anstream::print!("{text}");
-                let _ = std::io::stdout().flush();
-            });
+            // A spinner would be drawn over a line that is not complete.
+            bar.finish_and_clear();
+            output::write(format_args!("{text}"));
             printed
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)

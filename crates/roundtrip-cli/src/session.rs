@@ -9,6 +9,7 @@ use roundtrip::{Client, Error, Pending, Task, Turn};
 
 use crate::ask::{self, AskOptions, Asker};
 use crate::exit::{Exit, Failure};
+use crate::interrupt;
 use crate::progress::Progress;
 use crate::saved;
 use crate::server::{Connect, Endpoint};
@@ -17,10 +18,6 @@ use crate::trace::Trace;
 /// Options of calls that may be asked something.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SessionOptions {
-    #[command(flatten)]
-    pub(crate) connect: Connect,
-    #[command(flatten)]
-    ask: AskOptions,
     /// Stop at the first question, and keep the call in this file for `roundtrip resume`
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -33,6 +30,10 @@ pub(crate) struct SessionOptions {
     /// Print the result as JSON and nothing else, and errors as one JSON object on standard error
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+    #[command(flatten)]
+    ask: AskOptions,
 }
 
 /// Methods whose calls are driven here.
@@ -107,9 +108,9 @@ impl Session {
         mut self,
         work: impl AsyncFnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let (client, progress, deadline) = (self.client.clone(), self.progress.clone(), self.deadline);
-        let result = crate::interrupt::until(deadline, work(&mut self)).await;
-        progress.clear();
+        let (client, deadline) = (self.client.clone(), self.deadline);
+        let result = interrupt::until(deadline, work(&mut self)).await;
+        self.progress.clear();
         client.close().await;
         result
     }
@@ -178,6 +179,7 @@ impl Session {
             return Ok(pending);
         }
         self.progress.clear();
+        self.progress.end_line();
         if let Some(file) = &self.save {
             if self.client.protocol_version().is_some_and(|version| version.era() != Era::Modern) {
                 return Err(ask::unanswered(&pending).note(
@@ -207,13 +209,7 @@ impl Session {
         self.progress.wait_for(&what);
         let handle = self.client.task(task).on_status(self.progress.on_status());
         let turn = M::task_with_parts(handle, &self.progress).turn().await;
-        // A task that failed has run: that is no refusal of a request.
-        self.seen(turn).map_err(|mut failure| {
-            if failure.exit == Exit::Rejected {
-                failure.exit = Exit::Failed;
-            }
-            failure
-        })
+        self.seen(turn).map_err(Failure::of_task)
     }
 
     fn seen<M: Driven>(&self, turn: Result<Turn<M>, Error>) -> Result<Turn<M>, Failure> {

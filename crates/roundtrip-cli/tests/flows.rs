@@ -10,8 +10,10 @@ use support::{Folder, ROUNDTRIP, Served, command, ran, roundtrip};
 #[test]
 fn a_saved_call_is_resumed_by_another_process() {
     let (served, folder) = (Served::start(&[]), Folder::new("saved"));
-    let (flow, party) = (folder.path("flow.json"), folder.file("party.json", r#"{ "party": { "people": 4 } }"#));
-    let saved = roundtrip(&["call", &served.url, "book_table", "-a", "restaurant=Nopa", "--save", &flow]).exits(10);
+    let (flow, party) =
+        (folder.path("flow.json"), folder.file("party.json", r#"{ "party": { "people": 4 } }"#));
+    let saved =
+        roundtrip(&["call", &served.url, "book_table", "-a", "restaurant=Nopa", "--save", &flow]).exits(10);
     assert!(saved.err.contains("How many people?") && saved.err.contains("roundtrip resume"), "{saved:?}");
     #[cfg(unix)]
     {
@@ -81,7 +83,8 @@ fn files_that_hold_no_flow_are_refused() {
 fn calls_of_old_servers_are_not_saved() {
     let (served, folder) = (Served::start(&[]), Folder::new("old"));
     let flow = folder.path("flow.json");
-    let ran = roundtrip(&["call", &served.url, "greet", "--protocol", "2025-11-25", "--save", &flow]).exits(10);
+    let ran =
+        roundtrip(&["call", &served.url, "greet", "--protocol", "2025-11-25", "--save", &flow]).exits(10);
     assert!(ran.err.contains("cannot be saved") && !std::path::Path::new(&flow).exists(), "{ran:?}");
 }
 
@@ -149,7 +152,10 @@ fn keys_open_tokens() {
     };
     let token = state(&flow);
     let opened = roundtrip(&["flow", "open", &token, "--keys", &keys, "--json"]).exits(0).json();
-    assert_eq!((&opened["round"], &opened["open"], &opened["expired"]), (&json!(1), &json!(["party"]), &json!(false)));
+    assert_eq!(
+        (&opened["round"], &opened["open"], &opened["expired"]),
+        (&json!(1), &json!(["party"]), &json!(false))
+    );
     assert_eq!(opened["binding"].as_object().unwrap().len(), 4);
     let shown = roundtrip(&["flow", "open", &format!("@{flow}"), "--keys", &keys]).exits(0).out;
     assert!(shown.contains("open       party"), "{shown}");
@@ -177,7 +183,11 @@ fn answers_in_a_token_are_masked() {
     let party = folder.file("party.json", r#"{ "party": { "people": 7 } }"#);
     let stopped = roundtrip(&["resume", &flow, "--answers", &party, "--save", &next]);
     assert_eq!(stopped.code, 10, "{stopped:?}");
-    let open = |more: &[&str]| roundtrip(&[&["flow", "open", &format!("@{next}"), "--keys", &keys, "--json"], more].concat()).exits(0).json();
+    let open = |more: &[&str]| {
+        roundtrip(&[&["flow", "open", &format!("@{next}"), "--keys", &keys, "--json"], more].concat())
+            .exits(0)
+            .json()
+    };
     let masked = open(&[]);
     assert_eq!((&masked["round"], &masked["open"]), (&json!(2), &json!(["day"])));
     assert!(!masked.to_string().contains("140"), "{masked}");
@@ -211,7 +221,8 @@ fn keys_are_rotated_in_three_steps() {
     let short = folder.file("short.txt", "AAAA");
     let wrong = roundtrip(&["keys", "check", &short]).exits(2);
     assert!(!wrong.err.contains("AAAA"), "{wrong:?}");
-    let by_env = command(&["keys", "check", "env:SOME_KEYS"]).env("SOME_KEYS", std::fs::read_to_string(&keys).unwrap());
+    let by_env = command(&["keys", "check", "env:SOME_KEYS"])
+        .env("SOME_KEYS", std::fs::read_to_string(&keys).unwrap());
     assert!(ran(by_env.output().unwrap()).exits(0).out.contains("seals and opens"));
 }
 
@@ -245,5 +256,8 @@ fn clients_are_told_how_to_start_the_server() {
     }
     let http = roundtrip(&["serve", "--print-config", "vscode"]).exits(0).json();
     assert_eq!(http["servers"]["roundtrip-demo"]["url"], "http://127.0.0.1:8000/mcp");
-    assert!(roundtrip(&["serve", "--stdio"]).exits(0).out.is_empty(), "nothing but messages, and none was asked: {ROUNDTRIP}");
+    assert!(
+        roundtrip(&["serve", "--stdio"]).exits(0).out.is_empty(),
+        "nothing but messages, and none was asked: {ROUNDTRIP}"
+    );
 }

@@ -139,11 +139,14 @@ fn a_narrow_terminal_without_colour_is_enough() {
     terminal.answers("Send this?", "\r");
     terminal.shows("Hello, Ada!");
     let text = ends(terminal, 0);
-    let colours = |text: &str| text.match_indices("\u{1b}[").any(|(at, _)| {
-        let rest = &text[at + 2..];
-        let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap();
-        rest[end..].starts_with('m') && !["", "0", "1", "2", "22", "39", "49", "38;5;0"].contains(&&rest[..end])
-    });
+    let colours = |text: &str| {
+        text.match_indices("\u{1b}[").any(|(at, _)| {
+            let rest = &text[at + 2..];
+            let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap();
+            rest[end..].starts_with('m')
+                && !["", "0", "1", "2", "22", "39", "49", "38;5;0"].contains(&&rest[..end])
+        })
+    };
     assert!(!colours(&text), "{text:?}");
 }
 

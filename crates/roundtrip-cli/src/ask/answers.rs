@@ -40,6 +40,11 @@ impl Answers {
         Ok(Self { file: shown, left: left.collect() })
     }
 
+    /// Returns whether there is an answer left to a question.
+    pub(super) fn have(&self, key: &str) -> bool {
+        self.left.iter().any(|(name, left)| name == key && !left.is_empty())
+    }
+
     /// Takes the next answer to a question.
     pub(super) fn take(&mut self, key: &str) -> Result<Given, Failure> {
         let next = self.left.iter_mut().find(|(name, _)| name == key).and_then(|(_, left)| left.pop_front());

@@ -3,6 +3,7 @@
 mod answers;
 pub(crate) mod form;
 mod hint;
+mod model;
 mod page;
 mod review;
 mod sampler;
@@ -25,9 +26,10 @@ use serde_json::{Map, Value, json};
 use crate::exit::{Exit, Failure};
 use crate::printable::{printable, printable_lines};
 use answers::{Answers, Given};
+use model::Model;
 use page::Consent;
 use review::Reviewed;
-use sampler::Sampler;
+use sampler::{Program, Sampler};
 
 /// Options that say how questions are answered.
 #[derive(Args, Clone, Debug, Default)]
@@ -47,6 +49,10 @@ pub(crate) struct AskOptions {
     /// prints is the message
     #[arg(long, value_name = "COMMAND")]
     sampler: Option<String>,
+    /// Answer prompts for a language model by this model of an OpenAI-compatible endpoint (OPENAI_BASE_URL,
+    /// OPENAI_API_KEY)
+    #[arg(long, value_name = "NAME", conflicts_with = "sampler")]
+    model: Option<String>,
     /// Folder or `file://` URI that servers are told of as a root
     #[arg(long = "root", value_name = "FOLDER")]
     roots: Vec<String>,
@@ -83,7 +89,9 @@ impl Asker {
             None => Policy::Nobody,
         };
         let roots = options.roots.iter().map(|root| as_root(root)).collect::<Result<_, _>>()?;
-        let sampler = options.sampler.clone().map(Sampler::new);
+        let command = options.sampler.clone().map(|command| Sampler::Command(Program(command)));
+        let model = || options.model.clone().map(|name| Sampler::Model(Model::from_env(name)));
+        let sampler = command.or_else(model);
         Ok(Self { policy, sampler, roots, label, declined: false })
     }
 
@@ -131,12 +139,15 @@ impl Asker {
         question: &PendingQuestion<'_>,
         unanswered: impl FnOnce() -> Failure,
     ) -> Result<Given, Failure> {
-        if let Policy::Answers(answers) = &mut self.policy {
+        let is_for_user = matches!(question.kind(), Kind::Form | Kind::Url);
+        if let Policy::Answers(answers) = &mut self.policy
+            && (is_for_user || answers.have(question.key()))
+        {
             return answers.take(question.key());
         }
         match question.request() {
             InputRequest::CreateMessage(params) => match &self.sampler {
-                Some(sampler) => sampler.message(params).await.map(Given::Value),
+                Some(sampler) => sampler.message(params).await.map(Given::Answer),
                 None => Err(unanswered()),
             },
             InputRequest::ListRoots(_) if !self.roots.is_empty() => {

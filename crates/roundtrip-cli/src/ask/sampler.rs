@@ -1,34 +1,50 @@
-//! A language model behind a command.
+//! The language model of the command line: behind a command, or behind an endpoint.
 
 use std::process::Stdio;
 
+use roundtrip::client::Answer;
 use roundtrip::wire::{CreateMessageRequestParams, CreateMessageResult};
-use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
+use super::model::Model;
 use crate::exit::{Exit, Failure};
 
 /// Greatest length of a message, in bytes.
 const MAX_MESSAGE: u64 = 1024 * 1024;
 
-/// A command of the user's that asks a language model.
-pub(super) struct Sampler(String);
+/// The user's language model.
+pub(super) enum Sampler {
+    /// A command that asks it.
+    Command(Program),
+    /// An endpoint.
+    Model(Model),
+}
 
 impl Sampler {
-    pub(super) fn new(command: String) -> Self {
-        Self(command)
+    /// Asks the model.
+    pub(super) async fn message(&self, params: &CreateMessageRequestParams) -> Result<Answer, Failure> {
+        let result = match self {
+            Self::Command(program) => program.message(params).await,
+            Self::Model(model) => model.message(params).await,
+        };
+        let result = result.map_err(|why| Failure::new(Exit::Failed, format!("the model failed: {why}")))?;
+        Ok(Answer::CreateMessage(Box::new(result)))
     }
+}
 
+/// A command line of the user's.
+pub(super) struct Program(pub(super) String);
+
+impl Program {
     /// Runs the command with a request on its standard input. It prints a `CreateMessageResult`, or the message alone.
-    pub(super) async fn message(&self, params: &CreateMessageRequestParams) -> Result<Value, Failure> {
-        let printed = self.run(params).await.map_err(|error| self.failed(&error.to_string()))?;
-        let text = String::from_utf8(printed).map_err(|_| self.failed("it did not print UTF-8"))?;
-        let result = match serde_json::from_str::<CreateMessageResult>(&text) {
+    async fn message(&self, params: &CreateMessageRequestParams) -> Result<CreateMessageResult, String> {
+        let printed = self.run(params).await.map_err(|error| format!("`{}`: {error}", self.0))?;
+        let text = String::from_utf8(printed).map_err(|_| format!("`{}` did not print UTF-8", self.0))?;
+        Ok(match serde_json::from_str(&text) {
             Ok(result) => result,
             Err(_) => CreateMessageResult::assistant(text.trim_end(), "command"),
-        };
-        serde_json::to_value(result).map_err(|error| self.failed(&error.to_string()))
+        })
     }
 
     async fn run(&self, params: &CreateMessageRequestParams) -> std::io::Result<Vec<u8>> {
@@ -63,9 +79,5 @@ impl Sampler {
         } else {
             Err(std::io::Error::other(format!("it ended with {status}")))
         }
-    }
-
-    fn failed(&self, why: &str) -> Failure {
-        Failure::new(Exit::Failed, format!("the sampler `{}` failed: {why}", self.0))
     }
 }

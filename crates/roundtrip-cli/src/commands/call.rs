@@ -23,18 +23,18 @@ use crate::trace::size;
 )]
 pub(crate) struct Call {
     /// The server, unless a command stands behind `--`; then the name of the tool
-    #[arg(value_name = "SERVER> <TOOL", num_args = 0..)]
+    #[arg(value_name = "SERVER TOOL", num_args = 0..)]
     words: Vec<String>,
-    #[command(flatten)]
-    arguments: ArgumentOptions,
-    #[command(flatten)]
-    options: SessionOptions,
     /// Print the task that the call becomes, and leave it to itself
     #[arg(long, conflicts_with = "save")]
     detach: bool,
     /// Command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+    #[command(flatten)]
+    options: SessionOptions,
+    #[command(flatten)]
+    arguments: ArgumentOptions,
 }
 
 impl Call {

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::exit::Failure;
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, out};
 use crate::printable::printable;
 use crate::server::{Connect, Endpoint};
 
@@ -23,14 +23,14 @@ pub(crate) struct Complete {
     /// Another argument that is known already
     #[arg(long, value_name = "KEY=VALUE")]
     context: Vec<String>,
-    #[command(flatten)]
-    connect: Connect,
     /// Print JSON
     #[arg(long)]
     json: bool,
     /// Command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+    #[command(flatten)]
+    connect: Connect,
 }
 
 impl Complete {
@@ -68,7 +68,7 @@ impl Complete {
             if self.json {
                 output::json(&result.completion);
             } else {
-                result.completion.values.iter().for_each(|value| anstream::println!("{}", printable(value)));
+                result.completion.values.iter().for_each(|value| out!("{}", printable(value)));
             }
         }
         client.close().await;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anstream::println;
 use clap::{Args, Subcommand};
 use roundtrip::inspect::{self, Entry};
 use roundtrip::seal::TokenLimits;
@@ -12,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::keys;
 use crate::exit::Failure;
 use crate::files;
-use crate::output;
+use crate::output::{self, out};
 use crate::printable::printable;
 
 /// Look into flows
@@ -58,13 +57,19 @@ impl Open {
         let flow = inspect::flow(&ring, &token, &TokenLimits::default())
             .map_err(|error| Failure::usage(format!("the token cannot be opened: {error}")))?;
         let shown = self.described(&flow);
-        if self.json { output::json(&shown) } else { show(&shown) }
+        if self.json {
+            output::json(&shown)
+        } else {
+            show(&shown)
+        }
         Ok(())
     }
 
     /// Returns the token as it was given, or as a file has it.
     fn token(&self) -> Result<String, Failure> {
-        let Some(file) = self.token.strip_prefix('@').map(PathBuf::from) else { return Ok(self.token.clone()) };
+        let Some(file) = self.token.strip_prefix('@').map(PathBuf::from) else {
+            return Ok(self.token.clone());
+        };
         let text = files::read_text(Path::new(&file))?;
         let Ok(saved) = serde_json::from_str::<Value>(&text) else { return Ok(text.trim().to_owned()) };
         let state = saved.pointer("/pending/state").or(Some(&saved)).and_then(Value::as_str);
@@ -78,7 +83,9 @@ impl Open {
             .binding
             .digests()
             .into_iter()
-            .map(|(name, digest)| (name.to_owned(), digest.map_or(Value::Null, |digest| digest.to_string().into())))
+            .map(|(name, digest)| {
+                (name.to_owned(), digest.map_or(Value::Null, |digest| digest.to_string().into()))
+            })
             .collect();
         let open = flow.entries.iter().filter(|entry| entry.kind == "open").map(|entry| entry.key.as_str());
         let journal = flow.entries.iter().filter(|entry| entry.kind != "open").map(|entry| self.entry(entry));
@@ -100,7 +107,8 @@ impl Open {
     fn entry(&self, entry: &Entry) -> Value {
         let mut shown = json!({ "kind": entry.kind, "key": entry.key, "bytes": entry.value.len() });
         if self.show_answers {
-            shown["value"] = serde_json::from_str(&entry.value).unwrap_or_else(|_| entry.value.clone().into());
+            shown["value"] =
+                serde_json::from_str(&entry.value).unwrap_or_else(|_| entry.value.clone().into());
         }
         shown
     }
@@ -111,20 +119,20 @@ fn show(flow: &Value) {
     let text = |value: &Value| printable(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     for name in ["flow", "round", "key", "suite", "started", "issued", "expires"] {
         let late = if name == "expires" && flow["expired"] == true { " (over)" } else { "" };
-        println!("{name:<10} {}{late}", text(&flow[name]));
+        out!("{name:<10} {}{late}", text(&flow[name]));
     }
     for (name, digest) in flow["binding"].as_object().into_iter().flatten() {
-        println!("{name:<10} {}", if digest.is_null() { "-".to_owned() } else { text(digest) });
+        out!("{name:<10} {}", if digest.is_null() { "-".to_owned() } else { text(digest) });
     }
     for key in flow["open"].as_array().into_iter().flatten() {
-        println!("open       {}", text(key));
+        out!("open       {}", text(key));
     }
     for entry in flow["journal"].as_array().into_iter().flatten() {
         let value = match entry.get("value") {
             Some(value) => text(value),
             None => format!("({} bytes, masked)", entry["bytes"]),
         };
-        println!("{:<10} {} {value}", text(&entry["kind"]), text(&entry["key"]));
+        out!("{:<10} {} {value}", text(&entry["kind"]), text(&entry["key"]));
     }
 }
 

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anstream::println;
 use clap::{Args, Subcommand};
 use roundtrip::seal::{Key, Keyring};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 use crate::files;
-use crate::output;
+use crate::output::{self, out};
 
 /// Make, check and rotate the keys that seal flows
 #[derive(Subcommand)]
@@ -71,7 +70,9 @@ impl Keys {
 /// Reads keys from a file, the environment (`env:NAME`) or standard input.
 pub(super) fn read(place: &str) -> Result<Keyring, Failure> {
     let text = match place.strip_prefix("env:") {
-        Some(name) => std::env::var(name).map_err(|_| Failure::usage(format!("the variable {name} is not set")))?,
+        Some(name) => {
+            std::env::var(name).map_err(|_| Failure::usage(format!("the variable {name} is not set")))?
+        }
         None => files::read_text(Path::new(place))?,
     };
     parse(&text, place)
@@ -91,11 +92,12 @@ impl New {
     fn run(&self) -> Result<(), Failure> {
         let key = fresh()?;
         let Some(file) = &self.output else {
-            println!("{key}");
+            out!("{key}");
             return Ok(());
         };
         if file.exists() {
-            let why = format!("{} is there already: `roundtrip keys rotate` adds a key to it", file.display());
+            let why =
+                format!("{} is there already: `roundtrip keys rotate` adds a key to it", file.display());
             return Err(Failure::usage(why));
         }
         files::write_private(file, &format!("{key}\n"))
@@ -110,7 +112,7 @@ impl Check {
             return Ok(());
         }
         for (at, id) in ids.iter().enumerate() {
-            println!("{id}  {}", if at == 0 { "seals and opens" } else { "opens" });
+            out!("{id}  {}", if at == 0 { "seals and opens" } else { "opens" });
         }
         Ok(())
     }
@@ -124,7 +126,8 @@ impl Rotate {
         let (comments, mut keys) = taken_apart(&text);
         let next = if self.promote || self.retire {
             let last = keys.pop().filter(|_| !keys.is_empty());
-            let last = last.ok_or_else(|| Failure::usage(format!("{place} has one key alone: add another first")))?;
+            let last =
+                last.ok_or_else(|| Failure::usage(format!("{place} has one key alone: add another first")))?;
             if self.promote {
                 keys.insert(0, last);
                 "deploy this; when the flows that the old key sealed have expired: `--retire`"
@@ -138,7 +141,7 @@ impl Rotate {
         let written: String = comments.into_iter().chain(keys).map(|line| line + "\n").collect();
         parse(&written, &place)?;
         files::write_private(&self.file, &written)?;
-        println!("{next}");
+        out!("{next}");
         Ok(())
     }
 }
@@ -165,7 +168,10 @@ mod tests {
     #[test]
     fn a_rotation_keeps_comments_and_order() {
         let (comments, keys) = taken_apart("# fleet\naaa, bbb\n\nccc # new\n");
-        assert_eq!((comments, keys), (vec!["# fleet".into(), String::new()], vec!["aaa".into(), "bbb".into(), "ccc # new".into()]));
+        assert_eq!(
+            (comments, keys),
+            (vec!["# fleet".into(), String::new()], vec!["aaa".into(), "bbb".into(), "ccc # new".into()])
+        );
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! `roundtrip list`: what a server offers.
 
-use anstream::println;
 use anstyle::Style;
 use clap::{Args, ValueEnum};
 use roundtrip::Client;
@@ -9,7 +8,7 @@ use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, out};
 use crate::printable::printable;
 use crate::server::{Connect, Endpoint};
 
@@ -26,14 +25,14 @@ pub(crate) struct List {
     /// List these alone
     #[arg(long, value_name = "WHAT")]
     only: Option<Only>,
-    #[command(flatten)]
-    connect: Connect,
     /// Print JSON
     #[arg(long)]
     json: bool,
     /// Command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+    #[command(flatten)]
+    connect: Connect,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -123,13 +122,13 @@ fn signature<'a>(name: &str, arguments: impl Iterator<Item = &'a str>) -> String
 fn section<T>(title: &str, items: Option<&[T]>, show: impl Fn(&T) -> (String, Option<&str>)) {
     let Some(items) = items.filter(|items| !items.is_empty()) else { return };
     let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
-    println!("{bold}{title}{bold:#}");
+    out!("{bold}{title}{bold:#}");
     for item in items {
         let (name, description) = show(item);
-        println!("  {name}");
+        out!("  {name}");
         // The first line says what it is; the rest is for models.
         if let Some(line) = description.and_then(|text| text.lines().find(|line| !line.trim().is_empty())) {
-            println!("    {dim}{}{dim:#}", printable(line.trim()));
+            out!("    {dim}{}{dim:#}", printable(line.trim()));
         }
     }
 }

@@ -1,12 +1,12 @@
 //! `roundtrip listen`: changes on a server, as they happen.
 
-use anstream::println;
 use clap::Args;
 use roundtrip::{Change, Client};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
+use crate::output::out;
 use crate::printable::{printable, printable_json};
 use crate::server::{Connect, Endpoint};
 
@@ -27,14 +27,14 @@ pub(crate) struct Listen {
     /// Task that is listened for
     #[arg(long = "task", value_name = "ID")]
     tasks: Vec<String>,
-    #[command(flatten)]
-    connect: Connect,
     /// Print one JSON object a line
     #[arg(long)]
     json: bool,
     /// Command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+    #[command(flatten)]
+    connect: Connect,
 }
 
 impl Listen {
@@ -63,9 +63,9 @@ impl Listen {
         let mut changes = listen.await?;
         let agreed = changes.acknowledged();
         if self.json {
-            println!("{}", printable_json(&json!({ "listening": agreed }), false));
+            out!("{}", printable_json(&json!({ "listening": agreed }), false));
         } else {
-            println!("listening for {}", printable_json(agreed, false));
+            out!("listening for {}", printable_json(agreed, false));
         }
         while let Some(change) = changes.next().await {
             self.show(&change?);
@@ -75,19 +75,19 @@ impl Listen {
 
     fn show(&self, change: &Change) {
         if self.json {
-            println!("{}", printable_json(&as_json(change), false));
+            out!("{}", printable_json(&as_json(change), false));
             return;
         }
         match change {
-            Change::Tools => println!("the list of tools has changed"),
-            Change::Prompts => println!("the list of prompts has changed"),
-            Change::Resources => println!("the list of resources has changed"),
-            Change::Resource { uri } => println!("{} has changed", printable(uri)),
+            Change::Tools => out!("the list of tools has changed"),
+            Change::Prompts => out!("the list of prompts has changed"),
+            Change::Resources => out!("the list of resources has changed"),
+            Change::Resource { uri } => out!("{} has changed", printable(uri)),
             Change::Task(task) => {
                 let why = task.status_message.as_deref().unwrap_or_default();
-                println!("task {} is {} {}", printable(&task.task_id), task.status, printable(why));
+                out!("task {} is {} {}", printable(&task.task_id), task.status, printable(why));
             }
-            other => println!("{}", printable(&format!("{other:?}"))),
+            other => out!("{}", printable(&format!("{other:?}"))),
         }
     }
 }

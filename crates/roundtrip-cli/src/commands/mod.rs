@@ -113,7 +113,9 @@ impl What {
             Self::Resume(resume) => resume.is_json(),
             Self::Keys(keys) => keys.is_json(),
             Self::Flow(flow) => flow.is_json(),
-            Self::Serve(_) | Self::Completions(_) | Self::Man(_) | Self::Demo(_) | Self::DemoInstance(_) => false,
+            Self::Serve(_) | Self::Completions(_) | Self::Man(_) | Self::Demo(_) | Self::DemoInstance(_) => {
+                false
+            }
         }
     }
 }

@@ -18,15 +18,15 @@ use crate::session::{Session, SessionOptions};
 )]
 pub(crate) struct Prompt {
     /// The server, unless a command stands behind `--`; then the name of the prompt
-    #[arg(value_name = "SERVER> <PROMPT", num_args = 0..)]
+    #[arg(value_name = "SERVER PROMPT", num_args = 0..)]
     words: Vec<String>,
-    #[command(flatten)]
-    arguments: ArgumentOptions,
-    #[command(flatten)]
-    options: SessionOptions,
     /// Command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+    #[command(flatten)]
+    options: SessionOptions,
+    #[command(flatten)]
+    arguments: ArgumentOptions,
 }
 
 impl Prompt {

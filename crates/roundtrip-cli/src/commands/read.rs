@@ -15,13 +15,13 @@ use crate::session::{Session, SessionOptions};
 )]
 pub(crate) struct Read {
     /// The server, unless a command stands behind `--`; then the URI of the resource
-    #[arg(value_name = "SERVER> <URI", num_args = 0..)]
+    #[arg(value_name = "SERVER URI", num_args = 0..)]
     words: Vec<String>,
-    #[command(flatten)]
-    options: SessionOptions,
     /// Command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+    #[command(flatten)]
+    options: SessionOptions,
 }
 
 impl Read {

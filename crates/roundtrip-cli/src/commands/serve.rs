@@ -1,6 +1,5 @@
 //! `roundtrip serve`: a server with one of everything, to try clients with.
 
-use anstream::println;
 use clap::{Args, ValueEnum};
 use roundtrip::{Keyring, Server};
 use serde_json::{Value, json};
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 use crate::demo::everything;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, out};
 
 /// Serve a demo of everything that a tool can ask
 #[derive(Args)]
@@ -57,16 +56,18 @@ impl Serve {
 
     async fn listen(&self, server: Server) -> Result<(), Failure> {
         let http = server.into_http().map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-        let cannot = |error: &dyn std::fmt::Display| Failure::usage(format!("`--http {}`: {error}", self.http));
+        let cannot =
+            |error: &dyn std::fmt::Display| Failure::usage(format!("`--http {}`: {error}", self.http));
         let bound = http.bind(&self.http).await.map_err(|error| cannot(&error))?;
         let address = bound.local_addr().map_err(|error| cannot(&error))?;
-        println!("http://{address}/mcp");
+        out!("http://{address}/mcp");
         bound.until(interrupt::ended()).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))
     }
 
     /// Returns the entry of a client's configuration file.
     fn config(&self, client: Config) -> Result<Value, Failure> {
-        let program = std::env::current_exe().map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        let program =
+            std::env::current_exe().map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
         let mut server = if self.stdio {
             json!({ "command": program, "args": ["serve", "--stdio"] })
         } else {

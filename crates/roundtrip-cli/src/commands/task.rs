@@ -29,16 +29,16 @@ pub(crate) enum TaskCommand {
 )]
 pub(crate) struct OneTask {
     /// The server, unless a command stands behind `--`; then the identifier of the task
-    #[arg(value_name = "SERVER> <ID", num_args = 0..)]
+    #[arg(value_name = "SERVER ID", num_args = 0..)]
     words: Vec<String>,
     /// Tool that the task is a call of
     #[arg(long, value_name = "NAME", default_value = "")]
     tool: String,
-    #[command(flatten)]
-    options: SessionOptions,
     /// Command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+    #[command(flatten)]
+    options: SessionOptions,
 }
 
 impl TaskCommand {

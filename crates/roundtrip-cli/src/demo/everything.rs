@@ -94,10 +94,8 @@ async fn book_table(Args(Booking { restaurant }): Args<Booking>, ask: Ask) -> Re
 
 /// Two questions in one round.
 async fn order_pizza(ask: Ask) -> Result<String, ToolError> {
-    let (pizza, delivery): (Pizza, Delivery) = tokio::try_join!(
-        ask.form("pizza", "Which pizza?"),
-        ask.form("delivery", "Where to?"),
-    )?;
+    let (pizza, delivery): (Pizza, Delivery) =
+        tokio::try_join!(ask.form("pizza", "Which pizza?"), ask.form("delivery", "Where to?"),)?;
     let mail = delivery.email.as_deref().unwrap_or("nobody");
     Ok(format!("{:?} with {:?} to {}, confirmed to {mail}", pizza.size, pizza.toppings, delivery.street))
 }
@@ -120,7 +118,8 @@ async fn connect_account(ask: Ask) -> Result<&'static str, ToolError> {
 
 /// A question for the client's model.
 async fn poem(ask: Ask) -> Result<String, ToolError> {
-    let message = ask.sample("poem", CreateMessageRequestParams::text("A poem about rounds, in one line", 60)).await?;
+    let message =
+        ask.sample("poem", CreateMessageRequestParams::text("A poem about rounds, in one line", 60)).await?;
     Ok(message.text())
 }
 
@@ -156,7 +155,11 @@ async fn story(ask: Ask, mut out: Parts) -> Result<Parts, ToolError> {
     for piece in ["A crate ", "was lost ", "at sea. "] {
         out.text(piece).await;
     }
-    let end = if ask.confirm("happy", "Shall it end well?").await? { "It was found." } else { "Nobody knows where." };
+    let end = if ask.confirm("happy", "Shall it end well?").await? {
+        "It was found."
+    } else {
+        "Nobody knows where."
+    };
     out.text(end).await;
     Ok(out)
 }
@@ -203,6 +206,8 @@ pub(crate) fn server() -> Server {
         .tool(Tool::new("count", count).description("Count to five, and report progress"))
         .tool(Tool::new("fail", fail).description("Fail"))
         .prompt(Prompt::new("letter", letter).description("Ask whom a letter is to"))
-        .template(ResourceTemplate::new("notes://{topic}", "notes", note).description("Ask how long a note may be"))
+        .template(
+            ResourceTemplate::new("notes://{topic}", "notes", note).description("Ask how long a note may be"),
+        )
         .tasks(Tasks::new(MemoryTasks::new()))
 }

@@ -102,7 +102,8 @@ impl Ran {
     #[track_caller]
     pub fn error(&self) -> Value {
         assert_eq!(self.err.lines().count(), 1, "{self:#?}");
-        let error: Value = serde_json::from_str(&self.err).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
+        let error: Value =
+            serde_json::from_str(&self.err).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
         error["error"].clone()
     }
 }

@@ -39,8 +39,7 @@ impl fmt::Debug for Inspected {
 /// Fails if the token does not open with a key of the ring.
 pub fn inspect(keyring: &Keyring, token: &str, limits: &TokenLimits) -> Result<Inspected, Rejected> {
     let (bytes, start, key, suite) = keyring.unseal(token, limits)?;
-    let (claims, payload) =
-        token::split(bytes, start).map_err(|reason| Rejected::by_key(reason, key))?;
+    let (claims, payload) = token::split(bytes, start).map_err(|reason| Rejected::by_key(reason, key))?;
     Ok(Inspected { key, suite, claims, payload })
 }
 
