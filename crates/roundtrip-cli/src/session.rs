@@ -68,8 +68,9 @@ impl Driven for CallTool {
 
     fn task_with_parts(task: TaskHandle<Self>, progress: &Progress) -> TaskHandle<Self> {
         match progress.on_part() {
-            Some(hook) => task.on_part(hook),
-            None => task,
+            // A task tells its parts from the first on, again after each question: the rest is printed with the result.
+            Some(hook) if progress.printed().is_empty() => task.on_part(hook),
+            _ => task,
         }
     }
 }
@@ -111,6 +112,9 @@ impl Session {
         let (client, deadline) = (self.client.clone(), self.deadline);
         let result = interrupt::until(deadline, work(&mut self)).await;
         self.progress.clear();
+        if result.is_err() {
+            self.progress.end_line();
+        }
         client.close().await;
         result
     }
@@ -178,7 +182,6 @@ impl Session {
         if pending.open().next().is_none() {
             return Ok(pending);
         }
-        self.progress.clear();
         self.progress.end_line();
         if let Some(file) = &self.save {
             if self.client.protocol_version().is_some_and(|version| version.era() != Era::Modern) {
@@ -213,15 +216,13 @@ impl Session {
     }
 
     fn seen<M: Driven>(&self, turn: Result<Turn<M>, Error>) -> Result<Turn<M>, Failure> {
+        self.progress.clear();
         match &turn {
             Ok(Turn::Done(result)) => self.trace.done(result),
             Ok(Turn::Asked(pending)) => self.trace.asked(pending),
             Ok(Turn::Task(task)) => self.trace.task(task),
             Ok(_) => {}
             Err(error) => self.trace.failed(error),
-        }
-        if !matches!(turn, Ok(Turn::Asked(_) | Turn::Task(_))) {
-            self.progress.clear();
         }
         Ok(turn?)
     }

@@ -221,8 +221,8 @@ fn keys_are_rotated_in_three_steps() {
     let short = folder.file("short.txt", "AAAA");
     let wrong = roundtrip(&["keys", "check", &short]).exits(2);
     assert!(!wrong.err.contains("AAAA"), "{wrong:?}");
-    let by_env = command(&["keys", "check", "env:SOME_KEYS"])
-        .env("SOME_KEYS", std::fs::read_to_string(&keys).unwrap());
+    let mut by_env = command(&["keys", "check", "env:SOME_KEYS"]);
+    by_env.env("SOME_KEYS", std::fs::read_to_string(&keys).unwrap());
     assert!(ran(by_env.output().unwrap()).exits(0).out.contains("seals and opens"));
 }
 

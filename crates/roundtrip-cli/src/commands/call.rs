@@ -63,7 +63,6 @@ impl Call {
         };
         let result = match turn {
             Turn::Task(task) if self.detach => {
-                session.progress.clear();
                 output::task(task.last_seen(), session.json);
                 return Ok(());
             }

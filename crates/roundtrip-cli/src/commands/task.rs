@@ -103,7 +103,6 @@ async fn answer(session: &mut Session, task: Task) -> Result<(), Failure> {
     let answered = session.answered(pending).await?;
     // It goes on as a task, or has asked again: its status says which.
     let _: Turn = session.send(answered).await?;
-    session.progress.clear();
     output::task(&session.client.task(task).status().await?, session.json);
     session.asker.all_used()
 }
