@@ -63,7 +63,6 @@ fn files_that_hold_no_flow_are_refused() {
         (changed("/version", json!(99)), "99"),
         (changed("/pending", json!({})), ""),
         (changed("/pending/method", json!("tools/list")), "tools/list"),
-        (changed("/pending/method", json!("prompts/get")), ""),
         (changed("/server", json!("x")), ""),
     ] {
         let file = folder.file("changed.json", &text);

@@ -21,7 +21,8 @@ pub struct Entry {
     pub kind: &'static str,
     /// Key of the question or step.
     pub key: String,
-    /// Answer or result, which may be a person's: mask it before it is shown.
+    /// Answer or result as the journal encodes it: a form's fields in their order, without names. It may be a person's: mask
+    /// it before it is shown.
     pub value: String,
 }
 
