@@ -1,55 +1,54 @@
 //! The `roundtrip` command.
 
+mod arguments;
+mod ask;
+mod commands;
 mod demo;
-mod demo_tasks;
-mod instance;
+mod exit;
+mod files;
+mod interrupt;
+mod nearest;
+mod output;
 mod printable;
-mod stage;
-mod tasks_folder;
-mod terminal;
+mod progress;
+mod saved;
+mod server;
+mod session;
+mod trace;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser as _;
 
-/// The Model Context Protocol from a terminal.
-#[derive(Parser)]
-#[command(name = "roundtrip", version)]
-struct Command {
-    #[command(subcommand)]
-    what: What,
-}
+use crate::commands::Command;
+use crate::exit::Failure;
 
-#[derive(Subcommand)]
-enum What {
-    /// Play one call over three processes that share nothing but a key
-    Demo {
-        /// Play a task on SQLite instead, whose process is killed while it asks
-        #[arg(long)]
-        tasks: bool,
-    },
-    /// Serve one instance of the demo, which starts it
-    #[command(hide = true)]
-    DemoInstance {
-        /// Folder of the tasks
-        folder: Option<PathBuf>,
-    },
-}
-
-#[tokio::main]
-async fn main() -> ExitCode {
-    let done = match Command::parse().what {
-        What::Demo { tasks: false } => demo::run().await,
-        What::Demo { tasks: true } => demo_tasks::run().await,
-        What::DemoInstance { folder } => instance::serve(folder.as_deref()).await,
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // The text may quote a server.
-            anstream::eprintln!("roundtrip: {}", printable::printable(&error.to_string()));
-            ExitCode::FAILURE
+fn main() -> ExitCode {
+    let command = match Command::try_parse() {
+        Ok(command) => command,
+        Err(error) if error.use_stderr() && wants_json() => {
+            let failure = Failure::usage(error.to_string().trim_end());
+            failure.report(true);
+            return failure.exit.into();
         }
-    }
+        Err(error) => error.exit(),
+    };
+    // One thread is enough for one call, and starts faster than many.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let failure = Failure::from(Box::<dyn std::error::Error>::from(error));
+            failure.report(false);
+            return failure.exit.into();
+        }
+    };
+    let code = runtime.block_on(command.run());
+    // A prompt that was given up still waits for a key, in a thread of its own.
+    runtime.shutdown_background();
+    code
+}
+
+/// Returns whether errors are wanted as JSON, though the command line is wrong.
+fn wants_json() -> bool {
+    std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod support;
 #[cfg(unix)]
 #[path = "demo/terminal.rs"]
 mod terminal;

@@ -144,7 +144,7 @@ pub use legacy::Handshake;
 #[cfg(feature = "oauth")]
 pub use oauth::OAuth;
 pub use roundtrip_core::form::{self, Choice, Form};
-pub use roundtrip_core::round::Question;
+pub use roundtrip_core::round::{Question, inspect};
 pub use roundtrip_core::{seal, wire};
 /// ```
 /// # use roundtrip::{Args, Tool};

@@ -8,6 +8,7 @@
 mod answer;
 mod asked;
 mod decode;
+pub mod inspect;
 mod journal;
 mod pin;
 mod question;

@@ -51,6 +51,16 @@ impl Binding {
         Digest::of("target", &[method.as_bytes(), target.as_bytes()])
     }
 
+    /// Returns its digests by name. One of the principal is there if the caller was known.
+    pub const fn digests(&self) -> [(&'static str, Option<Digest>); 4] {
+        [
+            ("audience", Some(self.audience)),
+            ("target", Some(self.target)),
+            ("arguments", Some(self.arguments)),
+            ("principal", self.principal),
+        ]
+    }
+
     /// Compares the token's binding with that of the call, and returns the gravest difference.
     pub(super) fn check(&self, expected: &Self) -> Result<(), Reason> {
         let differs = [

@@ -76,6 +76,17 @@ impl Keyring {
         now: Timestamp,
         limits: &TokenLimits,
     ) -> Result<Opened, Rejected> {
+        let (bytes, start, id, _) = self.unseal(token, limits)?;
+        let allowed = (limits.max_flow_age, self.clock_skew(limits));
+        admit(bytes, start, expected, now, allowed).map_err(|reason| Rejected::by_key(reason, id))
+    }
+
+    /// Checks the seal of a token and decrypts it. Returns its bytes, the place where its claims begin, its key and its suite.
+    pub(super) fn unseal(
+        &self,
+        token: &str,
+        limits: &TokenLimits,
+    ) -> Result<(Vec<u8>, usize, KeyId, Suite), Rejected> {
         let (mut bytes, suite) = decode(token, limits, Suite::of_version)?;
         let (prefix, rest) = bytes.split_first_chunk_mut::<PREFIX_LEN>().ok_or(Reason::Malformed)?;
         let (nonce, rest) = rest.split_first_chunk_mut::<NONCE_LEN>().ok_or(Reason::Malformed)?;
@@ -89,9 +100,7 @@ impl Keyring {
 
         let end = bytes.len() - TAG_LEN;
         bytes.truncate(end);
-        let allowed = (limits.max_flow_age, self.clock_skew(limits));
-        admit(bytes, PREFIX_LEN + NONCE_LEN, expected, now, allowed)
-            .map_err(|reason| Rejected::by_key(reason, id))
+        Ok((bytes, PREFIX_LEN + NONCE_LEN, id, suite))
     }
 }
 
@@ -114,18 +123,24 @@ pub(super) fn decode<V>(
 /// Decodes opened bytes from `start` on, and checks that the claims are valid for this call, now, given the greatest age of a
 /// flow and the difference of clocks.
 pub(super) fn admit(
-    mut bytes: Vec<u8>,
+    bytes: Vec<u8>,
     start: usize,
     expected: &Binding,
     now: Timestamp,
     (max_flow_age, clock_skew): (Option<Duration>, Duration),
 ) -> Result<Opened, Reason> {
+    let (claims, payload) = split(bytes, start)?;
+    claims.check(expected, now, max_flow_age, clock_skew)?;
+    Ok(Opened { claims, payload })
+}
+
+/// Splits opened bytes from `start` on into claims and payload.
+pub(super) fn split(mut bytes: Vec<u8>, start: usize) -> Result<(Claims, Vec<u8>), Reason> {
     let mut rest = bytes.get(start..).ok_or(Reason::Malformed)?;
     let claims = Claims::decode(&mut rest)?;
-    claims.check(expected, now, max_flow_age, clock_skew)?;
     let payload_at = bytes.len() - rest.len();
     bytes.drain(..payload_at);
-    Ok(Opened { claims, payload: bytes })
+    Ok((claims, bytes))
 }
 
 /// Returns the length of a token in characters, if it is within the limit.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use roundtrip_core::error::{Error, RequestName};
 use roundtrip_core::exchange::{Action, Exchange, Pending, Task};
-use roundtrip_core::wire::{CallTool, MayAsk, Method};
+use roundtrip_core::wire::{CallTool, ContentBlock, MayAsk, Method};
 use tokio::time::sleep;
 
 use super::builder::Client;
@@ -90,6 +90,21 @@ impl<M: MayAsk> OneRound<M> {
             }
         };
         turn(&self.client, exchange, &mut self.options, &mut self.rounds).await
+    }
+}
+
+/// Turns of tools, whose results may come in parts.
+impl OneRound<CallTool> {
+    /// Asks for the parts of the result, and calls the hook with each as it comes. Those of earlier rounds do not come again, and
+    /// a call that is resumed sends parts only if it asked for them at its beginning.
+    pub fn on_part(mut self, hook: impl FnMut(ContentBlock) + Send + 'static) -> Self {
+        match &mut self.start {
+            Start::Call(request) => request.set("stream", Some(serde_json::json!({}).into())),
+            // Numbers go on over the rounds, and those of the rounds before are not known here.
+            Start::Pending(_) => self.options.part_numbers.begin_again(),
+        }
+        self.options.on_part = Some(Box::new(hook));
+        self
     }
 }
 

@@ -75,8 +75,7 @@ pub struct Journal {
 /// Shows entries by kind and key, without values: the seal is there to hide those.
 impl fmt::Debug for Journal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let entries = self.slots.iter().filter(|slot| !slot.dead);
-        let entries = entries.map(|slot| (slot.kind, self.text.get(slot.key.clone()).unwrap_or_default()));
+        let entries = self.entries().map(|(kind, key, _)| (kind, key));
         f.debug_struct("Journal")
             .field("rounds", &self.rounds)
             .field("entries", &entries.collect::<Vec<_>>())
@@ -157,6 +156,12 @@ impl Journal {
             .iter()
             .filter(settled)
             .map(|slot| (self.text(&slot.key), slot.kind, self.text(&slot.value), slot.fresh))
+    }
+
+    /// Iterates over all entries: kind, key and value of each.
+    pub fn entries(&self) -> impl Iterator<Item = (Kind, &str, &str)> {
+        let live = self.slots.iter().filter(|slot| !slot.dead);
+        live.map(|slot| (slot.kind, self.text(&slot.key), self.text(&slot.value)))
     }
 
     /// Returns whether there are no entries.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::tasks_folder::{DEPOSIT, HANDLER, RanLog, database_in};
+use super::tasks_folder::{DEPOSIT, HANDLER, RanLog, database_in};
 
 /// Subcommand that serves one instance.
 const COMMAND: &str = "demo-instance";

@@ -10,9 +10,9 @@ use roundtrip::client::{Answer, Pending, PendingQuestion};
 use roundtrip::wire::CallToolResult;
 use serde_json::json;
 
-use crate::instance::Instance;
+use super::instance::Instance;
+use crate::ask::form;
 use crate::printable::printable;
-use crate::terminal;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -49,7 +49,7 @@ pub(crate) async fn answer(mut pending: Pending, asks_here: bool) -> Result<Pend
     let questions: Vec<String> = pending.questions().map(|question| question.key().to_owned()).collect();
     for key in questions {
         let Some(question) = pending.questions().find(|question| question.key() == key) else { continue };
-        let answer = if asks_here { terminal::answer(&question).await? } else { scripted(&question)? };
+        let answer = if asks_here { form::answer(&question).await? } else { scripted(&question)? };
         pending = pending.give(&key, answer)?;
     }
     println!();

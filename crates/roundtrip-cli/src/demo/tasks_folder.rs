@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::stage::random_hex;
+use super::stage::random_hex;
 
 /// Line of the log for a run of the handler.
 pub(crate) const HANDLER: &str = "handler";

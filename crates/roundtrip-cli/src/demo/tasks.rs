@@ -8,10 +8,10 @@ use roundtrip::client::{Pending, Turn};
 use roundtrip::wire::CallToolResult;
 use serde_json::json;
 
-use crate::instance::Instance;
+use super::instance::Instance;
+use super::stage::{self, BOLD, DIM, answer, say};
+use super::tasks_folder::{DEPOSIT, HANDLER, TasksFolder};
 use crate::printable::printable;
-use crate::stage::{self, BOLD, DIM, answer, say};
-use crate::tasks_folder::{DEPOSIT, HANDLER, TasksFolder};
 
 /// Plays the demo. Neither its processes nor its files outlive it.
 pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
@@ -23,7 +23,7 @@ pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
     stage::show(&result);
     play.conclude()?;
     stage::try_next(&[
-        ("crates/roundtrip-cli/src/instance.rs", "the tool you just called"),
+        ("crates/roundtrip-cli/src/demo/instance.rs", "the tool you just called"),
         ("cargo run -p roundtrip --example long-task", "look after a task"),
         ("cargo run -p roundtrip --example rounds-then-task", "ask first, then work"),
         ("docs/manual/tasks.md", "write one of your own"),

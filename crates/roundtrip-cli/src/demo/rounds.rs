@@ -9,9 +9,9 @@ use roundtrip::client::{Pending, Turn};
 use roundtrip::wire::{CallToolResult, ProgressNotificationParams};
 use serde_json::json;
 
-use crate::instance::Instance;
+use super::instance::Instance;
+use super::stage::{self, BOLD, DIM, answer, say};
 use crate::printable::printable;
-use crate::stage::{self, BOLD, DIM, answer, say};
 
 /// Characters of a token that are shown at each end.
 const TOKEN_ENDS: usize = 16;
@@ -31,7 +31,7 @@ pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
     }
     stage::show(&played?);
     stage::try_next(&[
-        ("crates/roundtrip-cli/src/instance.rs", "the tool you just called"),
+        ("crates/roundtrip-cli/src/demo/instance.rs", "the tool you just called"),
         ("cargo run -- demo --tasks", "the same tool as a task"),
         ("cargo run -p roundtrip --example ask-inline", "ask in one process"),
         ("cargo run -p roundtrip --example resume-elsewhere", "answer from another client"),

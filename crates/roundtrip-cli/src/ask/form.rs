@@ -1,0 +1,252 @@
+//! Forms in a terminal: one prompt per field, with its choices, default, range and format.
+
+use std::error::Error;
+
+use inquire::error::{CustomUserError, InquireError};
+use inquire::list_option::ListOption;
+use inquire::ui::{RenderConfig, Styled};
+use inquire::validator::{ErrorMessage, MultiOptionValidator, StringValidator, Validation};
+use inquire::{Confirm, MultiSelect, Select, Text, set_global_render_config};
+use roundtrip::client::{Answer, PendingQuestion};
+use roundtrip::form::{check, fill_defaults};
+use roundtrip::wire::{ElicitSchema, PrimitiveSchemaDefinition as Field};
+use serde_json::{Map, Value};
+
+use super::hint::hint;
+use crate::printable::printable;
+
+/// Choice of a field that is left out.
+const LEFT_OUT: &str = "(leave out)";
+
+/// Asks a form in the terminal, without a review. Escape declines it.
+///
+/// # Errors
+/// If it is interrupted, or there is no asking in this terminal.
+pub(crate) async fn answer(question: &PendingQuestion<'_>) -> Result<Answer, Box<dyn Error>> {
+    let schema = question.schema().ok_or("there is no way to ask this in a terminal")?.clone();
+    let (message, fields) = (printable(question.message().unwrap_or_default()), schema.clone());
+    // Prompts block, so they get a thread of their own.
+    match tokio::task::spawn_blocking(move || fill_in(&message, &fields)).await? {
+        Ok(content) => Ok(Answer::fill(&schema, content)?),
+        Err(InquireError::OperationCanceled) => Ok(Answer::decline()),
+        Err(InquireError::OperationInterrupted) => Err("interrupted".into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Asks all fields of a form by itself. The message of a form with a single one is its prompt.
+fn fill_in(message: &str, schema: &ElicitSchema) -> Result<Map<String, Value>, InquireError> {
+    set_global_render_config(
+        RenderConfig::default().with_canceled_prompt_indicator(Styled::new("<declined>")),
+    );
+    let mut content = Map::new();
+    match schema.properties.as_slice() {
+        [(name, field)] => {
+            let help = label(name, field);
+            Asking { schema, name, field, prompt: message, help: Some(help) }.ask(&mut content)?;
+        }
+        _ => {
+            anstream::println!("{message}");
+            fill(schema, &mut content)?;
+        }
+    }
+    Ok(content)
+}
+
+/// Asks all fields that have no value yet.
+pub(crate) fn fill(schema: &ElicitSchema, content: &mut Map<String, Value>) -> Result<(), InquireError> {
+    for (name, _) in &schema.properties {
+        if !content.contains_key(name) {
+            fill_field(schema, name, content)?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks one field, which may have a value already.
+pub(super) fn fill_field(
+    schema: &ElicitSchema,
+    name: &str,
+    content: &mut Map<String, Value>,
+) -> Result<(), InquireError> {
+    let Some(field) = schema.property(name) else { return Ok(()) };
+    let prompt = title(name, field);
+    let help = hint(field, is_required(schema, name)).map(|hint| printable(&hint));
+    Asking { schema, name, field, prompt: &prompt, help }.ask(content)
+}
+
+fn is_required(schema: &ElicitSchema, name: &str) -> bool {
+    schema.required.iter().any(|wanted| wanted == name)
+}
+
+/// One field that is asked.
+struct Asking<'a> {
+    schema: &'a ElicitSchema,
+    name: &'a str,
+    field: &'a Field,
+    prompt: &'a str,
+    help: Option<String>,
+}
+
+impl Asking<'_> {
+    /// Asks, and puts the value into the content. A field that is left out has none.
+    fn ask(&self, content: &mut Map<String, Value>) -> Result<(), InquireError> {
+        let given = content.remove(self.name).or_else(|| self.default());
+        let value = match self.field {
+            Field::Boolean(_) => Some(self.confirm(given.as_ref())?),
+            Field::String(_) | Field::Number(_) | Field::Integer(_) => self.text(given.as_ref())?,
+            choices if choices.is_multi_select() => Some(self.several(given.as_ref())?),
+            _ => self.one(given.as_ref())?,
+        };
+        if let Some(value) = value {
+            content.insert(self.name.to_owned(), value);
+        }
+        Ok(())
+    }
+
+    fn default(&self) -> Option<Value> {
+        let mut defaults = Map::new();
+        fill_defaults(&self.only(), &mut defaults);
+        defaults.remove(self.name)
+    }
+
+    /// Returns the form with no other field.
+    fn only(&self) -> ElicitSchema {
+        ElicitSchema {
+            properties: vec![(self.name.to_owned(), self.field.clone())],
+            required: self.schema.required.iter().filter(|wanted| *wanted == self.name).cloned().collect(),
+            ..ElicitSchema::default()
+        }
+    }
+
+    fn confirm(&self, given: Option<&Value>) -> Result<Value, InquireError> {
+        let mut confirm = Confirm::new(self.prompt);
+        (confirm.default, confirm.help_message) = (given.and_then(Value::as_bool), self.help.as_deref());
+        confirm.prompt().map(Value::from)
+    }
+
+    fn text(&self, given: Option<&Value>) -> Result<Option<Value>, InquireError> {
+        let given = given.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let given = given.map(|text| printable(&text));
+        let mut text = Text::new(self.prompt).with_validator(self.validator());
+        (text.help_message, text.default) = (self.help.as_deref(), given.as_deref());
+        let text = text.prompt()?;
+        let is_left_out = text.is_empty() && !is_required(self.schema, self.name);
+        Ok((!is_left_out).then(|| parse(self.field, &text)))
+    }
+
+    fn one(&self, given: Option<&Value>) -> Result<Option<Value>, InquireError> {
+        let options = options(self.field);
+        let mut titles: Vec<&str> = options.iter().map(|(_, title)| title.as_str()).collect();
+        if !is_required(self.schema, self.name) {
+            titles.push(LEFT_OUT);
+        }
+        let chosen = given.and_then(Value::as_str);
+        let at = options.iter().position(|(value, _)| Some(value.as_str()) == chosen).unwrap_or_default();
+        let mut select = Select::new(self.prompt, titles).with_starting_cursor(at);
+        if let Some(help) = &self.help {
+            select.help_message = Some(help);
+        }
+        let picked = select.raw_prompt()?.index;
+        Ok(options.get(picked).map(|(value, _)| value.clone().into()))
+    }
+
+    fn several(&self, given: Option<&Value>) -> Result<Value, InquireError> {
+        let options = options(self.field);
+        let titles: Vec<&str> = options.iter().map(|(_, title)| title.as_str()).collect();
+        let is_given = |value: &str| {
+            given.and_then(Value::as_array).is_some_and(|given| given.iter().any(|one| one == value))
+        };
+        let chosen: Vec<usize> = (0..options.len()).filter(|at| is_given(&options[*at].0)).collect();
+        let mut select = MultiSelect::new(self.prompt, titles).with_validator(self.picks(&options));
+        if let Some(help) = &self.help {
+            select.help_message = Some(help);
+        }
+        let picked = select.with_default(&chosen).raw_prompt()?;
+        Ok(picked
+            .into_iter()
+            .filter_map(|one| Some(Value::from(options.get(one.index)?.0.clone())))
+            .collect())
+    }
+
+    /// Returns the check of picked choices against the field.
+    fn picks<'a>(&self, options: &[(String, String)]) -> impl MultiOptionValidator<&'a str> + 'static {
+        let (only, key) = (self.only(), self.name.to_owned());
+        let values: Vec<String> = options.iter().map(|(value, _)| value.clone()).collect();
+        move |picked: &[ListOption<&&str>]| {
+            let picked = picked.iter().filter_map(|one| Some(Value::from(values.get(one.index)?.clone())));
+            Ok::<_, CustomUserError>(checked(&only, &key, picked.collect()))
+        }
+    }
+
+    /// Returns the check of text against the field, as it is typed.
+    fn validator(&self) -> impl StringValidator + 'static {
+        let (only, key, kind) = (self.only(), self.name.to_owned(), self.field.clone());
+        let required = is_required(self.schema, self.name);
+        move |text: &str| {
+            if text.is_empty() && !required {
+                return Ok(Validation::Valid);
+            }
+            Ok(checked(&only, &key, parse(&kind, text)))
+        }
+    }
+}
+
+/// Checks a value against a form with a single field.
+fn checked(only: &ElicitSchema, key: &str, value: Value) -> Validation {
+    match check(only, &Map::from_iter([(key.to_owned(), value)])) {
+        Ok(_) => Validation::Valid,
+        Err(problems) => Validation::Invalid(ErrorMessage::Custom(printable(&problems.to_string()))),
+    }
+}
+
+/// Parses typed text as the field's type. Text that is not a number stays text, for the check to refuse.
+fn parse(field: &Field, text: &str) -> Value {
+    match field {
+        Field::Number(_) | Field::Integer(_) => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+        _ => text.into(),
+    }
+}
+
+/// Returns the title of a field, or its name.
+pub(super) fn title(name: &str, field: &Field) -> String {
+    printable(field.title().unwrap_or(name))
+}
+
+fn label(name: &str, field: &Field) -> String {
+    printable(&match (field.title(), field.description()) {
+        (Some(title), Some(description)) => format!("{title} ({description})"),
+        (Some(text), None) | (None, Some(text)) => text.to_owned(),
+        (None, None) => name.to_owned(),
+    })
+}
+
+/// Returns the choices of a field: the value sent, and the text shown.
+pub(super) fn options(field: &Field) -> Vec<(String, String)> {
+    field.choices().into_iter().map(|(value, title)| (value.to_owned(), printable(title))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Field, label, options, title};
+
+    fn field(schema: serde_json::Value) -> Field {
+        serde_json::from_value(schema).unwrap()
+    }
+
+    /// E5: names, titles, descriptions and choices of a form are shown, and not obeyed; what is sent stays as it was.
+    #[test]
+    fn what_a_form_shows_is_printable() {
+        let plain = field(json!({ "type": "string" }));
+        assert_eq!(label("a\u{1b}[2J", &plain), "a\\u{1b}[2J");
+        assert_eq!(title("a\u{1b}[2J", &plain), "a\\u{1b}[2J");
+        let titled = field(json!({ "type": "string", "title": "T\n", "description": "\u{202e}D" }));
+        assert_eq!(label("a", &titled), "T\\n (\\u{202e}D)");
+        let choice = field(json!({ "type": "string", "enum": ["x\u{7}", "y"] }));
+        assert_eq!(options(&choice)[0], ("x\u{7}".to_owned(), "x\\u{7}".to_owned()));
+        let choice = field(json!({ "type": "string", "oneOf": [{ "const": "x", "title": "\u{9b}1m" }] }));
+        assert_eq!(options(&choice), [("x".to_owned(), "\\u{9b}1m".to_owned())]);
+    }
+}

@@ -1,0 +1,76 @@
+//! The terminal: whether there is one, and its single prompts.
+
+use std::io::IsTerminal;
+
+use inquire::error::InquireError;
+use inquire::ui::{RenderConfig, Styled};
+use inquire::{Password, PasswordDisplayMode, Select, Text, set_global_render_config};
+
+use crate::exit::{Exit, Failure};
+
+/// Returns whether there is somebody to ask: keys come from a terminal, and prompts go to one. Results may go elsewhere.
+pub(crate) fn is_there() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Runs prompts where they block no other task.
+pub(crate) async fn prompted<T: Send + 'static>(
+    prompts: impl FnOnce() -> Result<T, InquireError> + Send + 'static,
+) -> Result<T, Failure> {
+    let answer = tokio::task::spawn_blocking(|| {
+        set_global_render_config(
+            RenderConfig::default().with_canceled_prompt_indicator(Styled::new("<not answered>")),
+        );
+        prompts()
+    });
+    match answer.await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(failure(error)),
+        Err(error) => Err(Failure::new(Exit::Failed, error.to_string())),
+    }
+}
+
+fn failure(error: InquireError) -> Failure {
+    match error {
+        InquireError::OperationInterrupted => Failure::interrupted(),
+        InquireError::OperationCanceled => Failure::new(Exit::Declined, "cancelled"),
+        error => Failure::new(Exit::Failed, format!("the terminal cannot be used: {error}")),
+    }
+}
+
+/// Restores a terminal whose prompt is given up from outside.
+pub(crate) fn restore() {
+    if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {
+        let _ = crossterm::terminal::disable_raw_mode();
+        let _ = crossterm::execute!(
+            std::io::stderr(),
+            crossterm::event::DisableBracketedPaste,
+            crossterm::cursor::Show
+        );
+        anstream::eprintln!();
+    }
+}
+
+/// Asks for one line of text.
+pub(crate) fn line(prompt: &str, default: Option<&str>, is_secret: bool) -> Result<String, String> {
+    let typed = if is_secret {
+        Password::new(prompt).without_confirmation().with_display_mode(PasswordDisplayMode::Masked).prompt()
+    } else {
+        let mut text = Text::new(prompt);
+        text.default = default;
+        text.prompt()
+    };
+    typed.map_err(|error| error.to_string())
+}
+
+/// Asks for one of several things to do. Escape is the last of them.
+pub(super) fn choose<T: Copy>(prompt: &str, options: &[(&str, T)]) -> Result<T, InquireError> {
+    let names = options.iter().map(|(name, _)| *name).collect();
+    let last = options.len().saturating_sub(1);
+    let picked = match Select::new(prompt, names).without_help_message().raw_prompt() {
+        Ok(picked) => picked.index,
+        Err(InquireError::OperationCanceled) => last,
+        Err(error) => return Err(error),
+    };
+    options.get(picked).map(|(_, what)| *what).ok_or(InquireError::OperationCanceled)
+}

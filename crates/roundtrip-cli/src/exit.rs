@@ -1,0 +1,181 @@
+//! Exit codes, and the errors that lead to them.
+
+use std::error::Error as StdError;
+use std::process::ExitCode;
+
+use roundtrip::Error;
+use roundtrip::client::{ServerRejection, TaskError};
+use roundtrip::wire::INVALID_PARAMS;
+use serde_json::{Map, Value, json};
+
+use crate::printable::{printable_json, printable_lines};
+
+/// Exit codes of the command, as the manual lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// The tool failed, or its task did.
+    Failed = 1,
+    /// The command line or a file does not fit.
+    Usage = 2,
+    /// The server is out of reach, or does not speak the protocol.
+    Transport = 3,
+    /// The user declined or cancelled.
+    Declined = 4,
+    /// The server wants the user to sign in.
+    SignIn = 5,
+    /// The server answered with a JSON-RPC error.
+    Rejected = 6,
+    /// It took too long, or too many rounds.
+    GaveUp = 7,
+    /// It stopped at a question.
+    Asked = 10,
+    /// Ctrl-C.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// Returns its name in errors as JSON.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::Transport => "transport",
+            Self::Declined => "declined",
+            Self::SignIn => "signIn",
+            Self::Rejected => "rejected",
+            Self::GaveUp => "gaveUp",
+            Self::Asked => "asked",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        (exit as u8).into()
+    }
+}
+
+/// An error of the command: its exit code, a text, and more for programs.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    message: String,
+    details: Map<String, Value>,
+    /// True if the user has been told already.
+    is_told: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), details: Map::new(), is_told: false }
+    }
+
+    /// Creates the error of a command line or file that does not fit.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Creates the error of a call that the user has interrupted.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted")
+    }
+
+    /// Creates the error of a result that has been printed and says itself that the call failed.
+    pub(crate) fn told(exit: Exit) -> Self {
+        Self { is_told: true, ..Self::new(exit, "") }
+    }
+
+    /// Adds a member to the error as JSON.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Adds text to the message.
+    pub(crate) fn note(mut self, text: &str) -> Self {
+        self.message.push_str(text);
+        self
+    }
+
+    /// Returns the error as that of a task: one that ended with a JSON-RPC error has run, and no request was refused.
+    pub(crate) fn of_task(mut self) -> Self {
+        if self.exit == Exit::Rejected && self.details.contains_key("code") {
+            self.exit = Exit::Failed;
+        }
+        self
+    }
+
+    /// Returns whether the server has refused the parameters of a request.
+    pub(crate) fn is_invalid_params(&self) -> bool {
+        self.exit == Exit::Rejected && self.details.get("code") == Some(&INVALID_PARAMS.into())
+    }
+
+    /// Writes the error to standard error: as one JSON object, or as text.
+    pub(crate) fn report(&self, json: bool) {
+        if self.is_told {
+            return;
+        }
+        if json {
+            let mut error = Map::new();
+            error.insert("kind".into(), self.exit.name().into());
+            error.insert("exit".into(), (self.exit as u8).into());
+            error.insert("message".into(), self.message.clone().into());
+            error.extend(self.details.clone());
+            anstream::eprintln!("{}", printable_json(&json!({ "error": error }), false));
+        } else {
+            // The text may quote a server.
+            anstream::eprintln!("roundtrip: {}", printable_lines(&self.message));
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let failure = Self::new(exit_of(&error), error.to_string());
+        match &error {
+            Error::Rejected(rejection) => {
+                let object = rejection.error();
+                let failure = failure.with("code", object.code);
+                match &object.data {
+                    Some(data) => failure.with("data", (**data).clone()),
+                    None => failure,
+                }
+            }
+            Error::Refused(refusal) => {
+                let failure = failure.with("status", refusal.status.as_u16());
+                if refusal.is_challenge() {
+                    failure.note(
+                        "\nthe server wants a sign-in: give a token by `--header 'authorization: Bearer ..'`",
+                    )
+                } else {
+                    failure
+                }
+            }
+            _ => failure,
+        }
+    }
+}
+
+fn exit_of(error: &Error) -> Exit {
+    match error {
+        Error::ApiMisuse(_) => Exit::Usage,
+        Error::Rejected(ServerRejection::Declined(_)) => Exit::Declined,
+        Error::Rejected(_) | Error::Task(TaskError::Unknown { .. }) => Exit::Rejected,
+        Error::Refused(refusal) if refusal.is_challenge() => Exit::SignIn,
+        Error::GaveUp(_) | Error::Timeout { .. } | Error::Task(TaskError::Expired { .. }) => Exit::GaveUp,
+        Error::Task(_) | Error::Tool(_) | Error::Handler(_) => Exit::Failed,
+        _ => Exit::Transport,
+    }
+}
+
+/// Errors of the demo and of servers, which have no code of their own.
+impl From<Box<dyn StdError>> for Failure {
+    fn from(error: Box<dyn StdError>) -> Self {
+        match error.downcast::<Error>() {
+            Ok(error) => (*error).into(),
+            Err(error) => Self::new(Exit::Failed, error.to_string()),
+        }
+    }
+}

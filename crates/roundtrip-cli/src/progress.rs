@@ -1,0 +1,109 @@
+//! Progress in the terminal: a spinner with the time, bars, the status of a task, parts of a result.
+
+use std::io::IsTerminal;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use roundtrip::wire::{ContentBlock, ProgressNotificationParams, Task};
+
+use crate::output;
+use crate::printable::{printable, printable_lines};
+
+/// Time between two pictures of the spinner.
+const TICK: Duration = Duration::from_millis(120);
+
+/// Display of one call.
+pub(crate) struct Progress {
+    /// Spinner or bar of what is waited for now.
+    bar: ProgressBar,
+    is_shown: bool,
+    /// True if parts of a result are printed as they come.
+    prints_parts: bool,
+    /// Text of the parts printed so far.
+    printed: Arc<Mutex<String>>,
+}
+
+impl Progress {
+    /// Creates a display. It is quiet without a terminal, and for programs.
+    pub(crate) fn new(is_quiet: bool) -> Self {
+        let is_shown = !is_quiet && std::io::stderr().is_terminal();
+        Self { bar: ProgressBar::hidden(), is_shown, prints_parts: !is_quiet, printed: Arc::default() }
+    }
+
+    /// Begins to wait for something. Beside parts of a result there is no room for a spinner.
+    pub(crate) fn wait_for(&mut self, what: &str) {
+        self.clear();
+        if self.is_shown && self.printed().is_empty() {
+            self.bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            self.bar.set_style(style("{spinner} {elapsed} {msg}"));
+            self.bar.set_message(printable(what));
+            self.bar.enable_steady_tick(TICK);
+        }
+    }
+
+    /// Clears the display, so that something else can be shown.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Ends the line of parts that have been printed, where something else is shown on the same screen.
+    pub(crate) fn end_line(&self) {
+        let printed = self.printed();
+        if self.is_shown && std::io::stdout().is_terminal() && !printed.is_empty() && !printed.ends_with('\n')
+        {
+            anstream::eprintln!();
+        }
+    }
+
+    /// Returns a hook for progress notifications.
+    pub(crate) fn on_progress(&self) -> impl FnMut(ProgressNotificationParams) + Send + 'static {
+        let bar = self.bar.clone();
+        move |step| {
+            if let Some(total) = step.total.filter(|total| *total > 0.0) {
+                // Thousandths, as both numbers may be fractions.
+                bar.set_style(style("{spinner} {elapsed} [{bar:20}] {percent}% {msg}"));
+                bar.set_length(1000);
+                bar.set_position((1000.0 * (step.progress / total).clamp(0.0, 1.0)) as u64);
+            }
+            let message = step.message.as_deref().map_or_else(|| step.progress.to_string(), printable);
+            bar.set_message(message);
+        }
+    }
+
+    /// Returns a hook for the status of a task.
+    pub(crate) fn on_status(&self) -> impl FnMut(&Task) + Send + 'static {
+        let bar = self.bar.clone();
+        move |task| {
+            let why = task.status_message.as_deref().unwrap_or_default();
+            bar.set_message(printable(&format!("task {} {}: {why}", task.task_id, task.status)));
+        }
+    }
+
+    /// Returns a hook that prints the parts of a result, if they are wanted.
+    pub(crate) fn on_part(&self) -> Option<impl FnMut(ContentBlock) + Send + 'static> {
+        let (bar, printed) = (self.bar.clone(), Arc::clone(&self.printed));
+        self.prints_parts.then_some(move |part: ContentBlock| {
+            let text =
+                part.as_text().map_or_else(|| format!("\n{}\n", output::block(&part)), printable_lines);
+            // A spinner would be drawn over a line that is not complete.
+            bar.finish_and_clear();
+            output::write(format_args!("{text}"));
+            printed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push_str(part.as_text().unwrap_or_default());
+        })
+    }
+
+    /// Returns the text of all parts that have been printed.
+    pub(crate) fn printed(&self) -> String {
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Returns a style in ASCII, which every terminal has.
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+    style.tick_chars("-\\|/ ").progress_chars("=> ")
+}

@@ -1,0 +1,177 @@
+//! Configuration files of other clients: `mcpServers` (Claude, Cursor) and `servers` (VS Code).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use roundtrip::Client;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::process::Command;
+
+use super::jsonc;
+use super::variables::Variables;
+use crate::exit::Failure;
+use crate::nearest::nearest;
+
+/// Greatest size of a configuration file, in bytes.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// Way to a server, with all variables filled in.
+#[derive(Debug, PartialEq)]
+pub(super) enum Reached {
+    /// By HTTP.
+    Http {
+        /// URL of its endpoint.
+        url: String,
+        /// Headers of every request.
+        headers: Vec<(String, String)>,
+    },
+    /// By running it.
+    Stdio {
+        /// Program and arguments.
+        words: Vec<String>,
+        /// Variables of its environment, besides our own.
+        env: Vec<(String, String)>,
+        /// Folder to run it in.
+        cwd: Option<PathBuf>,
+    },
+}
+
+/// Entry of a configuration file.
+#[derive(Deserialize, Default)]
+struct Entry {
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, Value>,
+    cwd: Option<String>,
+    #[serde(alias = "serverUrl", alias = "httpUrl")]
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+}
+
+impl Reached {
+    /// Creates the way to a program.
+    pub(super) fn command(words: &[String]) -> Self {
+        Self::Stdio { words: words.to_vec(), env: Vec::new(), cwd: None }
+    }
+
+    /// Builds the client. Headers of the command line come after those of the file.
+    pub(super) fn client(self, more: &[(String, String)]) -> Result<Client, Failure> {
+        match self {
+            Self::Http { url, headers } => {
+                let mut client = Client::http(&url)?;
+                if is_loopback(&url) {
+                    // A proxy for the rest of the world is none for this machine.
+                    client = client.http_client(direct()?);
+                }
+                let headers = headers.iter().chain(more);
+                Ok(headers.fold(client, |client, (name, value)| client.header(name, value)))
+            }
+            Self::Stdio { .. } if !more.is_empty() => {
+                Err(Failure::usage("`--header` is for servers on HTTP, and this one is a command"))
+            }
+            Self::Stdio { words, env, cwd } => {
+                let (program, args) =
+                    words.split_first().ok_or_else(|| Failure::usage("the command is empty"))?;
+                let mut command = Command::new(program);
+                command.args(args).envs(env);
+                if let Some(cwd) = cwd {
+                    command.current_dir(cwd);
+                }
+                Ok(Client::stdio(command))
+            }
+        }
+    }
+}
+
+fn is_loopback(url: &str) -> bool {
+    let url = reqwest::Url::parse(url).ok();
+    let host = url.as_ref().and_then(reqwest::Url::host_str);
+    matches!(host, Some("localhost" | "[::1]")) || host.is_some_and(|host| host.starts_with("127."))
+}
+
+fn direct() -> Result<reqwest::Client, Failure> {
+    let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+    client.build().map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Finds a server by its name in a file.
+pub(super) fn look_up(file: &Path, name: &str) -> Result<Reached, Failure> {
+    let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", file.display()));
+    let size = std::fs::metadata(file).map_err(|error| wrong(&error))?.len();
+    if size > MAX_FILE {
+        return Err(wrong(&format!("a file of {size} bytes, and {MAX_FILE} are allowed")));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let whole: Value = serde_json::from_str(&jsonc::plain(&text)).map_err(|error| wrong(&error))?;
+    let servers = ["/mcpServers", "/servers", "/mcp/servers"].iter().find_map(|place| whole.pointer(place));
+    let servers = servers
+        .and_then(Value::as_object)
+        .ok_or_else(|| wrong(&"it has neither `mcpServers` nor `servers`"))?;
+    let entry = servers.get(name).ok_or_else(|| {
+        let names = nearest(name, servers.keys().map(String::as_str));
+        wrong(&format!("it has no server `{name}`{names}"))
+    })?;
+    let entry: Entry =
+        serde_json::from_value(entry.clone()).map_err(|error| wrong(&format!("`{name}`: {error}")))?;
+    let mut variables = Variables::new(file, whole.get("inputs"));
+    filled(entry, &mut variables).map_err(|why| wrong(&format!("`{name}`: {why}")))
+}
+
+/// Fills the variables of an entry in.
+fn filled(entry: Entry, variables: &mut Variables) -> Result<Reached, String> {
+    let mut fill = |text: &str| variables.fill(text);
+    if let Some(url) = &entry.url {
+        let headers = entry.headers.iter().map(|(name, value)| Ok((name.clone(), fill(value)?)));
+        let headers = headers.collect::<Result<_, String>>()?;
+        return Ok(Reached::Http { url: fill(url)?, headers });
+    }
+    let command = entry.command.as_deref().ok_or("it has neither `command` nor `url`")?;
+    let words = std::iter::once(command).chain(entry.args.iter().map(String::as_str)).map(&mut fill);
+    let words = words.collect::<Result<Vec<_>, _>>()?;
+    let env = entry.env.iter().map(|(name, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Ok((name.clone(), fill(&value)?))
+    });
+    let env = env.collect::<Result<_, String>>()?;
+    let cwd = entry.cwd.as_deref().map(fill).transpose()?.map(PathBuf::from);
+    Ok(Reached::Stdio { words, env, cwd })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(json: Value) -> Result<Reached, String> {
+        let file = Path::new("/work/shop/.vscode/mcp.json");
+        filled(serde_json::from_value(json).unwrap(), &mut Variables::new(file, None))
+    }
+
+    #[test]
+    fn entries_of_all_clients_are_read() {
+        let claude = serde_json::json!({
+            "type": "stdio", "command": "npx", "args": ["-y", "server"],
+            "env": { "KEY": "${ROUNDTRIP_NOT_SET:-none}", "PORT": 80 },
+        });
+        let env = vec![("KEY".to_owned(), "none".to_owned()), ("PORT".to_owned(), "80".to_owned())];
+        let words = vec!["npx".to_owned(), "-y".to_owned(), "server".to_owned()];
+        assert_eq!(entry(claude), Ok(Reached::Stdio { words, env, cwd: None }));
+        let code = serde_json::json!({ "command": "${workspaceFolder}/server", "cwd": "${workspaceFolder}" });
+        let words = vec!["/work/shop/server".to_owned()];
+        assert_eq!(entry(code), Ok(Reached::Stdio { words, env: vec![], cwd: Some("/work/shop".into()) }));
+        let http = serde_json::json!({ "type": "http", "url": "https://tools.example/mcp", "headers": { "x-key": "1" } });
+        let headers = vec![("x-key".to_owned(), "1".to_owned())];
+        assert_eq!(entry(http), Ok(Reached::Http { url: "https://tools.example/mcp".into(), headers }));
+    }
+
+    #[test]
+    fn what_cannot_be_filled_in_is_named() {
+        let missing =
+            entry(serde_json::json!({ "url": "https://${env:ROUNDTRIP_NOT_SET}/mcp" })).unwrap_err();
+        assert!(missing.contains("ROUNDTRIP_NOT_SET"), "{missing}");
+        assert!(entry(serde_json::json!({ "args": [] })).unwrap_err().contains("neither"));
+    }
+}

@@ -1,0 +1,182 @@
+//! The server of a command: a URL, a command to run, or a name in a configuration file.
+
+mod config;
+mod jsonc;
+mod variables;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use roundtrip::Client;
+use roundtrip::wire::ProtocolVersion;
+use serde::{Deserialize, Serialize};
+
+use crate::exit::Failure;
+use config::Reached;
+
+/// Options that say how to reach a server.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct Connect {
+    /// File with `mcpServers` or `servers`: SERVER is a name in it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Header of every request, for servers on HTTP
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// Longest time for one request
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Revision of the protocol to speak, in place of finding out
+    #[arg(long, value_name = "REVISION")]
+    protocol: Option<String>,
+}
+
+/// Reads a time in seconds.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "give seconds, such as 30 or 0.5".to_owned())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err("give a time that is more than nothing".to_owned()),
+    }
+}
+
+/// A server, as the command line names it. This is kept in a saved flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) enum Endpoint {
+    /// URL of a server on HTTP.
+    Url(String),
+    /// Program to run, with its arguments.
+    Command(Vec<String>),
+    /// Name in a configuration file.
+    Named {
+        /// The file.
+        config: PathBuf,
+        /// The name.
+        name: String,
+    },
+}
+
+impl Endpoint {
+    /// Takes the server off the words of a command line: the command behind `--`, or else the first word.
+    pub(crate) fn take(
+        words: &mut Vec<String>,
+        command: &[String],
+        config: Option<&PathBuf>,
+    ) -> Result<Self, Failure> {
+        if !command.is_empty() {
+            return Ok(Self::Command(command.to_vec()));
+        }
+        if words.is_empty() {
+            return Err(Failure::usage(
+                "which server? give its URL, a name with `--config`, or `-- command`",
+            ));
+        }
+        let word = words.remove(0);
+        if word.starts_with("http://") || word.starts_with("https://") {
+            return Ok(Self::Url(word));
+        }
+        match config {
+            Some(config) => Ok(Self::Named { config: config.clone(), name: word }),
+            None => Err(Failure::usage(format!(
+                "`{word}` is no URL: give http:// or https://, a name with `--config FILE`, or a command behind `--`"
+            ))),
+        }
+    }
+
+    /// Returns how the server was reached, for people. No server can make this up.
+    pub(crate) fn label(&self) -> String {
+        match self {
+            Self::Url(url) => match reqwest::Url::parse(url) {
+                // Credentials in a URL are not for the screen.
+                Ok(url) => {
+                    format!("{}://{}", url.scheme(), url.authority().rsplit('@').next().unwrap_or_default())
+                }
+                Err(_) => url.clone(),
+            },
+            Self::Command(words) => words.first().cloned().unwrap_or_default(),
+            Self::Named { name, .. } => name.clone(),
+        }
+    }
+
+    /// Builds the client of this server. Nothing is sent yet.
+    pub(crate) fn connect(&self, options: &Connect) -> Result<Client, Failure> {
+        let reached = match self {
+            Self::Url(url) => Reached::Http { url: url.clone(), headers: Vec::new() },
+            Self::Command(words) => Reached::command(words),
+            Self::Named { config, name } => config::look_up(config, name)?,
+        };
+        let mut client =
+            reached.client(&headers(&options.headers)?)?.info("roundtrip-cli", env!("CARGO_PKG_VERSION"));
+        if let Some(timeout) = options.timeout {
+            client = client.timeout(timeout);
+        }
+        if let Some(revision) = &options.protocol {
+            client = client.protocol(version(revision)?);
+        }
+        Ok(client)
+    }
+}
+
+fn version(revision: &str) -> Result<ProtocolVersion, Failure> {
+    revision.parse().map_err(|_| {
+        let known: Vec<&str> = ProtocolVersion::ALL.iter().map(|version| version.as_str()).collect();
+        Failure::usage(format!("`--protocol {revision}`: the revisions are {}", known.join(", ")))
+    })
+}
+
+/// Reads headers as they are given on the command line.
+fn headers(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let header = |text: &String| {
+        let (name, value) = text
+            .split_once(':')
+            .ok_or_else(|| Failure::usage(format!("`--header {text}`: give `name: value`")))?;
+        Ok((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    given.iter().map(header).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(
+        words: &[&str],
+        command: &[&str],
+        config: Option<&str>,
+    ) -> Result<(Endpoint, Vec<String>), Failure> {
+        let mut words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        let command: Vec<String> = command.iter().map(ToString::to_string).collect();
+        let endpoint = Endpoint::take(&mut words, &command, config.map(PathBuf::from).as_ref())?;
+        Ok((endpoint, words))
+    }
+
+    #[test]
+    fn a_server_is_a_url_a_command_or_a_name() {
+        let (url, rest) = take(&["http://localhost/mcp", "greet"], &[], None).unwrap();
+        assert_eq!((url, rest), (Endpoint::Url("http://localhost/mcp".into()), vec!["greet".to_owned()]));
+        let (command, rest) = take(&["greet"], &["server", "--stdio"], None).unwrap();
+        assert_eq!(command, Endpoint::Command(vec!["server".into(), "--stdio".into()]));
+        assert_eq!(rest, ["greet"]);
+        let (named, _) = take(&["shop", "greet"], &[], Some("mcp.json")).unwrap();
+        assert_eq!(named, Endpoint::Named { config: "mcp.json".into(), name: "shop".into() });
+        assert!(take(&["shop", "greet"], &[], None).is_err());
+        assert!(take(&[], &[], None).is_err());
+    }
+
+    #[test]
+    fn a_label_has_no_credentials() {
+        let url = Endpoint::Url("https://ada:secret@tools.example:8443/mcp?key=1".into());
+        assert_eq!(url.label(), "https://tools.example:8443");
+    }
+
+    #[test]
+    fn times_are_more_than_nothing() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "0", "-1", "NaN", "inf", "1e300", "soon"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

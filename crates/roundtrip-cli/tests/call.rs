@@ -1,0 +1,227 @@
+//! Calls by the built command, without a terminal.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use serde_json::json;
+use support::{Folder, ROUNDTRIP, Served, command, ran, roundtrip};
+
+const BOOKED: &str = "Nopa for 4 on 2026-12-31, deposit 80\n";
+
+fn booking(folder: &Folder) -> String {
+    let answers = json!({ "party": { "people": 4 }, "day": { "date": "2026-12-31" } });
+    folder.file("booking.json", &answers.to_string())
+}
+
+#[test]
+fn answers_of_a_file_complete_a_tool_that_asks() {
+    let (served, folder) = (Served::start(&[]), Folder::new("answers"));
+    let words =
+        ["call", &served.url, "book_table", "--arg", "restaurant=Nopa", "--answers", &booking(&folder)];
+    let ran = roundtrip(&words).exits(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), (BOOKED, ""));
+    let ran = roundtrip(&[words.as_slice(), &["--json"]].concat()).exits(0);
+    assert_eq!(ran.json()["content"][0]["text"], BOOKED.trim());
+    assert_eq!(ran.err, "");
+}
+
+/// The same over standard input and output, of a server of either era, and by a name in a configuration file.
+#[test]
+fn a_server_is_a_command_or_a_name_of_any_era() {
+    let folder = Folder::new("endpoints");
+    let answers = booking(&folder);
+    let call = ["call", "book_table", "--args", r#"{"restaurant": "Nopa"}"#, "--answers", &answers];
+    let serve = ["--", ROUNDTRIP, "serve", "--stdio"];
+    assert_eq!(roundtrip(&[&call[..], &serve].concat()).exits(0).out, BOOKED);
+
+    let entry = json!({ "command": "${ROUNDTRIP}", "args": ["serve", "--stdio"] });
+    let config = folder.file("mcp.json", &json!({ "mcpServers": { "demo": entry } }).to_string());
+    let named = ["call", "--config", &config, "demo"];
+    let run = command(&[&named[..], &call[1..]].concat()).env("ROUNDTRIP", ROUNDTRIP).output().unwrap();
+    assert_eq!(ran(run).exits(0).out, BOOKED);
+    let wrong = roundtrip(&["list", "--config", &config, "dmeo"]).exits(2);
+    assert!(wrong.err.contains("did you mean `demo`?"), "{wrong:?}");
+
+    // Servers of the handshake eras name no questions: the client does.
+    let old = json!({ "elicitation-1": { "people": 4 }, "elicitation-2": { "date": "2026-12-31" } });
+    let old = folder.file("old.json", &old.to_string());
+    let call =
+        ["call", "book_table", "--arg", "restaurant=Nopa", "--protocol", "2025-11-25", "--answers", &old];
+    assert_eq!(roundtrip(&[&call[..], &serve].concat()).exits(0).out, BOOKED);
+    let served = Served::start(&[]);
+    assert_eq!(roundtrip(&[&call[..1], &[&served.url], &call[1..]].concat()).exits(0).out, BOOKED);
+}
+
+#[test]
+fn without_an_answer_it_fails_closed() {
+    let served = Served::start(&[]);
+    let ran = roundtrip(&["call", &served.url, "greet"]).exits(10);
+    assert!(ran.out.is_empty() && ran.err.contains("name (form): What is your name?"), "{ran:?}");
+    let error = roundtrip(&["call", &served.url, "greet", "--json"]).exits(10).error();
+    assert_eq!((&error["kind"], &error["exit"]), (&json!("asked"), &json!(10)));
+    assert_eq!(error["questions"][0]["key"], "name");
+    assert_eq!(error["questions"][0]["schema"]["properties"]["name"]["type"], "string");
+}
+
+#[test]
+fn rules_answer_for_scripts() {
+    let served = Served::start(&[]);
+    let files = ["call", &served.url, "delete_files", "--arg", "paths=a", "--arg", "paths=b"];
+    let yes = roundtrip(&[&files[..], &["--yes"]].concat()).exits(0);
+    assert_eq!(yes.out, "2 files would be gone now\n");
+    let no = roundtrip(&[&files[..], &["--decline-all"]].concat()).exits(0);
+    assert_eq!(no.out, "nothing was deleted\n", "the tool takes no for an answer");
+    let declined = roundtrip(&["call", &served.url, "greet", "--decline-all"]).exits(4);
+    assert!(declined.out.contains("declined"), "{declined:?}");
+    // There is no default for a name, and no consent to a page by default.
+    roundtrip(&["call", &served.url, "greet", "--yes"]).exits(10);
+    let page = roundtrip(&["call", &served.url, "connect_account", "--yes"]).exits(10);
+    assert!(page.err.contains("connect (url)"), "{page:?}");
+}
+
+#[test]
+fn answers_files_that_do_not_fit_are_errors() {
+    let (served, folder) = (Served::start(&[]), Folder::new("unfit"));
+    let greet = |answers: &str| {
+        let file = folder.file("answers.json", answers);
+        roundtrip(&["call", &served.url, "greet", "--answers", &file])
+    };
+    let missing = greet(r#"{ "nmae": { "name": "Ada" } }"#).exits(10);
+    assert!(missing.err.contains("`name`") && missing.err.contains("answers.json"), "{missing:?}");
+    let unused = greet(r#"{ "name": { "name": "Ada" }, "age": {} }"#).exits(2);
+    assert!(unused.err.contains("has not asked `age`"), "{unused:?}");
+    assert_eq!(unused.out, "Hello, Ada!\n");
+    for unfit in
+        [r#"{ "name": { "name": 5 } }"#, r#"{ "name": "maybe" }"#, r#"{ "name": { "name": "" } }"#, "[]", "{"]
+    {
+        greet(unfit).exits(2);
+    }
+    let again = greet(r#"{ "name": [{ "name": "Ada" }] }"#).exits(0);
+    assert_eq!(again.out, "Hello, Ada!\n");
+    roundtrip(&["call", &served.url, "greet", "--answers", "/nowhere/answers.json"]).exits(2);
+}
+
+#[test]
+fn pages_models_and_roots_are_answered() {
+    let (served, folder) = (Served::start(&[]), Folder::new("kinds"));
+    let consent = folder.file("consent.json", r#"{ "connect": "accept" }"#);
+    let page = roundtrip(&["call", &served.url, "connect_account", "--answers", &consent]).exits(0);
+    assert_eq!(page.out, "thank you for visiting\n");
+    let poem =
+        roundtrip(&["call", &served.url, "poem", "--sampler", "grep -o 'A poem about rounds'"]).exits(0);
+    assert_eq!(poem.out, "A poem about rounds\n");
+    let failed = roundtrip(&["call", &served.url, "poem", "--sampler", "exit 3"]).exits(1);
+    assert!(failed.err.contains("the model failed"), "{failed:?}");
+    let folders =
+        roundtrip(&["call", &served.url, "folders", "--root", "/srv/a b", "--root", "file:///c"]).exits(0);
+    assert_eq!(folders.out, "file:///srv/a%20b\nfile:///c\n");
+    // What cannot be answered is not declared, and the server says what it needs.
+    let missing = roundtrip(&["call", &served.url, "poem", "--json"]);
+    assert!(matches!(missing.code, 1 | 6) && format!("{missing:?}").contains("sampling"), "{missing:?}");
+}
+
+#[test]
+fn lists_prompts_and_resources() {
+    let (served, folder) = (Served::start(&[]), Folder::new("offers"));
+    let list = roundtrip(&["list", &served.url]).exits(0).out;
+    assert!(list.contains("book_table(restaurant)") && list.contains("notes://{topic}"), "{list}");
+    let list = roundtrip(&["list", &served.url, "--only", "tools", "--json"]).exits(0).json();
+    assert_eq!((list["tools"].as_array().unwrap().len(), list.get("prompts")), (12, None));
+    let name = folder.file("name.json", r#"{ "name": { "name": "Ada" } }"#);
+    let letter = roundtrip(&["prompt", &served.url, "letter", "--answers", &name]).exits(0);
+    assert_eq!(letter.out, "user: Write a short letter to Ada.\n");
+    let note = roundtrip(&["read", &served.url, "notes://sea", "--yes"]).exits(0);
+    assert_eq!(note.out, "All that is known about sea.\n");
+    roundtrip(&["read", &served.url, "other://sea"]).exits(6);
+    roundtrip(&["prompt", &served.url, "lettr"]).exits(2);
+    let handed = roundtrip(&["call", &served.url, "relay"]).exits(0);
+    assert_eq!(handed.out, "handed on 3 times\n");
+}
+
+#[test]
+fn wrong_words_say_what_is_right() {
+    let served = Served::start(&[]);
+    let call = |more: &[&str]| roundtrip(&[&["call", &served.url], more].concat());
+    for (words, code, text) in [
+        (&["book_tabel", "--arg", "restaurant=Nopa"][..], 2, "did you mean `book_table`?"),
+        (&["book_tabel", "--args", "{}"], 2, "did you mean `book_table`?"),
+        (&["book_table"], 2, "missing arguments: `restaurant`"),
+        (&["book_table", "--arg", "restaurant"], 2, "key=value"),
+        (&["delete_files", "--args", "{"], 2, "--args"),
+        (&["delete_files", "--args", "@/nowhere.json"], 2, "/nowhere.json"),
+        (&["delete_files", "--args", r#"{"paths": 5}"#], 1, "paths"),
+        (&["one", "two"], 2, "2 words"),
+        (&["fail"], 1, ""),
+        (&["greet", "--protocol", "1999-01-01"], 2, "the revisions are"),
+        (&["greet", "--header", "nothing"], 2, "name: value"),
+        (&["greet", "--timeout", "soon"], 2, "seconds"),
+    ] {
+        let ran = call(words).exits(code);
+        assert!(format!("{}{}", ran.out, ran.err).contains(text), "{words:?}: {ran:?}");
+    }
+    let error = roundtrip(&["call", "--json", "--nonsense"]).exits(2).error();
+    assert_eq!(error["kind"], "usage");
+    assert!(roundtrip(&["call", "no-url", "greet"]).exits(2).err.contains("--config"));
+}
+
+#[test]
+fn servers_that_do_not_answer_are_errors_of_transport() {
+    let gone = Served::start(&[]).url.clone();
+    let error = roundtrip(&["call", &gone, "greet", "--json"]).exits(3).error();
+    assert_eq!(error["kind"], "transport");
+    roundtrip(&["list", "--", "/nowhere/server"]).exits(3);
+    roundtrip(&["list", "--", "sh", "-c", "exit 1"]).exits(3);
+    let rubbish =
+        roundtrip(&["list", "--timeout", "5", "--", "sh", "-c", "echo rubbish; exec cat >/dev/null"]);
+    assert!(matches!(rubbish.code, 3 | 7), "{rubbish:?}");
+    let served = Served::start(&[]);
+    let late = roundtrip(&["call", &served.url, "count", "--deadline", "0.05"]).exits(7);
+    assert!(late.err.contains("not done within"), "{late:?}");
+}
+
+/// E5: text of a server is shown and not obeyed, in results, in errors and as JSON.
+#[test]
+fn escape_sequences_of_a_server_do_not_reach_the_terminal() {
+    let (served, folder) = (Served::start(&[]), Folder::new("escapes"));
+    let restaurant = "restaurant=\u{1b}[2J\u{9b}1m\u{202e}\u{7f}";
+    let call = ["call", &served.url, "book_table", "--arg", restaurant, "--answers", &booking(&folder)];
+    for more in [&[][..], &["--json"], &["--trace"]] {
+        let ran = roundtrip(&[&call[..], more].concat()).exits(0);
+        let obeyed = |text: &str| text.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7f}']);
+        assert!(!obeyed(&ran.out) && !obeyed(&ran.err), "{ran:?}");
+        assert!(ran.out.contains("[2J"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_trace_shows_every_round_and_no_state() {
+    let (served, folder) = (Served::start(&[]), Folder::new("trace"));
+    let call = [
+        "call",
+        &served.url,
+        "book_table",
+        "--arg",
+        "restaurant=Nopa",
+        "--trace",
+        "--answers",
+        &booking(&folder),
+    ];
+    let ran = roundtrip(&call).exits(0);
+    let lines: Vec<&str> = ran.err.lines().collect();
+    let begin = [
+        "--> tools/call book_table",
+        "<-- input_required",
+        "    party (form",
+        "--> ",
+        "<-- input_required",
+        "    day (form",
+        "--> ",
+        "<-- complete",
+    ];
+    assert_eq!(lines.len(), begin.len(), "{ran:?}");
+    for (line, begin) in lines.iter().zip(begin) {
+        assert!(line.starts_with(begin), "{line} should begin with {begin}");
+    }
+    assert!(lines[1].contains("characters, digest ") && lines.iter().all(|line| line.len() < 160), "{ran:?}");
+}

@@ -1,0 +1,125 @@
+//! The command in a pseudo-terminal.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use nix::pty::{Winsize, openpty};
+use nix::sys::termios::{LocalFlags, tcgetattr};
+
+use super::ROUNDTRIP;
+
+/// Time for anything that is waited for.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The command in a terminal, killed when dropped.
+pub struct Terminal {
+    pub process: Child,
+    keyboard: File,
+    output: Receiver<Vec<u8>>,
+    /// Everything written so far, with its escape sequences.
+    pub text: String,
+    /// Place behind the last text that was waited for.
+    seen: usize,
+}
+
+impl Terminal {
+    /// Starts the command in 80 columns, without colours.
+    pub fn start(words: &[&str]) -> Self {
+        Self::of_width(80, words)
+    }
+
+    pub fn of_width(columns: u16, words: &[&str]) -> Self {
+        let mut command = Command::new(ROUNDTRIP);
+        command.args(words).env("NO_COLOR", "1");
+        Self::running(columns, command)
+    }
+
+    pub fn running(columns: u16, mut command: Command) -> Self {
+        let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let pty = openpty(&size, None).unwrap();
+        let end = |fd: &OwnedFd| fd.try_clone().unwrap();
+        command.stdin(end(&pty.slave)).stdout(end(&pty.slave)).stderr(end(&pty.slave));
+        let process = command.spawn().unwrap();
+        // The command keeps ends of the terminal, which would hide that the process has gone.
+        drop(command);
+        let (send, output) = mpsc::channel();
+        let mut screen = File::from(end(&pty.master));
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            // Reading fails when the last process that has the terminal ends.
+            while let Ok(size @ 1..) = screen.read(&mut buffer) {
+                if send.send(buffer[..size].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { process, keyboard: File::from(pty.master), output, text: String::new(), seen: 0 }
+    }
+
+    /// Waits until the command has written this, behind what was waited for before.
+    #[track_caller]
+    pub fn shows(&mut self, what: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(at) = self.text[self.seen..].find(what) {
+                self.seen += at + what.len();
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(chunk) => self.text.push_str(&String::from_utf8_lossy(&chunk)),
+                Err(_) => panic!("no {what:?} in {}", self.text),
+            }
+        }
+    }
+
+    pub fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for a text, and presses keys.
+    #[track_caller]
+    pub fn answers(&mut self, what: &str, keys: &str) {
+        self.shows(what);
+        self.press(keys);
+    }
+
+    /// Changes the width of the terminal, and tells the process.
+    pub fn resize(&mut self, columns: u16) {
+        let size = rustix::termios::Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&self.keyboard, size).unwrap();
+        // It is not the process's controlling terminal, which would be told by the system.
+        self.signal(rustix::process::Signal::WINCH);
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Returns whether the terminal shows what is typed, and reads it by lines, as a shell expects.
+    pub fn is_restored(&self) -> bool {
+        let flags = tcgetattr(&self.keyboard).unwrap().local_flags;
+        flags.contains(LocalFlags::ICANON | LocalFlags::ECHO)
+    }
+
+    /// Waits for the end of the command.
+    pub fn ends(mut self) -> (ExitStatus, String) {
+        let status = self.process.wait().unwrap();
+        while let Ok(chunk) = self.output.recv_timeout(PATIENCE) {
+            self.text.push_str(&String::from_utf8_lossy(&chunk));
+        }
+        (status, std::mem::take(&mut self.text))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
