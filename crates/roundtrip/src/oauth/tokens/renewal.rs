@@ -44,13 +44,15 @@ impl<E: Exchange> Renewal<E> {
             return Ok(Some(current));
         }
         // A record is replaced as a whole: reading it needs no lock.
-        if let Some(current) = self.take(self.shared.load().await?) {
+        let record = self.shared.load().await?;
+        if let Some(current) = self.take(&record) {
             return Ok(Some(current));
         }
+        self.hold(record.grant);
         let _held = self.shared.store.0.lock(self.shared.server.as_str()).await?;
         let mut record = self.shared.load().await?;
         self.save_again(&mut record).await;
-        if let Some(current) = self.shared.now().or_else(|| self.take(record.clone())) {
+        if let Some(current) = self.shared.now().or_else(|| self.take(&record)) {
             return Ok(Some(current));
         }
         match record.grant.clone() {
@@ -63,10 +65,18 @@ impl<E: Exchange> Renewal<E> {
     }
 
     /// Takes the stored grant if it is another one than the one in use, and good.
-    fn take(&self, record: Record) -> Option<Arc<Current>> {
-        let grant = record.grant.filter(|grant| !grant.is_due(now()) && !self.is_old(&grant.access_token))?;
+    fn take(&self, record: &Record) -> Option<Arc<Current>> {
+        let grant = record.grant.as_ref().filter(|grant| !grant.is_due(now()))?;
+        self.hold(Some(grant.clone())).then(|| self.shared.now())?
+    }
+
+    /// Makes a stored grant the one in use, unless that is the same or newer.
+    fn hold(&self, grant: Option<Grant>) -> bool {
+        let Some(grant) = grant.filter(|grant| !self.is_old(&grant.access_token)) else {
+            return false;
+        };
         write(&self.shared.state).unsaved = None;
-        self.shared.adopt(grant, false)
+        self.shared.adopt(grant, false).is_some()
     }
 
     /// Returns whether an access token is the one in use, or the one before it.
@@ -103,9 +113,7 @@ impl<E: Exchange> Renewal<E> {
     }
 
     async fn exchange(&self, record: Record, old: Grant) -> Renewed {
-        if !self.is_old(&old.access_token) {
-            self.shared.adopt(old.clone(), false);
-        }
+        self.hold(Some(old.clone()));
         match self.exchange.refresh(&old).await {
             Ok(Some(new)) => self.store(record, old, new).await,
             Ok(None) => self.without_renewal(),
@@ -145,7 +153,7 @@ impl<E: Exchange> Renewal<E> {
             _ => false,
         };
         if !dropped {
-            return self.take(record).map_or(Err(error), |current| Ok(Some(current)));
+            return self.take(&record).map_or(Err(error), |current| Ok(Some(current)));
         }
         if is_unknown(old, code(&error)) {
             record.registrations.retain(|held| held.issuer != old.terms.issuer);

@@ -1,0 +1,159 @@
+//! Tests of holders that share a store in a directory.
+
+use super::processes::Folder;
+use super::*;
+use crate::oauth::store::FileStore;
+
+fn sign_in(number: usize) -> Record {
+    let mut record = Record::default();
+    record.sign_in(grant(number, life(3600)));
+    record
+}
+
+/// O80: clients in one process that share a directory make one exchange.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_of_one_directory_make_one_exchange() {
+    let folder = Folder::new();
+    let issuer = Issuer::default();
+    over(folder.open()).signed_in(grant(1, life(-1))).await.unwrap();
+    let calls: Vec<_> = (0..10)
+        .map(|_| {
+            let (tokens, issuer) = (over(folder.open()), issuer.clone());
+            tokio::spawn(async move { tokens.token(&issuer).await })
+        })
+        .collect();
+    for call in calls {
+        assert_eq!(token_of(call.await.unwrap()), "a2");
+    }
+    assert_eq!(issuer.exchanges(), 1);
+}
+
+/// O86: a record is stored whole, apart from those of other servers and accounts, and is gone once deleted.
+#[tokio::test]
+async fn records_are_kept_apart() {
+    let folder = Folder::new();
+    let (alice, bob) = (folder.open(), folder.open().account("bob"));
+    assert_eq!(alice.load(SERVER).await.unwrap(), None);
+    alice.save(SERVER, &sign_in(1)).await.unwrap();
+    bob.save(SERVER, &sign_in(2)).await.unwrap();
+    alice.save("https://other.example/mcp", &sign_in(3)).await.unwrap();
+    assert_eq!(stored(&alice).await, sign_in(1).grant.unwrap());
+    assert_eq!(stored(&bob).await.access_token.expose(), "a2");
+    alice.delete(SERVER).await.unwrap();
+    alice.delete(SERVER).await.unwrap();
+    assert_eq!(alice.load(SERVER).await.unwrap(), None);
+    assert!(bob.load(SERVER).await.unwrap().is_some());
+}
+
+/// O86: files and their directory are of their owner alone, and a file that others could read is taken from them.
+#[cfg(unix)]
+#[tokio::test]
+async fn files_are_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let set = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let folder = Folder::new();
+    let store = folder.open();
+    store.save(SERVER, &sign_in(1)).await.unwrap();
+    let held = store.lock(SERVER).await.unwrap();
+    assert_eq!(mode(&folder.0), 0o700);
+    let files: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 2, "the record and its lock, and nothing temporary");
+    for file in &files {
+        assert_eq!(mode(file), 0o600, "{}", file.display());
+        set(file, 0o644);
+    }
+    drop(held);
+    assert!(store.load(SERVER).await.unwrap().is_some());
+    let record = files.iter().find(|file| file.extension().unwrap() == "json").unwrap();
+    assert_eq!(mode(record), 0o600);
+
+    set(&folder.0, 0o777);
+    let error = FileStore::open(&folder.0).unwrap_err();
+    assert!(error.to_string().contains("other users can write"), "{error}");
+    set(&folder.0, 0o755);
+    FileStore::open(&folder.0).unwrap();
+}
+
+/// O86: a record that cannot be read is an error that names the file and says what to do, and shows nothing of it.
+#[tokio::test]
+async fn a_damaged_record_is_named() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.save(SERVER, &sign_in(1)).await.unwrap();
+    let path = std::fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read_to_string(&path).unwrap();
+    for damaged in [
+        String::new(),
+        whole[..whole.len() / 2].to_owned(),
+        whole.replace("access_token", "token"),
+        whole.replace("\"version\": 1", "\"version\": 2"),
+        whole.replace("alice", "bob"),
+        " ".repeat(2 << 20),
+        "\0".repeat(whole.len()),
+    ] {
+        std::fs::write(&path, &damaged).unwrap();
+        let error = over(store.clone()).token(&Issuer::default()).await.unwrap_err().to_string();
+        assert!(error.contains(path.to_str().unwrap()) && error.contains("delete the file"), "{error}");
+        assert!(!error.contains("a1"), "{error}");
+    }
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(stored(&store).await.access_token.expose(), "a1");
+}
+
+/// O86: readers see a whole record, old or new, while it is replaced, and nothing temporary stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_is_replaced_whole() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.save(SERVER, &sign_in(0)).await.unwrap();
+    let writer = tokio::spawn({
+        let store = store.clone();
+        async move {
+            for number in 1..50 {
+                store.save(SERVER, &sign_in(number)).await.unwrap();
+            }
+        }
+    });
+    while !writer.is_finished() {
+        stored(&store).await;
+    }
+    writer.await.unwrap();
+    assert_eq!(stored(&store).await.access_token.expose(), "a49");
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
+}
+
+/// O86: a temporary file that a crash has left is deleted once it is old, and no younger one.
+#[test]
+fn what_a_crash_left_is_deleted() {
+    let folder = Folder::new();
+    folder.open();
+    let (old, young) = (folder.0.join("x.1.tmp"), folder.0.join("x.2.tmp"));
+    for (path, age) in [(&old, 7200), (&young, 60)] {
+        let file = std::fs::File::create(path).unwrap();
+        file.set_modified(SystemTime::now() - std::time::Duration::from_secs(age)).unwrap();
+    }
+    folder.open();
+    assert!(!old.exists() && young.exists());
+}
+
+/// O80: the wait for another process is bounded, and a token that is still good is used after it.
+#[tokio::test]
+async fn the_wait_for_a_lock_is_bounded() {
+    let folder = Folder::new();
+    let store = folder.open().longest_wait(std::time::Duration::ZERO);
+    let issuer = Issuer::default();
+    for (seconds, usable) in [(20, true), (-1, false)] {
+        over(store.clone()).signed_in(grant(1, life(seconds))).await.unwrap();
+        let held = folder.open().lock(SERVER).await.unwrap();
+        let error = over(store.clone()).registered(grant(1, None).terms.client).await.unwrap_err();
+        assert!(error.to_string().contains("another process"), "{error}");
+        let tokens = over(store.clone());
+        assert_eq!(tokens.token(&issuer).await.ok().flatten().is_some(), usable, "{seconds}");
+        assert_eq!(issuer.exchanges(), 0, "no refresh token is sent without the lock");
+        drop(held);
+    }
+    assert_eq!(token_of(over(store).token(&issuer).await), "a2");
+}
