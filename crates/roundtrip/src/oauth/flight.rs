@@ -58,3 +58,47 @@ impl<T> Drop for Ended<T> {
         *lock(&self.0) = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::SeqCst;
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// O80: work that is wanted again while it runs is shared, and runs anew once it has ended.
+    #[tokio::test]
+    async fn work_runs_once_for_all_that_wait() {
+        let flight = Arc::new(Flight::default());
+        let (runs, release) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+        let join = || {
+            let (flight, runs, release) = (Arc::clone(&flight), Arc::clone(&runs), Arc::clone(&release));
+            async move {
+                let work = || {
+                    let run = runs.fetch_add(1, SeqCst);
+                    async move {
+                        release.notified().await;
+                        run
+                    }
+                };
+                flight.join(work).await
+            }
+        };
+        let calls: Vec<_> = (0..100).map(|_| tokio::spawn(join())).collect();
+        while runs.load(SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        let late = tokio::spawn(join());
+        tokio::task::yield_now().await;
+        release.notify_waiters();
+        release.notify_one();
+        for call in calls {
+            assert_eq!(call.await.unwrap(), Some(0));
+        }
+        assert_eq!(late.await.unwrap(), Some(0));
+        release.notify_one();
+        assert_eq!(join().await, Some(1));
+    }
+}

@@ -1,13 +1,8 @@
 //! The grant in use: one holder per client and account, which renews it once for all callers.
 //!
-//! | event | consequence |
-//! |---|---|
-//! | many calls find the token due | one renewal, which all of them wait for; it ends even if they are dropped |
-//! | another process renews | the lock of the store is waited for, the record read again, the new token taken |
-//! | crash after the exchange, before the record is written | the old refresh token is tried; if the server has retired it, a sign-in is needed |
-//! | the record cannot be written | the calls that wanted the renewal fail; the token stays in use, and writing is tried again |
-//! | `invalid_grant` | the refresh token is dropped if the store still has that one; an access token that is still good stays in use |
-//! | any other failure | nothing is dropped; an access token that is still good stays in use |
+//! Many calls that find the token due wait for one renewal, which runs as a task and ends even if they are dropped. The store
+//! is read without its lock first, then with it: another process may have renewed the grant. [`super::store`] says what happens
+//! where something fails.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -179,8 +174,8 @@ impl Tokens {
 
     /// Drops the grant, here and in the store, and keeps the registrations.
     pub(crate) async fn sign_out(&self) -> Result<(), AuthError> {
-        *write(&self.0.state) = State::default();
-        self.change(|record| record.grant = None).await
+        let shared = Arc::clone(&self.0);
+        spawned(async move { shared.sign_out().await }).await
     }
 
     /// Changes the stored record under its lock, also if the caller is dropped.
@@ -217,13 +212,26 @@ impl Shared {
     }
 
     async fn signed_in(&self, grant: Grant) -> Result<(), AuthError> {
-        self.adopt(grant.clone(), true);
-        let stored = self.change(|record| record.sign_in(grant)).await;
-        stored.map_err(|error| self.not_stored(None, error))
+        let (before, new) = (read(&self.state).current.clone(), grant.clone());
+        let stored = self.change(|record| record.sign_in(new)).await;
+        // After the lock was held: a renewal of the grant before it cannot take its place.
+        self.adopt(grant, true);
+        let Err(error) = stored else { return Ok(()) };
+        let held = match self.load().await {
+            Ok(record) => record.grant.map(|grant| grant.access_token),
+            Err(_) => before.map(|current| current.grant.access_token.clone()),
+        };
+        Err(self.not_stored(held, &error))
+    }
+
+    async fn sign_out(&self) -> Result<(), AuthError> {
+        let signed_out = self.change(|record| record.grant = None).await;
+        *write(&self.state) = State::default();
+        signed_out
     }
 
     /// Notes that the grant in use is not stored.
-    fn not_stored(&self, replaces: Option<Secret>, error: AuthError) -> AuthError {
+    fn not_stored(&self, replaces: Option<Secret>, error: &AuthError) -> AuthError {
         tracing::error!(%error, server = self.server.as_str(), "new tokens could not be stored");
         let retry_at = now().as_unix().saturating_add(EARLY);
         write(&self.state).unsaved = Some(Unsaved { replaces, retry_at });

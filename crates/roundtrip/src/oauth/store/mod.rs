@@ -7,6 +7,13 @@
 //! A refresh token is often good for one use. The client therefore holds [`TokenStore::lock`] from reading a record over the
 //! exchange to writing it, reads the record again once it has the lock, and takes what another process has stored meanwhile.
 //! No lock is held during any other request.
+//!
+//! | event | consequence |
+//! |---|---|
+//! | a process ends between the exchange and the write | the refresh token before it is tried; where the server has retired that one, a sign-in is needed |
+//! | a record cannot be written | the call that got the tokens fails; they stay in use, and writing is tried again every 30 seconds |
+//! | a record cannot be read, or its lock is not to be had | an access token that is still good stays in use; else the call fails |
+//! | the server refuses a refresh token | it is dropped if the store still has that one; an access token that is still good stays in use |
 
 mod error;
 mod file;
@@ -28,7 +35,7 @@ pub use record::Record;
 /// Store of the records of one account, by server.
 ///
 /// A record is written as a whole. It serialises as JSON and contains tokens and client secrets: keep it as safely as
-/// passwords.
+/// passwords. [`testing::stores::tokens`](crate::testing::stores::tokens) checks a store of your own.
 pub trait TokenStore: Send + Sync + 'static {
     /// Loads the record of a server: the URL as the client was given it.
     fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>>;

@@ -25,14 +25,14 @@ pub struct Record {
 
 impl Record {
     /// Adds a registration in place of an older one of its issuer.
-    pub fn register(&mut self, registration: Registration) {
+    pub(crate) fn register(&mut self, registration: Registration) {
         self.registrations.retain(|held| held.issuer != registration.issuer);
         self.registrations.truncate(MOST_REGISTRATIONS - 1);
         self.registrations.insert(0, registration);
     }
 
     /// Takes a new grant, and the registration that it was got with.
-    pub fn sign_in(&mut self, grant: Grant) {
+    pub(crate) fn sign_in(&mut self, grant: Grant) {
         self.register(grant.terms.client.clone());
         self.grant = Some(grant);
     }

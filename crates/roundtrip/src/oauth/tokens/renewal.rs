@@ -131,7 +131,7 @@ impl<E: Exchange> Renewal<E> {
         record.grant = Some(new);
         match self.shared.save(&record).await {
             Ok(()) => Ok(current),
-            Err(error) => Err(self.shared.not_stored(Some(old.access_token), error)),
+            Err(error) => Err(self.shared.not_stored(Some(old.access_token), &error)),
         }
     }
 

@@ -19,12 +19,16 @@
 
 mod ledger;
 mod tasks;
+#[cfg(feature = "oauth")]
+mod tokens;
 
 use std::error::Error;
 use std::time::Duration;
 
 pub use ledger::{ledger, ledger_for_four};
 pub use tasks::tasks;
+#[cfg(feature = "oauth")]
+pub use tokens::tokens;
 
 /// Time within which a store answers.
 const PATIENCE: Duration = Duration::from_secs(30);

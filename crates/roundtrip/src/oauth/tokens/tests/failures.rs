@@ -160,6 +160,42 @@ async fn a_store_that_fails_is_loud_and_loses_nothing() {
     let error = tokens.signed_in(grant(5, life(3600))).await.unwrap_err();
     assert!(matches!(error, AuthError::NotStored(_)), "{error}");
     assert_eq!(token_of(tokens.token(&issuer).await), "a5");
+    store.writes.store(false, SeqCst);
+    retry_now(&tokens);
+    assert_eq!(token_of(tokens.token(&issuer).await), "a5");
+    assert_eq!(stored(&store).await.refresh_token.unwrap().expose(), "r5");
+}
+
+/// O80: a sign-in and a sign-out that come while a renewal is under way are the last word.
+#[tokio::test]
+async fn a_renewal_does_not_undo_a_sign_in() {
+    for signs_in in [true, false] {
+        let (tokens, store) = tokens_with(-1).await;
+        let (issuer, gate) = Issuer::gated();
+        let call = tokio::spawn({
+            let (tokens, issuer) = (tokens.clone(), issuer.clone());
+            async move { tokens.token(&issuer).await }
+        });
+        gate.reached().await;
+        let change = tokio::spawn({
+            let tokens = tokens.clone();
+            async move {
+                match signs_in {
+                    true => tokens.signed_in(grant(7, life(3600))).await,
+                    false => tokens.sign_out().await,
+                }
+            }
+        });
+        tokio::task::yield_now().await;
+        gate.open();
+        assert_eq!(token_of(call.await.unwrap()), "a2");
+        change.await.unwrap().unwrap();
+        let expected = signs_in.then(|| "a7".to_owned());
+        let in_use = tokens.now().map(|current| current.grant().access_token.expose().to_owned());
+        assert_eq!(in_use, expected);
+        let record = store.load(SERVER).await.unwrap().unwrap();
+        assert_eq!(record.grant.map(|grant| grant.access_token.expose().to_owned()), expected);
+    }
 }
 
 /// Makes the next call try to store what is not stored.

@@ -10,6 +10,43 @@ fn sign_in(number: usize) -> Record {
     record
 }
 
+/// O80, O86: the stores keep the contract that stores of authors are held to, and one without locks does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn stores_keep_their_contract() {
+    use crate::oauth::store::{StoreError, StoreLock};
+    use crate::testing::stores;
+    use roundtrip_core::seal::BoxFuture;
+
+    let memory = MemoryStore::new();
+    stores::tokens(memory.clone(), memory).await.unwrap();
+    let folder = Folder::new();
+    stores::tokens(folder.open(), folder.open()).await.unwrap();
+
+    #[derive(Clone, Default)]
+    struct WithoutLocks(MemoryStore);
+    impl TokenStore for WithoutLocks {
+        fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+            self.0.load(server)
+        }
+
+        fn save<'a>(&'a self, server: &'a str, record: &'a Record) -> BoxFuture<'a, Result<(), StoreError>> {
+            self.0.save(server, record)
+        }
+
+        fn delete<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+            self.0.delete(server)
+        }
+
+        fn lock<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<StoreLock, StoreError>> {
+            Box::pin(async { Ok(StoreLock::new(())) })
+        }
+    }
+    let store = WithoutLocks::default();
+    let error = stores::tokens(store.clone(), store).await.unwrap_err();
+    assert!(error.to_string().contains("a second lock was given"), "{error}");
+    stores::tokens(MemoryStore::new(), MemoryStore::new()).await.unwrap_err();
+}
+
 /// O80: clients in one process that share a directory make one exchange.
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_of_one_directory_make_one_exchange() {
