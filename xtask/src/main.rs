@@ -9,6 +9,7 @@ mod features;
 mod fixture;
 mod install;
 mod interop;
+mod mutations;
 mod process;
 mod services;
 mod spec;
@@ -28,6 +29,8 @@ usage: cargo xtask <command>
   crash [--seed N]                                      workers of tasks killed at random points, 200 times a database
   interop [peer] [http|stdio]                           published SDKs, both ways: python, typescript, python-1x,
                                                         typescript-1x, fastmcp, rmcp, neva
+  mutations [name..]                                    checks of authorization, switched off one at a time: a test must
+                                                        notice each
   services -- command..                                 a command with PostgreSQL and Redis, which end with it
   spec [--check]                                        write SPEC.md from the tests' doc comments
   test [--quick]                                        everything; --quick leaves out sets of features and the network
@@ -57,6 +60,7 @@ fn dispatch(command: &str, rest: &[&str]) -> Result<bool> {
         "conformance" => conformance::command(&workspace, rest),
         "crash" => crash::command(&workspace, rest),
         "interop" => interop::command(&workspace, rest),
+        "mutations" => mutations::command(&workspace, rest),
         "services" => services::command(&workspace, rest),
         "spec" => spec::command(&workspace, rest),
         "test" => everything::command(&workspace, rest),
