@@ -6,7 +6,7 @@
 mod list;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -129,7 +129,7 @@ impl Mutation {
 
     /// Returns whether the test is in the sources of its suite.
     #[cfg(test)]
-    fn has_test(&self, root: &Path) -> bool {
+    fn has_test(&self, root: &std::path::Path) -> bool {
         let name = self.test.rsplit("::").next().unwrap_or_default();
         let mut folders = vec![root.join(self.suite.folder)];
         while let Some(folder) = folders.pop() {
@@ -153,7 +153,7 @@ mod tests {
     /// The list follows the sources: every mutation has its place, and its test.
     #[test]
     fn mutations_fit_the_sources() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         for mutation in MUTATIONS {
             let text = fs::read_to_string(root.join(mutation.file)).unwrap();
             assert_ne!(mutation.apply(&text).unwrap(), text, "{}", mutation.name);

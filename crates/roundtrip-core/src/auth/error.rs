@@ -161,9 +161,12 @@ pub enum AuthError {
     /// A key did not sign.
     #[error("{0}")]
     Sign(#[from] SignError),
-    /// The store of tokens failed.
-    #[error("the store of tokens failed: {0}")]
+    /// The store of tokens cannot be used: its files, or its directory, have to be mended.
+    #[error("the store of tokens cannot be used: {0}")]
     Store(String),
+    /// The store of tokens cannot be used now, and may be later.
+    #[error("the store of tokens cannot be used now: {0}")]
+    StoreUnavailable(String),
     /// New tokens could not be stored. They are used as long as the process lives, and storing them is tried again.
     #[error("new tokens could not be stored, and are lost when the process ends: {0}")]
     NotStored(String),
@@ -199,7 +202,10 @@ impl AuthError {
             | Self::ScopesRefused(_) => AuthBlame::Refused,
             Self::Callback(CallbackError::Issuer(_)) => AuthBlame::Peer,
             Self::Callback(_) => AuthBlame::SignIn,
-            Self::Unavailable { .. } | Self::Unreachable { .. } | Self::Interrupted => AuthBlame::Unreachable,
+            Self::Unavailable { .. }
+            | Self::Unreachable { .. }
+            | Self::StoreUnavailable(_)
+            | Self::Interrupted => AuthBlame::Unreachable,
             Self::Server { .. }
             | Self::RedirectUri(_)
             | Self::Settings(_)

@@ -56,6 +56,10 @@ impl StoreError {
 
 impl From<StoreError> for AuthError {
     fn from(error: StoreError) -> Self {
-        Self::Store(error.to_string())
+        let text = error.to_string();
+        match error {
+            StoreError::Busy { .. } | StoreError::Failed(_) => Self::StoreUnavailable(text),
+            _ => Self::Store(text),
+        }
     }
 }

@@ -229,7 +229,8 @@ async fn a_store_that_cannot_be_read_is_named() {
         tokens.signed_in(grant(1, life(-1))).await.unwrap();
         flag.store(true, SeqCst);
         let error = over(store.clone()).token(&issuer).await.unwrap_err();
-        assert!(matches!(error, AuthError::Store(_)), "{error}");
+        assert!(matches!(error, AuthError::StoreUnavailable(_)), "{error}");
+        assert_eq!(error.blame(), AuthBlame::Unreachable);
         assert_eq!(issuer.exchanges(), 0, "no refresh token is sent that cannot be stored");
     }
 }
