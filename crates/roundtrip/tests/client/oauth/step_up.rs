@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roundtrip::oauth::{AuthError, OAuth};
-use roundtrip::{Ask, Error, Form, FormRequest, Server, Tool, ToolError};
+use roundtrip::testing::Effects;
+use roundtrip::{Ask, Error, Form, FormRequest, Server, State, Tool, ToolError};
 use serde_json::json;
 
 use super::sign_in::greeter;
@@ -15,25 +16,21 @@ struct Party {
     people: u8,
 }
 
-/// A server whose tool asks, and counts how often it has paid.
-fn bookings(paid: &Arc<AtomicUsize>) -> Server {
-    let paid = Arc::clone(paid);
-    let book = async move |ask: Ask| {
-        let fee = ask.once("fee", async || Ok::<_, ToolError>(paid.fetch_add(1, Ordering::Relaxed))).await?;
-        let party: Party = ask.form("party", "How many people?").await?;
-        Ok::<_, ToolError>(format!("a table for {}, paid {fee} times before", party.people))
-    };
-    Server::new("bookings", "1.0.0").tool(Tool::new("book", book))
+async fn book(ask: Ask, State(bank): State<Effects>) -> Result<String, ToolError> {
+    ask.remember("pay", async || bank.happened("payment")).await?;
+    let party: Party = ask.form("party", "How many people?").await?;
+    Ok(format!("a table for {}", party.people))
 }
 
 /// O90, O88: a 403 in the second round gets a wider token, and the call goes on: nothing is asked or run twice.
 #[tokio::test]
 async fn a_step_up_in_a_later_round_asks_nothing_twice() {
-    let paid = Arc::new(AtomicUsize::new(0));
+    let bank = Effects::new();
+    let server = Server::new("bookings", "1.0.0").tool(Tool::new("book", book)).state(bank.clone());
     let later = |seen: &super::world::Seen| {
         if seen.body.contains("requestState") { "write" } else { "read" }
     };
-    let world = World::needing(bookings(&paid), later).await;
+    let world = World::needing(server, later).await;
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
     let client = world.client(person()).on_form(move |form: FormRequest| {
@@ -41,8 +38,8 @@ async fn a_step_up_in_a_later_round_asks_nothing_twice() {
         async move { form.accept(json!({ "people": 4 })) }
     });
     let result = client.call_tool("book", ()).await.expect("a result");
-    assert_eq!(result.content[0].as_text(), Some("a table for 4, paid 0 times before"));
-    assert_eq!((asked.load(Ordering::Relaxed), paid.load(Ordering::Relaxed)), (1, 1));
+    assert_eq!(result.content[0].as_text(), Some("a table for 4"));
+    assert_eq!((asked.load(Ordering::Relaxed), bank.count("payment")), (1, 1));
     let scopes: Vec<_> = world.seen("/authorize").iter().map(|seen| seen.query["scope"].clone()).collect();
     assert_eq!(scopes, ["read", "read write"]);
     // The retry has the same state, under an id of its own.
