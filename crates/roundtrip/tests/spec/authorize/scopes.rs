@@ -2,7 +2,9 @@
 
 use roundtrip::server::Group;
 use roundtrip::wire::ErrorObject;
-use roundtrip::{Args, Caller, Progress, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError};
+use roundtrip::{
+    Args, Authorize, Caller, Progress, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -139,7 +141,7 @@ fn names(answer: &Value, member: &str) -> Vec<String> {
 #[tokio::test]
 async fn lists_can_show_what_the_caller_may_call() {
     let (all, permitted) =
-        (Desk::open(files()).await, Desk::guarded(files(), |guard| guard.list_permitted()).await);
+        (Desk::open(files()).await, Desk::guarded(files(), Authorize::list_permitted).await);
     let lists = [
         ("tools/list", "tools", "files:write", vec!["whoami", "write", "late"], vec!["whoami", "late"]),
         ("prompts/list", "prompts", "files files:read", vec!["summary"], vec![]),
@@ -207,7 +209,7 @@ async fn without_a_guard_scopes_are_not_granted() {
 #[tokio::test]
 async fn sessions_are_told_of_scopes() {
     let issuer = super::issuer();
-    let guard = roundtrip::Authorize::testing(super::RESOURCE, &issuer).scopes(["base"]);
+    let guard = Authorize::testing(super::RESOURCE, &issuer).scopes(["base"]);
     let web = Web::at(super::guarded(files(), guard));
     let token = |scopes: &[&str]| format!("Bearer {}", issuer.token("alice").scopes(scopes).sign());
     let narrow = web.with("authorization", &token(&["base"])).session(V2025_11_25, &json!({})).await;
