@@ -20,6 +20,10 @@ pub const OFFLINE_ACCESS: &str = "offline_access";
 ///
 /// let asked: ScopeSet = "files:write files:read".parse().unwrap();
 /// assert_eq!(asked.to_string(), "files:read files:write");
+/// let held = ScopeSet::of(["files:read"]).unwrap();
+/// assert_eq!(asked.missing_from(&held), ScopeSet::of_valid(["files:write", "not a scope"]));
+/// assert_eq!(asked.without("files:write"), held);
+/// assert!(ScopeSet::new().is_empty());
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

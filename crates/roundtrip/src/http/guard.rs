@@ -14,7 +14,7 @@ use roundtrip_core::wire::ErrorObject;
 use super::body::Body;
 use super::metadata::metadata_response;
 use super::response::{challenged, failed, refuse_with};
-use super::service::{Http, Identified};
+use super::service::{Arrived, Http, Identified};
 use crate::authorize::{Authorize, Granted, Guard, Refusal, Verdict};
 use crate::server::SetupError;
 
@@ -39,9 +39,9 @@ fn two_principals() -> SetupError {
 
 /// Outcome of a request's arrival.
 pub(super) enum Entered {
-    Now(Result<Identified, Box<Response<Body>>>),
+    Now(Arrived),
     /// An issuer has to be waited for. Boxed: few requests wait, and none carries room for it.
-    Later(Pin<Box<dyn Future<Output = Result<Identified, Box<Response<Body>>>> + Send>>),
+    Later(Pin<Box<dyn Future<Output = Arrived> + Send>>),
 }
 
 impl Http {
@@ -127,7 +127,7 @@ impl Http {
     }
 }
 
-fn identified(guard: &Guard, judged: Result<Granted, Refusal>) -> Result<Identified, Box<Response<Body>>> {
+fn identified(guard: &Guard, judged: Result<Granted, Refusal>) -> Arrived {
     match judged {
         Ok(Granted { principal, access }) => Ok(Identified { principal: Some(principal), access }),
         Err(refusal) => Err(Box::new(refused(guard, refusal))),

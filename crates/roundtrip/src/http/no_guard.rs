@@ -9,7 +9,7 @@ use http::{HeaderValue, Request, Response};
 use roundtrip_core::wire::ErrorObject;
 
 use super::body::Body;
-use super::service::{Http, Identified};
+use super::service::{Arrived, Http};
 
 /// Place of the guard.
 #[derive(Clone, Default)]
@@ -21,9 +21,9 @@ impl GuardSlot {
 
 /// Outcome of a request's arrival.
 pub(super) enum Entered {
-    Now(Result<Identified, Box<Response<Body>>>),
+    Now(Arrived),
     #[expect(dead_code, reason = "only a guard has something to wait for")]
-    Later(Pin<Box<dyn Future<Output = Result<Identified, Box<Response<Body>>>> + Send>>),
+    Later(Pin<Box<dyn Future<Output = Arrived> + Send>>),
 }
 
 impl Http {

@@ -301,7 +301,7 @@ impl Http {
 
     /// Identifies the sender of a request where nothing checks tokens: by the author's function, if there is one. It may panic
     /// over what a peer sent: that fails this request alone (Z1), and never makes the caller anonymous.
-    pub(super) fn anonymous(&self, parts: &Parts) -> Result<Identified, Box<Response<Body>>> {
+    pub(super) fn anonymous(&self, parts: &Parts) -> Arrived {
         self.pass_gate(&parts.headers)?;
         let access = Access::unguarded();
         let Some(principal) = &self.settings.principal else {
@@ -379,6 +379,9 @@ pub(super) struct Identified {
     pub(super) principal: Option<Principal>,
     pub(super) access: Access,
 }
+
+/// The sender of a request, or the response that refuses it.
+pub(super) type Arrived = Result<Identified, Box<Response<Body>>>;
 
 /// Properties of a request whose head was accepted.
 pub(super) struct Admitted {

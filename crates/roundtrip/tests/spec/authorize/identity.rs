@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 use http::Request;
 use roundtrip::authorize::Verified;
 use roundtrip::server::{CallInfo, Next};
+#[cfg(feature = "legacy")]
 use roundtrip::testing::Issuer;
 use roundtrip::{Authorize, Caller, Principal, Server, Tool};
 use serde_json::json;
@@ -13,9 +14,9 @@ use tower_service::Service as _;
 
 use super::{Desk, ISSUER, RESOURCE, guarded, issuer, server, text, whoami};
 use crate::logged::logged;
-use crate::peers::{Pipe, Web};
+use crate::peers::Pipe;
 #[cfg(feature = "legacy")]
-use crate::peers::{V2025_11_25, tool};
+use crate::peers::{V2025_11_25, Web, tool};
 use crate::support::{headers, message};
 
 /// O18: the audience is the resource, or one that the author named; nothing lets another one in.

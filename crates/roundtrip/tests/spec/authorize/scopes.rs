@@ -2,7 +2,9 @@
 
 use roundtrip::server::Group;
 use roundtrip::wire::ErrorObject;
-use roundtrip::{Args, Caller, Progress, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError};
+use roundtrip::{
+    Args, Authorize, Caller, Progress, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -139,7 +141,7 @@ fn names(answer: &Value, member: &str) -> Vec<String> {
 #[tokio::test]
 async fn lists_can_show_what_the_caller_may_call() {
     let (all, permitted) =
-        (Desk::open(files()).await, Desk::guarded(files(), |guard| guard.list_permitted()).await);
+        (Desk::open(files()).await, Desk::guarded(files(), Authorize::list_permitted).await);
     let lists = [
         ("tools/list", "tools", "files:write", vec!["whoami", "write", "late"], vec!["whoami", "late"]),
         ("prompts/list", "prompts", "files files:read", vec!["summary"], vec![]),
@@ -168,6 +170,31 @@ async fn rules_see_scopes() {
     assert_eq!(answer.refusal(), (200, -32602));
 }
 
+/// O33: a caller that may not read a resource is not told of its changes.
+#[tokio::test]
+async fn changes_are_told_to_callers_that_may_read() {
+    let server = files().resource(Resource::new("app://free", "free", nothing));
+    let catalog = server.catalog();
+    let desk = Desk::open(server).await;
+    let watched = json!({ "notifications": { "resourceSubscriptions": ["app://file", "app://free"] } });
+    let listen = message(1, "subscriptions/listen", watched);
+    let mut streams = Vec::new();
+    for scopes in ["", "files files:read"] {
+        let mut headers = crate::support::headers(&listen);
+        headers.push(super::bearer(&desk.token("alice", scopes)));
+        let mut connection = desk.running.connect().await;
+        connection.send("POST", &headers, listen.to_string().as_bytes()).await;
+        assert_eq!(connection.head().await.status, 200);
+        connection.event().await.expect("an acknowledgement");
+        streams.push(connection);
+    }
+    catalog.resource_updated("app://file");
+    catalog.resource_updated("app://free");
+    for (stream, first) in streams.iter_mut().zip(["app://free", "app://file"]) {
+        assert_eq!(stream.event().await.expect("a change")["params"]["uri"], first);
+    }
+}
+
 /// O33: over HTTP without a guard no caller has scopes: an offer that needs some fails closed.
 #[tokio::test]
 async fn without_a_guard_scopes_are_not_granted() {
@@ -182,7 +209,7 @@ async fn without_a_guard_scopes_are_not_granted() {
 #[tokio::test]
 async fn sessions_are_told_of_scopes() {
     let issuer = super::issuer();
-    let guard = roundtrip::Authorize::testing(super::RESOURCE, &issuer).scopes(["base"]);
+    let guard = Authorize::testing(super::RESOURCE, &issuer).scopes(["base"]);
     let web = Web::at(super::guarded(files(), guard));
     let token = |scopes: &[&str]| format!("Bearer {}", issuer.token("alice").scopes(scopes).sign());
     let narrow = web.with("authorization", &token(&["base"])).session(V2025_11_25, &json!({})).await;
