@@ -13,10 +13,10 @@ use roundtrip::{
     Ask, MemoryLedger, Principal, Prompt, RateLimit, Resource, ResourceTemplate, Server, State, Tool,
     ToolError, Uri,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::logged::logged;
-use crate::peers::{Pipe, Web};
+use crate::peers::Pipe;
 use crate::support::{Answer, Call, Running, Turn, accept, headers, message, messages_of};
 
 /// Counts the runs of a handler.
@@ -324,9 +324,10 @@ async fn replays_are_not_limited() {
 #[cfg(feature = "legacy")]
 mod sessions {
     use roundtrip::{Question, Reply, Round};
+    use serde_json::Value;
 
     use super::*;
-    use crate::peers::{V2025_11_25, accept, everything, text, tool};
+    use crate::peers::{V2025_11_25, Web, accept, everything, text, tool};
 
     /// Asks by hand, so that the transport enters it again.
     async fn twice(round: Round) -> Result<Reply, ToolError> {
