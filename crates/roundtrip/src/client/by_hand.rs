@@ -97,6 +97,15 @@ impl<M: MayAsk> OneRound<M> {
 impl OneRound<CallTool> {
     /// Asks for the parts of the result, and calls the hook with each as it comes. Those of earlier rounds do not come again, and
     /// a call that is resumed sends parts only if it asked for them at its beginning.
+    ///
+    /// ```no_run
+    /// # async fn example(client: roundtrip::Client, answered: roundtrip::Pending) -> Result<(), roundtrip::Error> {
+    /// let show = |part: roundtrip::wire::ContentBlock| print!("{}", part.as_text().unwrap_or_default());
+    /// let turn = client.resume(answered).on_part(show).await?;
+    /// # drop(turn);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn on_part(mut self, hook: impl FnMut(ContentBlock) + Send + 'static) -> Self {
         match &mut self.start {
             Start::Call(request) => request.set("stream", Some(serde_json::json!({}).into())),

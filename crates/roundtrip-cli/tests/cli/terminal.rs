@@ -1,15 +1,11 @@
 //! Questions in a pseudo-terminal: review, checks, refusal, interruption, width and colour.
 
-#![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::process::Command;
 
 use rustix::process::Signal;
-use support::terminal::Terminal;
-use support::{ROUNDTRIP, Served};
+
+use crate::support::terminal::Terminal;
+use crate::support::{ROUNDTRIP, Served};
 
 const ESCAPE: &str = "\u{1b}";
 /// Help of the prompt for a name: when it is there, keys are read one by one.

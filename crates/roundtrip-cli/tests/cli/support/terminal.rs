@@ -13,32 +13,32 @@ use nix::sys::termios::{LocalFlags, tcgetattr};
 use super::ROUNDTRIP;
 
 /// Time for anything that is waited for.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The command in a terminal, killed when dropped.
-pub struct Terminal {
-    pub process: Child,
+pub(crate) struct Terminal {
+    pub(crate) process: Child,
     keyboard: File,
     output: Receiver<Vec<u8>>,
     /// Everything written so far, with its escape sequences.
-    pub text: String,
+    pub(crate) text: String,
     /// Place behind the last text that was waited for.
     seen: usize,
 }
 
 impl Terminal {
     /// Starts the command in 80 columns, without colours.
-    pub fn start(words: &[&str]) -> Self {
+    pub(crate) fn start(words: &[&str]) -> Self {
         Self::of_width(80, words)
     }
 
-    pub fn of_width(columns: u16, words: &[&str]) -> Self {
+    pub(crate) fn of_width(columns: u16, words: &[&str]) -> Self {
         let mut command = Command::new(ROUNDTRIP);
         command.args(words).env("NO_COLOR", "1");
         Self::running(columns, command)
     }
 
-    pub fn running(columns: u16, mut command: Command) -> Self {
+    pub(crate) fn running(columns: u16, mut command: Command) -> Self {
         let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None).unwrap();
         let end = |fd: &OwnedFd| fd.try_clone().unwrap();
@@ -62,7 +62,7 @@ impl Terminal {
 
     /// Waits until the command has written this, behind what was waited for before.
     #[track_caller]
-    pub fn shows(&mut self, what: &str) {
+    pub(crate) fn shows(&mut self, what: &str) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(at) = self.text[self.seen..].find(what) {
@@ -77,38 +77,38 @@ impl Terminal {
         }
     }
 
-    pub fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Waits for a text, and presses keys.
     #[track_caller]
-    pub fn answers(&mut self, what: &str, keys: &str) {
+    pub(crate) fn answers(&mut self, what: &str, keys: &str) {
         self.shows(what);
         self.press(keys);
     }
 
     /// Changes the width of the terminal, and tells the process.
-    pub fn resize(&mut self, columns: u16) {
+    pub(crate) fn resize(&mut self, columns: u16) {
         let size = rustix::termios::Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&self.keyboard, size).unwrap();
         // It is not the process's controlling terminal, which would be told by the system.
         self.signal(rustix::process::Signal::WINCH);
     }
 
-    pub fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
     /// Returns whether the terminal shows what is typed, and reads it by lines, as a shell expects.
-    pub fn is_restored(&self) -> bool {
+    pub(crate) fn is_restored(&self) -> bool {
         let flags = tcgetattr(&self.keyboard).unwrap().local_flags;
         flags.contains(LocalFlags::ICANON | LocalFlags::ECHO)
     }
 
     /// Waits for the end of the command.
-    pub fn ends(mut self) -> (ExitStatus, String) {
+    pub(crate) fn ends(mut self) -> (ExitStatus, String) {
         let status = self.process.wait().unwrap();
         while let Ok(chunk) = self.output.recv_timeout(PATIENCE) {
             self.text.push_str(&String::from_utf8_lossy(&chunk));

@@ -1,10 +1,6 @@
 //! The demo shows what it promises, and leaves nothing behind.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
 #[cfg(unix)]
-#[path = "demo/terminal.rs"]
 mod terminal;
 
 use std::collections::BTreeSet;

@@ -1,11 +1,8 @@
 //! Calls by the built command, without a terminal.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use serde_json::json;
-use support::{Folder, ROUNDTRIP, Served, command, ran, roundtrip};
+
+use crate::support::{Folder, ROUNDTRIP, Served, command, ran, roundtrip};
 
 const BOOKED: &str = "Nopa for 4 on 2026-12-31, deposit 80\n";
 

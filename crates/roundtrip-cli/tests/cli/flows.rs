@@ -1,11 +1,8 @@
 //! Flows, tasks, streams and tokens by the built command, over several processes.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use serde_json::{Value, json};
-use support::{Folder, ROUNDTRIP, Served, command, ran, roundtrip};
+
+use crate::support::{Folder, ROUNDTRIP, Served, command, ran, roundtrip};
 
 #[test]
 fn a_saved_call_is_resumed_by_another_process() {

@@ -1,9 +1,7 @@
 //! Support of the tests: runs of the built command, and a server for them.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 #[cfg(unix)]
-pub mod terminal;
+pub(crate) mod terminal;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,16 +10,16 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 /// The built command.
-pub const ROUNDTRIP: &str = env!("CARGO_BIN_EXE_roundtrip");
+pub(crate) const ROUNDTRIP: &str = env!("CARGO_BIN_EXE_roundtrip");
 
 /// A demo server on HTTP, killed when dropped.
-pub struct Served {
+pub(crate) struct Served {
     process: Child,
-    pub url: String,
+    pub(crate) url: String,
 }
 
 impl Served {
-    pub fn start(options: &[&str]) -> Self {
+    pub(crate) fn start(options: &[&str]) -> Self {
         let mut process = Command::new(ROUNDTRIP)
             .args(["serve", "--http", "127.0.0.1:0"])
             .args(options)
@@ -43,23 +41,23 @@ impl Drop for Served {
 }
 
 /// A folder for files of one test, removed when dropped.
-pub struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub fn new(test: &str) -> Self {
+    pub(crate) fn new(test: &str) -> Self {
         let path = std::env::temp_dir().join(format!("roundtrip-{test}-{}", std::process::id()));
         std::fs::create_dir(&path).unwrap();
         Self(path)
     }
 
     /// Writes a file, and returns its path.
-    pub fn file(&self, name: &str, text: &str) -> String {
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         std::fs::write(&path, text).unwrap();
         path
     }
 
-    pub fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 }
@@ -78,29 +76,29 @@ impl Drop for Folder {
 
 /// A run of the command without a terminal.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Ran {
     /// Asserts the exit code.
     #[track_caller]
-    pub fn exits(self, code: i32) -> Self {
+    pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
         self
     }
 
     /// Reads the output as JSON.
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 
     /// Reads the error as JSON, of which there is one line and nothing else.
     #[track_caller]
-    pub fn error(&self) -> Value {
+    pub(crate) fn error(&self) -> Value {
         assert_eq!(self.err.lines().count(), 1, "{self:#?}");
         let error: Value =
             serde_json::from_str(&self.err).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
@@ -109,18 +107,18 @@ impl Ran {
 }
 
 /// Runs the command.
-pub fn roundtrip(words: &[&str]) -> Ran {
+pub(crate) fn roundtrip(words: &[&str]) -> Ran {
     ran(command(words).output().unwrap())
 }
 
 /// Returns the command, without a terminal and without an input.
-pub fn command(words: &[&str]) -> Command {
+pub(crate) fn command(words: &[&str]) -> Command {
     let mut command = Command::new(ROUNDTRIP);
     command.args(words).stdin(Stdio::null());
     command
 }
 
-pub fn ran(output: Output) -> Ran {
+pub(crate) fn ran(output: Output) -> Ran {
     Ran {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
