@@ -20,6 +20,8 @@ pub const OFFLINE_ACCESS: &str = "offline_access";
 ///
 /// let asked: ScopeSet = "files:write files:read".parse().unwrap();
 /// assert_eq!(asked.to_string(), "files:read files:write");
+/// assert_eq!(ScopeSet::of(["files:read"]).unwrap(), asked.without("files:write"));
+/// assert_eq!(ScopeSet::of_valid(["not a scope"]), ScopeSet::new());
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
