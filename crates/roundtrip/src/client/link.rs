@@ -27,7 +27,7 @@ pub(crate) trait Link: Send + Sync + 'static {
 /// Reasons for which a request failed.
 pub(crate) enum Failure {
     /// The server refused it.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
     /// Anything else.
     Error(Error),
 }

@@ -26,7 +26,7 @@ const EXCERPT: usize = 300;
 pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
     let status = response.status();
     if !status.is_success() {
-        return Err(Failure::Refused(refused(response).await?));
+        return Err(Failure::Refused(Box::new(refused(response).await?)));
     }
     match media_type(response.headers()) {
         Some(EVENT_STREAM) => Ok(Box::pin(Events {
@@ -50,7 +50,7 @@ pub(super) async fn read(mut response: Response) -> Result<Incoming, Failure> {
             let url = shown(response.url());
             let why = format!("{url} answered HTTP {status} with neither JSON nor an event stream{said}");
             let otherwise = Err(PeerMisbehaved::UnexpectedResponse(why).into());
-            Err(Failure::Refused(Refusal { status: status.as_u16(), error: None, otherwise }))
+            Err(Failure::Refused(Box::new(Refusal { status: status.as_u16(), error: None, otherwise })))
         }
     }
 }

@@ -86,7 +86,7 @@ async fn refused(at: &At, response: Response) -> SessionFailure {
     if at.id.is_some() && (status == StatusCode::NOT_FOUND || no_session) {
         return SessionFailure::Gone;
     }
-    SessionFailure::Refused(refusal)
+    SessionFailure::Refused(Box::new(refusal))
 }
 
 /// Returns the session id that a response brings, if it can be sent back.

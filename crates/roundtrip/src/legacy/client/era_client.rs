@@ -177,7 +177,7 @@ impl<L: SessionLink> Inner<L> {
                 Err(Failure::Refused(refusal))
                     if refusal.may_be_legacy() && (known.is_none() || refusal.error.is_none()) =>
                 {
-                    Box::pin(self.doubt(outgoing, refusal, life)).await
+                    Box::pin(self.doubt(outgoing, *refusal, life)).await
                 }
                 sent => sent.or_else(Failure::otherwise),
             },

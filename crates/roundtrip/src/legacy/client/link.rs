@@ -56,7 +56,7 @@ pub(crate) trait SessionLink: Link + Clone + Unpin {
 /// Reasons for which a message failed in a session.
 pub(crate) enum SessionFailure {
     /// The server refused it.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
     /// The session is over; the message was not handled.
     Gone,
     /// Anything else.

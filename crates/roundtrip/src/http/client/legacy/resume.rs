@@ -144,7 +144,7 @@ impl Resumed {
                     self.failed += 1;
                     tracing::debug!(status = refusal.status, "a stream could not be resumed");
                 }
-                Err(SessionFailure::Refused(refusal)) => return Err(not_taken_up(refusal, ended)),
+                Err(SessionFailure::Refused(refusal)) => return Err(not_taken_up(*refusal, ended)),
             }
         }
         Err(ended.unwrap_or_else(|| Error::closed_by_server("the stream broke off", Sent::Maybe)))
