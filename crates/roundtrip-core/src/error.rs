@@ -260,8 +260,8 @@ impl From<TaskError> for Error {
 impl From<auth::AuthError> for Error {
     fn from(error: auth::AuthError) -> Self {
         match error.blame() {
-            auth::AuthBlame::Peer => PeerMisbehaved::Authorization(error).into(),
-            auth::AuthBlame::Settings => ApiMisuse::Authorization(error).into(),
+            auth::AuthBlame::Peer => PeerMisbehaved::Authorization(Box::new(error)).into(),
+            auth::AuthBlame::Settings => ApiMisuse::Authorization(Box::new(error)).into(),
             auth::AuthBlame::Unreachable => {
                 let why = Unreachable::NoConnection(error.to_string());
                 Self::Unreachable { why, sent: Sent::No, cause: Some(Box::new(error)) }

@@ -48,7 +48,7 @@ pub enum ApiMisuse {
     },
     /// Settings with which no token can be got from this server.
     #[error("not sent: {0}")]
-    Authorization(AuthError),
+    Authorization(Box<AuthError>),
     /// The call is not open any more, at a server that keeps calls open between rounds: make it anew.
     #[error("not sent: {0}")]
     CallNotOpen(String),
@@ -151,7 +151,7 @@ pub enum PeerMisbehaved {
     Subscription(String),
     /// Metadata or tokens by which a server, or its authorization server, breaks the rules of a sign-in.
     #[error("{0}")]
-    Authorization(AuthError),
+    Authorization(Box<AuthError>),
     /// A part of a result that came twice, or before the parts in front of it.
     #[error("{0}")]
     PartOutOfOrder(String),
