@@ -58,9 +58,9 @@ impl Open {
             .map_err(|error| Failure::usage(format!("the token cannot be opened: {error}")))?;
         let shown = self.described(&flow);
         if self.json {
-            output::json(&shown)
+            output::json(&shown);
         } else {
-            show(&shown)
+            show(&shown);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! `roundtrip listen`: changes on a server, as they happen.
 
 use clap::Args;
+use roundtrip::client::Listen as Listening;
 use roundtrip::{Change, Client};
 use serde_json::{Value, json};
 
@@ -58,8 +59,8 @@ impl Listen {
         if self.resources.is_empty() && self.tasks.is_empty() {
             listen = listen.tools().prompts().resources();
         }
-        listen = self.resources.iter().fold(listen, |listen, uri| listen.resource(uri));
-        listen = self.tasks.iter().fold(listen, |listen, id| listen.task(id));
+        listen = self.resources.iter().fold(listen, Listening::resource);
+        listen = self.tasks.iter().fold(listen, Listening::task);
         let mut changes = listen.await?;
         let agreed = changes.acknowledged();
         if self.json {

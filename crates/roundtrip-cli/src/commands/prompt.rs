@@ -64,9 +64,9 @@ impl Prompt {
         });
         let result = session.drive(call.one_round(), &format!("prompts/get {name}")).await?;
         if session.json {
-            output::json(&result)
+            output::json(&result);
         } else {
-            output::prompt(&result)
+            output::prompt(&result);
         }
         session.concluded(Ok(()))
     }

@@ -39,9 +39,9 @@ impl Read {
             let call = session.client.read_resource(uri).one_round();
             let result = session.drive(call, &format!("resources/read {uri}")).await?;
             if session.json {
-                output::json(&result)
+                output::json(&result);
             } else {
-                output::resource(&result)
+                output::resource(&result);
             }
             session.concluded(Ok(()))
         };

@@ -39,18 +39,18 @@ impl Resume {
                 GetPrompt::NAME => {
                     let result = session.resume::<GetPrompt>(saved.pending(&self.file)?).await?;
                     if session.json {
-                        output::json(&result)
+                        output::json(&result);
                     } else {
-                        output::prompt(&result)
+                        output::prompt(&result);
                     }
                     session.concluded(Ok(()))
                 }
                 ReadResource::NAME => {
                     let result = session.resume::<ReadResource>(saved.pending(&self.file)?).await?;
                     if session.json {
-                        output::json(&result)
+                        output::json(&result);
                     } else {
-                        output::resource(&result)
+                        output::resource(&result);
                     }
                     session.concluded(Ok(()))
                 }

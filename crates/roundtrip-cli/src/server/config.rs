@@ -118,11 +118,11 @@ pub(super) fn look_up(file: &Path, name: &str) -> Result<Reached, Failure> {
     let entry: Entry =
         serde_json::from_value(entry.clone()).map_err(|error| wrong(&format!("`{name}`: {error}")))?;
     let mut variables = Variables::new(file, whole.get("inputs"));
-    filled(entry, &mut variables).map_err(|why| wrong(&format!("`{name}`: {why}")))
+    filled(&entry, &mut variables).map_err(|why| wrong(&format!("`{name}`: {why}")))
 }
 
 /// Fills the variables of an entry in.
-fn filled(entry: Entry, variables: &mut Variables) -> Result<Reached, String> {
+fn filled(entry: &Entry, variables: &mut Variables) -> Result<Reached, String> {
     let mut fill = |text: &str| variables.fill(text);
     if let Some(url) = &entry.url {
         let headers = entry.headers.iter().map(|(name, value)| Ok((name.clone(), fill(value)?)));
@@ -147,7 +147,7 @@ mod tests {
 
     fn entry(json: Value) -> Result<Reached, String> {
         let file = Path::new("/work/shop/.vscode/mcp.json");
-        filled(serde_json::from_value(json).unwrap(), &mut Variables::new(file, None))
+        filled(&serde_json::from_value(json).unwrap(), &mut Variables::new(file, None))
     }
 
     #[test]

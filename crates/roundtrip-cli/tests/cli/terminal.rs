@@ -8,6 +8,8 @@ use crate::support::terminal::Terminal;
 use crate::support::{ROUNDTRIP, Served};
 
 const ESCAPE: &str = "\u{1b}";
+/// The key that moves to the end of a line.
+const END: &str = "\u{1b}[F";
 /// Help of the prompt for a name: when it is there, keys are read one by one.
 const NAME: &str = "How you want to be called";
 
@@ -149,9 +151,10 @@ fn a_terminal_may_change_its_width_at_a_prompt() {
     terminal.answers(NAME, "A");
     terminal.shows("A");
     terminal.resize(40);
-    terminal.press("da\r");
+    terminal.press("da");
+    terminal.shows_at_last("Ada", END);
+    terminal.press("\r");
     terminal.shows("name: Ada");
-    terminal.resize(100);
     terminal.answers("Send this?", "\r");
     terminal.shows("Hello, Ada!");
     ends(terminal, 0);

@@ -77,6 +77,20 @@ impl Terminal {
         }
     }
 
+    /// Waits as [`shows`](Self::shows) does, and presses a key from time to time: where a resize and a key come at once, the
+    /// library that reads keys looks at the key only when the next one comes.
+    #[track_caller]
+    pub(crate) fn shows_at_last(&mut self, what: &str, key: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.text[self.seen..].contains(what) && Instant::now() < deadline {
+            match self.output.recv_timeout(Duration::from_millis(200)) {
+                Ok(chunk) => self.text.push_str(&String::from_utf8_lossy(&chunk)),
+                Err(_) => self.press(key),
+            }
+        }
+        self.shows(what);
+    }
+
     pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
