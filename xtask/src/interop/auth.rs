@@ -150,6 +150,7 @@ impl Cast {
         for check in ["machine", "foreign", "device", "processes", "elsewhere"] {
             scenes.push(self.at_provider(check, self.guarded(), self.signing(check), &[]));
         }
+        scenes.push(self.opaque());
         let instances = [self.program("guarded-server"), self.program("guarded-server")];
         let in_turn = Served::InTurn { relay: self.script("relay.mjs"), instances };
         scenes.push(self.at_provider("rounds", in_turn, self.signing("rounds"), &[]));
@@ -162,8 +163,10 @@ impl Cast {
             let mut theirs = self.with_browser(peer.run(client)?);
             theirs.arg("http");
             scenes.push(self.at_provider(&format!("{name} client"), self.guarded(), theirs, &[]));
-            let server = Served::One(peer.run(server)?);
-            scenes.push(self.at_provider(&format!("{name} server"), server, self.signing("calls"), &["dcr"]));
+            for (check, rest) in [("calls", &["dcr"][..]), ("foreign", &[][..])] {
+                let (what, server) = (format!("{name} server {check}"), Served::One(peer.run(server)?));
+                scenes.push(self.at_provider(&what, server, self.signing(check), rest));
+            }
         }
         scenes.push(self.at_canaille("code", &["dcr"]));
         scenes.push(self.at_canaille("pasted", &["registered"]));
@@ -180,12 +183,21 @@ impl Cast {
         Scene { what: format!("auth oidc-provider {name}"), issuer, served, client, rest: owned(rest) }
     }
 
-    /// Its tokens are opaque and for clients, so our server is one of its clients and introspects them.
+    /// Tokens that the server introspects.
+    fn opaque(&self) -> Scene {
+        let mut server = self.program("guarded-server");
+        server.env("INTROSPECT", "/token/introspection guarded guarded-secret");
+        let mut scene = self.at_provider("opaque", Served::One(server), self.signing("code"), &["dcr"]);
+        scene.issuer.env("OPAQUE", "1");
+        scene
+    }
+
+    /// Its tokens look like JWTs and are for clients: our server is one of them, and introspects by itself.
     fn at_canaille(&self, check: &str, way: &[&str]) -> Scene {
         let mut issuer = self.canaille.command();
         issuer.arg(self.sources.join("canaille/server.py"));
         let mut server = self.program("guarded-server");
-        server.env("AUDIENCE", "guarded").env("INTROSPECT", "/oauth/introspect guarded guarded-secret");
+        server.env("AUDIENCE", "guarded").env("VERIFY", "/oauth/introspect guarded guarded-secret");
         let (served, client) = (Served::One(server), self.signing(check));
         Scene { what: format!("auth canaille {check}"), issuer, served, client, rest: owned(way) }
     }

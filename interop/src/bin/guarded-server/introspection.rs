@@ -1,6 +1,7 @@
 //! Introspection by the author's own function: for tokens that look like JWTs and do not name their subject.
 
 use std::error::Error;
+use std::pin::Pin;
 use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip::authorize::Verified;
@@ -8,18 +9,16 @@ use roundtrip::oauth::Secret;
 use serde_json::Value;
 
 type Failure = Box<dyn Error + Send + Sync>;
+type Verdict = Pin<Box<dyn Future<Output = Result<Option<Verified>, Failure>> + Send>>;
 
-/// Returns a function that asks an issuer about tokens. `told` is `PATH CLIENT SECRET`.
+/// Returns a function that asks an issuer about tokens, at a path, with credentials of this server's.
 pub(crate) fn at(
     issuer: &str,
-    told: &str,
-) -> Result<impl Fn(Secret) -> Verdict + Send + Sync + 'static, Box<dyn Error>> {
-    let [path, client, secret] = told.split(' ').collect::<Vec<_>>()[..] else {
-        return Err("INTROSPECT: PATH CLIENT SECRET".into());
-    };
+    [path, client, secret]: [&str; 3],
+) -> impl Fn(Secret) -> Verdict + Send + Sync + 'static {
     let (url, client, secret) = (format!("{issuer}{path}"), client.to_owned(), secret.to_owned());
     let http = reqwest::Client::new();
-    Ok(move |token: Secret| -> Verdict {
+    move |token: Secret| -> Verdict {
         let request = http.post(&url).basic_auth(&client, Some(&secret));
         // The tokens that come here have no character that a form would write otherwise.
         let request = request.header("content-type", "application/x-www-form-urlencoded");
@@ -28,10 +27,8 @@ pub(crate) fn at(
             let answer = request.send().await?.error_for_status()?.bytes().await?;
             Ok(verified(&serde_json::from_slice(&answer)?))
         })
-    })
+    }
 }
-
-type Verdict = std::pin::Pin<Box<dyn Future<Output = Result<Option<Verified>, Failure>> + Send>>;
 
 fn verified(answer: &Value) -> Option<Verified> {
     if answer["active"] != true {

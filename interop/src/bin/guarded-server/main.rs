@@ -1,9 +1,8 @@
 //! Server that wants access tokens of a published authorization server.
 //!
 //! `PORT` is the port, `ISSUER` names the authorization server. Optional: `RESOURCE`, the URL that clients use (else its own),
-//! `SCOPES` of every call (else `mcp:read`), `AUDIENCE`, another name of the resource in tokens, `UNTYPED=1` for tokens without
-//! a type, `INTROSPECT` (`PATH CLIENT SECRET`) for tokens that say nothing by themselves,
-//! `INSTANCE`, its name, and `ROUNDTRIP_KEYS`.
+//! `AUDIENCE`, another name of the resource in tokens, `INTROSPECT` (`PATH CLIENT SECRET`) for tokens that are opaque, `VERIFY`
+//! (the same) for tokens that only look like JWTs, `INSTANCE`, its name, and `ROUNDTRIP_KEYS`.
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
@@ -12,6 +11,7 @@ mod introspection;
 use std::env::var;
 use std::error::Error;
 
+use roundtrip::authorize::Introspection;
 use roundtrip::{Ask, Authorize, Caller, Form, Keyring, Server, Tool, ToolError};
 
 #[derive(Form)]
@@ -49,18 +49,24 @@ fn instance() -> String {
 
 fn guard(resource: String) -> Result<Authorize, Box<dyn Error>> {
     let issuer = var("ISSUER")?;
-    let scopes = var("SCOPES").unwrap_or_else(|_| "mcp:read".to_owned());
-    let mut guard = Authorize::at(resource).issuer(&issuer).scopes(scopes.split_whitespace());
+    let mut guard = Authorize::at(resource).issuer(&issuer).scopes(["mcp:read"]);
     if let Ok(audience) = var("AUDIENCE") {
         guard = guard.audience(audience);
     }
-    if var("UNTYPED").is_ok() {
-        guard = guard.accept_untyped_tokens();
-    }
     if let Ok(told) = var("INTROSPECT") {
-        guard = guard.verify(introspection::at(&issuer, &told)?);
+        let [path, client, secret] = credentials(&told)?;
+        guard = guard.introspect(Introspection::at(format!("{issuer}{path}")).client(client, secret));
+    }
+    if let Ok(told) = var("VERIFY") {
+        guard = guard.verify(introspection::at(&issuer, credentials(&told)?));
     }
     Ok(guard)
+}
+
+/// Reads `PATH CLIENT SECRET`.
+fn credentials(told: &str) -> Result<[&str; 3], Box<dyn Error>> {
+    let words: Vec<&str> = told.split(' ').collect();
+    words.try_into().map_err(|_| format!("`{told}` is not PATH CLIENT SECRET").into())
 }
 
 #[tokio::main]

@@ -4,7 +4,7 @@ use roundtrip::oauth::{ClientAuthMethod, OAuth};
 use roundtrip::{Client, Error};
 use roundtrip_interop::report::{Failure, Report, expect};
 
-use crate::person::Person;
+use crate::person::{ALICE, Person};
 use crate::{call, is_called, issuer};
 
 /// O92: client credentials, with the secret in the header, in the body, and with a key.
@@ -53,7 +53,7 @@ pub(crate) async fn device(report: &mut Report, url: &str) -> Result<(), Failure
     let client = Client::http(url)?.oauth(person.entering(OAuth::registered("device")));
     report
         .check("the code of a device", async {
-            is_called(&client, "alice").await?;
+            is_called(&client, ALICE).await?;
             expect(person.visits() == 1, || format!("{} codes", person.visits()))?;
             Ok("as alice".into())
         })

@@ -7,8 +7,12 @@ use roundtrip::oauth::OAuth;
 use roundtrip::{Client, Error};
 use roundtrip_interop::report::{Failure, Report, expect};
 
-use crate::person::{Person, visit};
+use crate::person::{ALICE, Person, visit};
 use crate::{call, is_called, issuer};
+
+/// Life of tokens that are to be renewed, in seconds. Half of it goes by before they are; some issuers let the refresh token end
+/// with them.
+const SHORT: u64 = 8;
 
 /// Returns a sign-in by one of the ways in which a client gets its id: `dcr`, `registered`, `secret` or `cimd`.
 pub(crate) fn sign_in(way: &str) -> Result<OAuth, Failure> {
@@ -25,7 +29,7 @@ pub(crate) fn sign_in(way: &str) -> Result<OAuth, Failure> {
 pub(crate) async fn check(report: &mut Report, url: &str, way: &str) -> Result<(), Failure> {
     let person = Person::default();
     let client = Client::http(url)?.oauth(person.at(sign_in(way)?));
-    issuer::set_seconds(4).await?;
+    issuer::set_seconds(SHORT).await?;
     report.check(&format!("signs in ({way})"), signs_in(&client, &person)).await;
     report.check(&format!("renews ({way})"), renews(&client, &person)).await;
     issuer::set_seconds(300).await?;
@@ -42,7 +46,7 @@ pub(crate) async fn calls(report: &mut Report, url: &str, way: &str) -> Result<(
     report.check(&format!("signs in ({way})"), signs_in(&client, &person)).await;
     report
         .check("calls again", async {
-            is_called(&client, &user()).await?;
+            is_called(&client, ALICE).await?;
             expect(person.visits() == 1, || format!("{} visits of the browser", person.visits()))?;
             Ok("with the same token".into())
         })
@@ -59,10 +63,10 @@ pub(crate) async fn pasted(report: &mut Report, url: &str, way: &str) -> Result<
             let Err(Error::SignIn(pending)) = call(&client, "whoami").await else {
                 return Err("no sign-in was needed".into());
             };
-            let came_back = visit(&[pending.url().as_str()]).await?;
+            let came_back = visit(ALICE, &[pending.url().as_str()]).await?;
             client.sign_in(pending.answered(&came_back)?).await?;
-            is_called(&client, &user()).await?;
-            Ok(format!("as {}", user()))
+            is_called(&client, ALICE).await?;
+            Ok(format!("as {ALICE}"))
         })
         .await;
     client.close().await;
@@ -87,15 +91,10 @@ pub(crate) async fn refused(report: &mut Report, url: &str) -> Result<(), Failur
     Ok(())
 }
 
-/// Name of the user who signs in.
-fn user() -> String {
-    std::env::var("LOGIN").unwrap_or_else(|_| "alice".to_owned())
-}
-
 async fn signs_in(client: &Client, person: &Person) -> Result<String, Failure> {
-    is_called(client, &user()).await?;
+    is_called(client, ALICE).await?;
     expect(person.visits() == 1, || format!("{} visits of the browser", person.visits()))?;
-    Ok(format!("as {}", user()))
+    Ok(format!("as {ALICE}"))
 }
 
 /// Calls until the token is due, and looks who calls then.
@@ -103,24 +102,24 @@ async fn renews(client: &Client, person: &Person) -> Result<String, Failure> {
     let before = issuer::exchanges("refresh_token").await?;
     while issuer::exchanges("refresh_token").await? == before {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        is_called(client, &user()).await?;
+        is_called(client, ALICE).await?;
     }
-    is_called(client, &user()).await?;
+    is_called(client, ALICE).await?;
     expect(person.visits() == 1, || format!("{} visits of the browser", person.visits()))?;
     Ok("without the person".into())
 }
 
 async fn steps_up(client: &Client, person: &Person) -> Result<String, Failure> {
     let said = call(client, "write").await?;
-    expect(said == format!("written by {}", user()), || said.clone())?;
+    expect(said == format!("written by {ALICE}"), || said.clone())?;
     expect(person.visits() == 2, || format!("{} visits of the browser", person.visits()))?;
-    is_called(client, &user()).await?;
+    is_called(client, ALICE).await?;
     Ok("one call, one more visit".into())
 }
 
 async fn signs_out(client: &Client, person: &Person) -> Result<String, Failure> {
     client.sign_out().await?;
-    is_called(client, &user()).await?;
+    is_called(client, ALICE).await?;
     expect(person.visits() == 3, || format!("{} visits of the browser", person.visits()))?;
     Ok("the next call signs in anew".into())
 }

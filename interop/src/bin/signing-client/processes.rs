@@ -9,7 +9,7 @@ use roundtrip::{Client, Error};
 use roundtrip_interop::report::{Failure, Report, expect};
 use serde_json::{Value, json};
 
-use crate::person::{Person, visit};
+use crate::person::{ALICE, Person, visit};
 use crate::{call, is_called, issuer};
 
 /// Processes that find one token due.
@@ -22,7 +22,7 @@ pub(crate) async fn one_exchange(report: &mut Report, url: &str) -> Result<(), F
     let client = Client::http(url)?.oauth(person.at(agent(&store)?));
     report
         .check("signs in", async {
-            is_called(&client, "alice").await?;
+            is_called(&client, ALICE).await?;
             Ok("into a file".into())
         })
         .await;
@@ -32,7 +32,7 @@ pub(crate) async fn one_exchange(report: &mut Report, url: &str) -> Result<(), F
         .check("processes on one store", async {
             let before = issuer::exchanges("refresh_token").await?;
             for said in part_of_many(url, &store).await? {
-                expect(said == json!("alice"), || format!("a process says {said}"))?;
+                expect(said == json!(ALICE), || format!("a process says {said}"))?;
             }
             let made = issuer::exchanges("refresh_token").await? - before;
             expect(made == 1, || format!("{made} exchanges"))?;
@@ -57,12 +57,12 @@ pub(crate) async fn finished_elsewhere(report: &mut Report, url: &str) -> Result
     report
         .check("a sign-in begun in one process and finished in another", async {
             let begun = spawn("begin", url, &store, Value::Null).await??;
-            let came_back = visit(&[begun["url"].as_str().ok_or("no URL")?]).await?;
+            let came_back = visit(ALICE, &[begun["url"].as_str().ok_or("no URL")?]).await?;
             let finish = json!({ "pending": begun["pending"], "came_back": came_back });
             let said = spawn("finish", url, &store, finish).await??;
-            expect(said == json!("alice"), || format!("the second process says {said}"))?;
+            expect(said == json!(ALICE), || format!("the second process says {said}"))?;
             let said = spawn("call", url, &store, Value::Null).await??;
-            expect(said == json!("alice"), || format!("the third process says {said}"))?;
+            expect(said == json!(ALICE), || format!("the third process says {said}"))?;
             Ok("as alice".into())
         })
         .await;
@@ -70,7 +70,7 @@ pub(crate) async fn finished_elsewhere(report: &mut Report, url: &str) -> Result
 }
 
 fn agent(store: &str) -> Result<OAuth, Failure> {
-    Ok(OAuth::new("Roundtrip").store(FileStore::open(store)?.account("alice")))
+    Ok(OAuth::new("Roundtrip").store(FileStore::open(store)?.account(ALICE)))
 }
 
 /// Starts a part of a check as a process of its own. Returns the JSON it prints.

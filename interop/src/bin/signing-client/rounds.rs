@@ -1,14 +1,15 @@
-//! A flow of rounds over two instances, during which the token is renewed and widened.
+//! Flows of rounds over two instances: their tokens are renewed and widened, and they belong to one user.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use roundtrip::{Client, FormRequest};
+use roundtrip::client::{ServerRejection, Turn};
+use roundtrip::{Client, Error, FormRequest};
 use roundtrip_interop::report::{Failure, Report, expect};
 use serde_json::json;
 
-use crate::person::Person;
-use crate::{call, code, issuer};
+use crate::person::{ALICE, Person};
+use crate::{call, code, is_called, issuer};
 
 /// Life of the tokens of a flow, in seconds.
 const SECONDS: u64 = 2;
@@ -40,5 +41,28 @@ pub(crate) async fn check(report: &mut Report, url: &str) -> Result<(), Failure>
         })
         .await;
     client.close().await;
+    issuer::set_seconds(300).await?;
+    report.check("the flow of another user", keeps_others_out(url)).await;
     Ok(())
+}
+
+/// O36: a user cannot go on with the flow of another, who can.
+async fn keeps_others_out(url: &str) -> Result<String, Failure> {
+    let signed_in = |name: &'static str| -> Result<Client, Failure> {
+        Ok(Client::http(url)?.oauth(Person::named(name).at(code::sign_in("dcr")?)))
+    };
+    let (alice, bob) = (signed_in(ALICE)?, signed_in("bob")?);
+    let Turn::Asked(pending) = alice.call_tool("publish", json!({})).one_round().await? else {
+        return Err("nothing was asked".into());
+    };
+    let answered = pending.answer("begin", json!({ "ok": true }))?;
+    match bob.resume(answered.clone()).await {
+        Err(Error::Rejected(ServerRejection::StateRejected(_))) => {}
+        other => return Err(format!("bob got {other:?}").into()),
+    }
+    is_called(&bob, "bob").await?;
+    match alice.resume(answered).await? {
+        Turn::Asked(_) => Ok("bob is refused, alice goes on".into()),
+        other => Err(format!("alice got {other:?}").into()),
+    }
 }
