@@ -57,11 +57,13 @@ impl Fixtures {
     }
 }
 
-/// Builds our clients for servers on other SDKs, whatever is put in the place of the other two. Returns their folder.
+/// Builds our programs for meetings with others, whatever is put in the place of the fixtures. Returns their folder.
 pub(crate) fn our_clients(workspace: &Workspace) -> Result<PathBuf> {
-    let build =
-        ["build", "--quiet", "-p", "roundtrip-interop", "--bin", "asking-client", "--bin", "task-client"];
-    anyhow::ensure!(process::show(&mut workspace.cargo(&build))?, "our clients do not build");
+    let mut build = workspace.cargo(&["build", "--quiet", "-p", "roundtrip-interop"]);
+    for program in ["asking-client", "task-client", "signing-client", "guarded-server"] {
+        build.args(["--bin", program]);
+    }
+    anyhow::ensure!(process::show(&mut build)?, "our clients do not build");
     Ok(workspace.target.join("debug"))
 }
 
@@ -75,8 +77,12 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts a server that takes its port from `PORT` on a free loopback port, and waits until it listens.
-    pub(crate) fn spawn(workspace: &Workspace, mut command: Command) -> Result<Self> {
-        let port = free_port()?;
+    pub(crate) fn spawn(workspace: &Workspace, command: Command) -> Result<Self> {
+        Self::spawn_at(workspace, free_port()?, command)
+    }
+
+    /// Starts a server on a port that others know already.
+    pub(crate) fn spawn_at(workspace: &Workspace, port: u16, mut command: Command) -> Result<Self> {
         let log = workspace.interop().join(format!("server-{port}.log"));
         fs::create_dir_all(workspace.interop())?;
         let mut file = File::create(&log).with_context(|| format!("making {}", log.display()))?;
@@ -118,6 +124,11 @@ impl Server {
         anyhow::bail!("the server does not listen on {address} after {START_LIMIT:?}")
     }
 
+    /// Returns the URL of its root, without a slash at the end.
+    pub(crate) fn origin(&self) -> &str {
+        self.url.trim_end_matches("/mcp")
+    }
+
     pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -130,6 +141,6 @@ impl Drop for Server {
     }
 }
 
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?.local_addr()?.port())
 }

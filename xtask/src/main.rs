@@ -29,6 +29,7 @@ usage: cargo xtask <command>
   crash [--seed N]                                      workers of tasks killed at random points, 200 times a database
   interop [peer] [http|stdio]                           published SDKs, both ways: python, typescript, python-1x,
                                                         typescript-1x, fastmcp, rmcp, neva
+  interop auth [word..]                                 sign-ins at published authorization servers, both ways
   mutations [name..]                                    checks of authorization, switched off one at a time: a test must
                                                         notice each
   services -- command..                                 a command with PostgreSQL and Redis, which end with it

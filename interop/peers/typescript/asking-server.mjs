@@ -8,8 +8,6 @@
 // round to round: what a later round needs goes into the state, which a codec of the SDK signs.
 
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:http';
-import { Readable } from 'node:stream';
 
 import {
   McpServer,
@@ -24,6 +22,7 @@ import {
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
 import { CAPITAL, NAME, PAGE, SURVEY, schema, sorted } from './questions.mjs';
+import { listen } from './web.mjs';
 
 const codec = createRequestStateCodec({
   key: randomBytes(32),
@@ -194,28 +193,9 @@ function newServer() {
   return server;
 }
 
-/** Node's requests and responses, for a handler of the web's. */
-async function serve(handler, incoming, outgoing) {
-  const { method, url, headers } = incoming;
-  const body = method === 'GET' || method === 'HEAD' ? undefined : Readable.toWeb(incoming);
-  const request = new Request(new URL(url, `http://${headers.host}`), { method, headers, body, duplex: 'half' });
-  const response = await handler.fetch(request);
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  if (response.body) Readable.fromWeb(response.body).pipe(outgoing);
-  else outgoing.end();
-}
-
 if (process.argv.includes('--stdio')) {
   serveStdio(newServer);
 } else {
   const handler = createMcpHandler(newServer);
-  const http = createServer((incoming, outgoing) => {
-    serve(handler, incoming, outgoing).catch((error) => {
-      console.error(error);
-      outgoing.destroy();
-    });
-  });
-  http.listen(Number(process.env.PORT ?? 3003), '127.0.0.1', () => {
-    console.log(`listening on http://127.0.0.1:${http.address().port}/mcp`);
-  });
+  listen((request) => handler.fetch(request), Number(process.env.PORT ?? 3003));
 }

@@ -1,7 +1,9 @@
 //! `cargo xtask interop`: published clients of other SDKs list and call everything our conformance server offers, answer
 //! whatever it asks, and run its tools as tasks; and our clients do the same with servers on the same SDKs. Over HTTP
 //! and over stdio; at 2026-07-28, and with the handshake of the older revisions, with a session and without.
+//! `cargo xtask interop auth`: both sign in, at published authorization servers.
 
+mod auth;
 mod peer;
 
 use std::fs;
@@ -21,21 +23,31 @@ use crate::workspace::Workspace;
 const LIMIT: Duration = Duration::from_secs(180);
 const TRANSPORTS: [&str; 2] = ["http", "stdio"];
 
+/// Word for the meetings at authorization servers.
+const AUTH: &str = "auth";
+
 pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool> {
+    if let [AUTH, only @ ..] = arguments {
+        return Ok(Tally::conclude(auth::run(workspace, only)));
+    }
     let (mut peers, mut transports) = (PEERS.to_vec(), TRANSPORTS.to_vec());
     for argument in arguments {
         match *argument {
             peer if PEERS.contains(&peer) => peers = vec![peer],
             transport if TRANSPORTS.contains(&transport) => transports = vec![transport],
-            other => bail!("{other} is neither a peer ({PEERS:?}) nor a transport ({TRANSPORTS:?})"),
+            other => {
+                bail!("{other} is neither a peer ({PEERS:?}) nor a transport ({TRANSPORTS:?}) nor {AUTH}")
+            }
         }
     }
     Ok(Tally::conclude(run(workspace, &peers, &transports)))
 }
 
-/// Every peer over every transport.
+/// Every peer over every transport, then the authorization servers.
 pub(crate) fn all(workspace: &Workspace) -> Result<Tally> {
-    run(workspace, &PEERS, &TRANSPORTS)
+    let mut tally = run(workspace, &PEERS, &TRANSPORTS)?;
+    tally.add(auth::run(workspace, &[])?);
+    Ok(tally)
 }
 
 fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tally> {
@@ -60,15 +72,25 @@ fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tal
     side_by_side(workspace, meetings)
 }
 
+/// Processes that meet, of which one reports.
+trait Encounter: Send {
+    /// Returns what is shown of it.
+    fn what(&self) -> &str;
+
+    /// Runs the reporting process to its end. Returns what it printed.
+    fn hold(self, workspace: &Workspace) -> Result<(String, process::Ending)>;
+}
+
 /// Holds the meetings, as many at a time as there are processors. What each of them says stays together.
-fn side_by_side(workspace: &Workspace, meetings: Vec<Meeting<'_>>) -> Result<Tally> {
+fn side_by_side(workspace: &Workspace, meetings: Vec<impl Encounter>) -> Result<Tally> {
     let (open, tally) = (Mutex::new(meetings.into_iter()), Mutex::new(Tally::default()));
     let work = || -> Result<()> {
         loop {
             let Some(meeting) = open.lock().unwrap_or_else(PoisonError::into_inner).next() else {
                 return Ok(());
             };
-            let (what, (said, ending)) = (meeting.what.clone(), meeting.hold(workspace)?);
+            let what = meeting.what().to_owned();
+            let (said, ending) = meeting.hold(workspace)?;
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
             println!("interop {what}");
             tally.add(report(&said, ending));
@@ -92,8 +114,11 @@ struct Meeting<'a> {
     transport: &'a str,
 }
 
-impl Meeting<'_> {
-    /// Runs the client to its end. Returns what it printed.
+impl Encounter for Meeting<'_> {
+    fn what(&self) -> &str {
+        &self.what
+    }
+
     fn hold(self, workspace: &Workspace) -> Result<(String, process::Ending)> {
         let Self { what, mut client, mut server, transport } = self;
         client.arg(transport);
@@ -107,10 +132,18 @@ impl Meeting<'_> {
             client.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
             None
         };
-        let log = workspace.interop().join(format!("{}.log", what.replace(' ', "-")));
-        let ending = process::log(&mut client, &log, LIMIT)?;
-        Ok((fs::read_to_string(&log)?, ending))
+        run_to_its_end(workspace, &what, &mut client)
     }
+}
+
+fn run_to_its_end(
+    workspace: &Workspace,
+    what: &str,
+    client: &mut Command,
+) -> Result<(String, process::Ending)> {
+    let log = workspace.interop().join(format!("{}.log", what.replace(' ', "-")));
+    let ending = process::log(client, &log, LIMIT)?;
+    Ok((fs::read_to_string(&log)?, ending))
 }
 
 /// Shows what a script printed and counts its checks: its own last line is not taken at its word.

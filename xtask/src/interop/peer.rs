@@ -190,7 +190,7 @@ fn only_handshake(clients: &mut Vec<Client>, tasks: &'static str) {
     clients.push((tasks, Manner::Handshake));
 }
 
-fn copy_scripts(from: &Path, to: &Path) -> Result<()> {
+pub(super) fn copy_scripts(from: &Path, to: &Path) -> Result<()> {
     for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
         let script = entry?.path();
         if let Some(name) = script.file_name().filter(|_| script.extension().is_some_and(|end| end == "mjs"))

@@ -94,7 +94,8 @@ impl ClientMetadataUrl {
         self.0.as_str()
     }
 
-    /// Returns the document to host at this URL, byte for byte.
+    /// Returns the document to host at this URL, byte for byte. With a redirect URI on the person's machine the client is a
+    /// native one: authorization servers may ignore the port of those alone.
     ///
     /// ```
     /// use roundtrip_core::auth::ClientMetadataUrl;
@@ -107,6 +108,7 @@ impl ClientMetadataUrl {
         json!({
             "client_id": self.as_str(),
             "client_name": name,
+            "application_type": ApplicationType::of_all(redirect_uris).as_str(),
             "redirect_uris": redirect_uris,
             "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"],
@@ -126,6 +128,16 @@ impl ApplicationType {
     /// Returns the kind of a client: one without a redirect URI is a program on a device.
     pub(super) fn of(redirect_uri: Option<&HttpUrl>) -> Self {
         if redirect_uri.is_none_or(HttpUrl::is_loopback) { Self::Native } else { Self::Web }
+    }
+
+    /// Returns the kind of a client with all of these redirect URIs. Those of other schemes than `http` are a program's own.
+    fn of_all(redirect_uris: &[&str]) -> Self {
+        let on_the_web = |uri: &&str| HttpUrl::parse(uri).is_ok_and(|url| !url.is_loopback());
+        if !redirect_uris.is_empty() && redirect_uris.iter().all(on_the_web) {
+            Self::Web
+        } else {
+            Self::Native
+        }
     }
 
     pub(super) fn other(self) -> Self {

@@ -64,6 +64,21 @@ fn a_metadata_document_is_what_its_url_says() {
     );
 }
 
+/// O56, O57: the document says what kind of application the client is: servers ignore the port of native ones alone.
+#[test]
+fn a_client_metadata_document_names_its_kind() {
+    let kind = |uris: &[&str]| cimd().document("Travel agent", uris)["application_type"].clone();
+    for native in [
+        &["http://127.0.0.1/callback"][..],
+        &["https://agent.example/cb", "http://localhost/cb"],
+        &["app:/cb"],
+        &[],
+    ] {
+        assert_eq!(kind(native), "native", "{native:?}");
+    }
+    assert_eq!(kind(&["https://agent.example/cb"]), "web");
+}
+
 /// O57: a registration request says what kind of application it is, and that it refreshes.
 #[test]
 fn a_registration_request_is_complete() {
