@@ -88,7 +88,6 @@ pub(crate) async fn authorize(client: &Client, options: &mut Options, error: Err
 
 /// Returns the error: without the feature `oauth`, there are no tokens to get.
 #[cfg(not(feature = "oauth"))]
-#[expect(clippy::unused_async, reason = "the same call with and without the feature")]
 pub(crate) async fn authorize(_: &Client, _: &mut Options, error: Error) -> Result<(), Error> {
     Err(error)
 }

@@ -13,7 +13,7 @@ use super::service::{Arrived, Http};
 
 /// Place of the guard.
 #[derive(Clone, Default)]
-pub(super) struct GuardSlot;
+pub(super) struct GuardSlot {}
 
 impl GuardSlot {
     pub(super) fn forbid_principal(&mut self) {}

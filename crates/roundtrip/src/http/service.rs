@@ -253,7 +253,11 @@ impl Http {
     /// Answers a method other than POST.
     #[cfg_attr(
         not(feature = "legacy"),
-        expect(unused_variables, reason = "sessions alone have other methods")
+        expect(
+            unused_variables,
+            clippy::needless_pass_by_value,
+            reason = "sessions alone have other methods"
+        )
     )]
     fn other_method(&self, parts: &mut Parts, sender: Identified) -> Response<Body> {
         #[cfg(feature = "legacy")]
