@@ -14,6 +14,7 @@ use tower_service::Service as _;
 /// A request as it came in.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
+    #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "sessions alone have other methods"))]
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: BTreeMap<String, String>,
