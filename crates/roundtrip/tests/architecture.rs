@@ -391,6 +391,7 @@ fn the_walks_of_the_architecture_name_files_that_exist() {
     for file in text.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs")) {
         let path = match file.split_once('/') {
             Some(("core", file)) => root().join("crates/roundtrip-core/src").join(file),
+            Some(("cli", file)) => root().join("crates/roundtrip-cli/src").join(file),
             Some(("store", file)) => root().join("crates/roundtrip-store/src").join(file),
             _ => root().join("crates/roundtrip/src").join(file),
         };
