@@ -72,7 +72,7 @@ pub(crate) struct Asker {
     policy: Policy,
     sampler: Option<Sampler>,
     roots: Vec<Root>,
-    /// How the server was reached.
+    /// Address or command by which the server was reached.
     label: String,
     /// True once the user has said no.
     declined: bool,

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 #[derive(Form)]
 struct Name {
-    /// How you want to be called
+    /// Name to greet you by
     #[form(min_length = 1, max_length = 40)]
     name: String,
 }

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     fn entry(json: Value) -> Result<Reached, String> {
-        let file = Path::new("/work/shop/.vscode/mcp.json");
+        let file = Path::new("/home/ada/shop/.vscode/mcp.json");
         filled(&serde_json::from_value(json).unwrap(), &mut Variables::new(file, None))
     }
 
@@ -160,8 +160,11 @@ mod tests {
         let words = vec!["npx".to_owned(), "-y".to_owned(), "server".to_owned()];
         assert_eq!(entry(claude), Ok(Reached::Stdio { words, env, cwd: None }));
         let code = serde_json::json!({ "command": "${workspaceFolder}/server", "cwd": "${workspaceFolder}" });
-        let words = vec!["/work/shop/server".to_owned()];
-        assert_eq!(entry(code), Ok(Reached::Stdio { words, env: vec![], cwd: Some("/work/shop".into()) }));
+        let words = vec!["/home/ada/shop/server".to_owned()];
+        assert_eq!(
+            entry(code),
+            Ok(Reached::Stdio { words, env: vec![], cwd: Some("/home/ada/shop".into()) })
+        );
         let http = serde_json::json!({ "type": "http", "url": "https://tools.example/mcp", "headers": { "x-key": "1" } });
         let headers = vec![("x-key".to_owned(), "1".to_owned())];
         assert_eq!(entry(http), Ok(Reached::Http { url: "https://tools.example/mcp".into(), headers }));

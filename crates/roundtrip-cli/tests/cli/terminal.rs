@@ -11,7 +11,7 @@ const ESCAPE: &str = "\u{1b}";
 /// The key that moves to the end of a line.
 const END: &str = "\u{1b}[F";
 /// Help of the prompt for a name: when it is there, keys are read one by one.
-const NAME: &str = "How you want to be called";
+const NAME: &str = "Name to greet you by";
 
 fn call(served: &Served, tool: &str) -> Terminal {
     Terminal::start(&["call", &served.url, tool])

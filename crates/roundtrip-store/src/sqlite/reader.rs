@@ -30,7 +30,7 @@ impl Reader {
     }
 
     /// Reads a few rows by an index, in the calling thread: that takes microseconds, less than the way to another thread and back.
-    /// Where it would have to wait, for a connection or for a lock of the file, it does so in another thread.
+    /// A wait, for a connection or for a lock of the file, is left to another thread.
     pub(super) async fn few<T, F>(&self, read: F) -> Result<T, StoreError>
     where
         T: Send + 'static,

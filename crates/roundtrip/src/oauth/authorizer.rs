@@ -38,7 +38,7 @@ pub(crate) struct Authorizer {
 /// Token of a request, if there is one.
 pub(crate) type Token = Option<Arc<Current>>;
 
-/// What a response says of the token of its request.
+/// Verdict of a response on the token of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The token is not in question.

@@ -15,7 +15,7 @@ use super::listener::Listener;
 use super::shared::{Failure, Waiters};
 use super::surroundings::around;
 
-/// What a refusal wants.
+/// Demand of a refusal.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(super) demand: Option<Demand>,

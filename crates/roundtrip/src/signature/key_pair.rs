@@ -1,15 +1,19 @@
 //! Key pairs of every kind that signs tokens.
 
+#[cfg(feature = "oauth")]
 use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::{
     self, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair as _, RsaEncoding, RsaKeyPair,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use roundtrip_core::auth::{Algorithm, PublicKey};
+#[cfg(feature = "oauth")]
 use rustls_pki_types::PrivateKeyDer;
+#[cfg(feature = "oauth")]
 use zeroize::Zeroizing;
 
 /// Signature kinds by elliptic curve: `R` and `S` side by side, as RFC 7518 has it.
@@ -17,19 +21,25 @@ static P256: &EcdsaSigningAlgorithm = &signature::ECDSA_P256_SHA256_FIXED_SIGNIN
 static P384: &EcdsaSigningAlgorithm = &signature::ECDSA_P384_SHA384_FIXED_SIGNING;
 
 /// A key pair.
-pub(super) enum KeyPair {
+pub(crate) enum KeyPair {
     Ec(EcdsaKeyPair),
     Ed(Ed25519KeyPair),
     Rsa(RsaKeyPair),
 }
 
 impl KeyPair {
-    /// Makes a key on the curve P-256.
-    pub(super) fn generate() -> Result<Self, Unspecified> {
-        EcdsaKeyPair::generate(P256).map(Self::Ec)
+    /// Makes a key for an algorithm; RSA keys have 2048 bits.
+    pub(crate) fn generate(algorithm: Algorithm) -> Result<Self, Unspecified> {
+        Ok(match algorithm {
+            Algorithm::ES256 => Self::Ec(EcdsaKeyPair::generate(P256)?),
+            Algorithm::ES384 => Self::Ec(EcdsaKeyPair::generate(P384)?),
+            Algorithm::EdDSA => Self::Ed(Ed25519KeyPair::generate()?),
+            _ => Self::Rsa(RsaKeyPair::generate(KeySize::Rsa2048)?),
+        })
     }
 
     /// Reads a key of any kind that is known.
+    #[cfg(feature = "oauth")]
     pub(super) fn read(key: &PrivateKeyDer<'_>) -> Option<Self> {
         let ec = |der: &[u8]| {
             let pair = EcdsaKeyPair::from_private_key_der(P256, der);
@@ -49,6 +59,7 @@ impl KeyPair {
     }
 
     /// Returns the algorithm that is used where none is chosen.
+    #[cfg(feature = "oauth")]
     pub(super) fn algorithm(&self) -> Algorithm {
         match self {
             Self::Ec(pair) if pair.algorithm() == P256 => Algorithm::ES256,
@@ -59,7 +70,7 @@ impl KeyPair {
     }
 
     /// Returns the public key, or `None` for an RSA key of less than 2048 bits, which signs nothing.
-    pub(super) fn public(&self) -> Option<PublicKey> {
+    pub(crate) fn public(&self) -> Option<PublicKey> {
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         Some(match self {
             Self::Ec(pair) => {
@@ -83,7 +94,7 @@ impl KeyPair {
     }
 
     /// Signs bytes.
-    pub(super) fn sign(&self, algorithm: Algorithm, message: &[u8]) -> Result<Vec<u8>, Unspecified> {
+    pub(crate) fn sign(&self, algorithm: Algorithm, message: &[u8]) -> Result<Vec<u8>, Unspecified> {
         let random = SystemRandom::new();
         Ok(match self {
             Self::Ec(pair) => pair.sign(&random, message)?.as_ref().to_vec(),
@@ -97,6 +108,7 @@ impl KeyPair {
     }
 
     /// Writes the key as PKCS#8.
+    #[cfg(feature = "oauth")]
     pub(super) fn to_pkcs8(&self) -> Result<Zeroizing<Vec<u8>>, Unspecified> {
         let bytes = match self {
             Self::Ec(pair) => pair.to_pkcs8v1()?.as_ref().to_vec(),

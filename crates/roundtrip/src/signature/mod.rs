@@ -1,12 +1,13 @@
 //! Signatures of tokens, by aws-lc-rs, which TLS uses too.
 
-#[cfg(feature = "oauth")]
 mod key_pair;
 #[cfg(feature = "oauth")]
 mod sign;
 #[cfg(feature = "authorize")]
 mod verify;
 
+#[cfg(feature = "authorize")]
+pub(crate) use key_pair::KeyPair;
 #[cfg(feature = "oauth")]
 pub use sign::{KeyError, PrivateKey};
 #[cfg(feature = "authorize")]

@@ -90,7 +90,7 @@ impl PrivateKey {
     /// # Errors
     /// Fails if the operating system has no random numbers.
     pub fn generate() -> Result<Self, KeyError> {
-        KeyPair::generate().ok().and_then(Self::new).ok_or(KeyError::NotMade)
+        KeyPair::generate(Algorithm::ES256).ok().and_then(Self::new).ok_or(KeyError::NotMade)
     }
 
     fn new(pair: KeyPair) -> Option<Self> {
