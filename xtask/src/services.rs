@@ -37,8 +37,8 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool>
 pub(crate) fn check_stores(workspace: &Workspace) -> Result<bool> {
     let mut quiet = true;
     for set in ["", "sqlite", "postgres", "redis"] {
-        println!("features of roundtrip-store: {}", if set.is_empty() { "none" } else { set });
-        quiet &= features::builds_quietly(workspace, &["--package", "roundtrip-store"], set)?;
+        quiet &=
+            features::checks_quietly(workspace, &["--package", "roundtrip-store", "--all-targets"], set)?;
     }
     let services = Services::start()?;
     let tests = ["test", "--package", "roundtrip-store", "--all-features", "--no-fail-fast"];

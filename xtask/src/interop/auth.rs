@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use super::peer::{Peer, copy_scripts};
-use super::{Encounter, run_to_its_end, side_by_side};
+use super::{Encounter, hold_all, run_to_its_end};
 use crate::fixture::{self, Fixtures, Server};
 use crate::install::{self, Python};
 use crate::process;
@@ -24,7 +24,7 @@ const KEYS: &str = "111111111111111111111111111111111111111111111111111111111111
 pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<Tally> {
     let scenes = Cast::gather(workspace)?.scenes()?;
     let named = |scene: &Scene| words.iter().all(|word| scene.what.split(' ').any(|part| part == *word));
-    side_by_side(workspace, scenes.into_iter().filter(named).collect())
+    hold_all(workspace, scenes.into_iter().filter(named).collect())
 }
 
 /// Servers of one meeting, each of which is told who the issuer is.
