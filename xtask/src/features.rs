@@ -7,9 +7,9 @@ use crate::process;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
-/// Sets of features of the crate `roundtrip` whose tests are run, besides the default: none; and all but `legacy` and authorization,
-/// with the types of other crates.
-const TESTED: &[&str] = &["", "anyhow,chrono,client,jiff,time,url,uuid,validation"];
+/// Sets of features of the crate `roundtrip` whose tests are run, besides all of them: none; and all of the default but `legacy` and
+/// authorization.
+const TESTED: &[&str] = &["", "client,validation"];
 
 /// Sets that are built: their tests run in those above and by default. `cargo xtask features` runs them in each.
 const BUILT: &[&str] = &[
@@ -23,12 +23,12 @@ const BUILT: &[&str] = &[
     "validation",
 ];
 
+/// Sets of features of the crate `roundtrip-store` that are built.
+const STORES: &[&str] = &["", "sqlite", "postgres", "redis"];
+
 /// Tests that depend on features. Doc tests, examples and the rest are built with all of them, in the other steps; so is
 /// `abandoned`, a load test that takes a minute and uses nothing optional.
 const TESTS: &[&str] = &["--package", "roundtrip", "--lib", "--test", "spec", "--test", "client"];
-
-/// Tests and doc tests of telemetry, with the published exporters.
-const TELEMETRY: &[&str] = &["--package", "roundtrip-telemetry-tests"];
 
 /// `cargo xtask features`: tests every set.
 pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool> {
@@ -50,12 +50,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<bool> {
     for &set in TESTED {
         tally.count(tests_quietly(workspace, TESTS, set)?);
     }
-    tally.count(tests_quietly(workspace, TELEMETRY, "otlp")?);
+    for &set in STORES {
+        tally.count(checks_quietly(workspace, &["--package", "roundtrip-store", "--all-targets"], set)?);
+    }
     Ok(tally.is_green())
 }
 
 /// Checks the types of tests with a set of features, without building them; false when the compiler has something to say.
-pub(crate) fn checks_quietly(workspace: &Workspace, tests: &[&str], set: &str) -> Result<bool> {
+fn checks_quietly(workspace: &Workspace, tests: &[&str], set: &str) -> Result<bool> {
     println!("features of {}: {}, built", tests[1], shown(set));
     let check = ["check", "--quiet", "--profile", "test", "--no-default-features", "--features", set];
     is_quiet(workspace, &[&check[..], tests].concat())

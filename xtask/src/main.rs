@@ -67,7 +67,7 @@ fn dispatch(command: &str, rest: &[&str]) -> Result<bool> {
         "mutations" => mutations::command(&workspace, rest),
         "services" => services::command(&workspace, rest),
         "spec" => spec::command(&workspace, rest),
-        "test" => everything::command(&workspace, rest),
+        "test" => everything::command(workspace, rest),
         "weight" => weight::command(&workspace, rest),
         other => anyhow::bail!("no such command: {other}\n{USAGE}"),
     }

@@ -117,7 +117,7 @@ struct Cast {
 
 impl Cast {
     fn gather(workspace: &Workspace) -> Result<Self> {
-        let (fixtures, ours) = (Fixtures::build(workspace)?, fixture::our_clients(workspace)?);
+        let (fixtures, ours) = (Fixtures::build(workspace)?, fixture::our_programs(workspace)?);
         let sources = workspace.root.join("interop/peers");
         let provider = workspace.interop().join("oidc-provider");
         install::npm_locked(&provider, &sources.join("oidc-provider"))?;

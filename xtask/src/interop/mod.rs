@@ -51,7 +51,7 @@ pub(crate) fn all(workspace: &Workspace) -> Result<Tally> {
 }
 
 fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tally> {
-    let (fixtures, clients) = (Fixtures::build(workspace)?, fixture::our_clients(workspace)?);
+    let (fixtures, clients) = (Fixtures::build(workspace)?, fixture::our_programs(workspace)?);
     let mut meetings = Vec::new();
     for name in peers {
         let peer = Peer::install(workspace, name)?;
