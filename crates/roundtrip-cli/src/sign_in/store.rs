@@ -114,3 +114,99 @@ impl TokenStore for Store {
         self.files.lock(server)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use roundtrip::testing::stores;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A folder of one test, removed when dropped.
+    struct Temporary(std::path::PathBuf);
+
+    impl Temporary {
+        fn new(test: &str) -> Self {
+            Self(std::env::temp_dir().join(format!("roundtrip-store-{test}-{}", std::process::id())))
+        }
+
+        fn store(&self, place: Place) -> Store {
+            Store::new(place, FileStore::open(&self.0).unwrap())
+        }
+    }
+
+    impl Drop for Temporary {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn record(source: &str) -> Record {
+        let client = json!({ "issuer": "https://login.example", "client_id": "a", "source": source });
+        let grant = json!({
+            "terms": {
+                "server": "https://a.example/", "resource": "https://a.example/", "issuer": "https://login.example",
+                "token_endpoint": "https://login.example/token", "method": "none", "requested": "read",
+                "client": client, "assumed_endpoints": false,
+            },
+            "access_token": "token", "scheme": "bearer", "granted": "read",
+        });
+        serde_json::from_value(json!({ "grant": grant, "registrations": [client] })).unwrap()
+    }
+
+    #[tokio::test]
+    async fn files_keep_the_contract_of_stores() {
+        let folder = Temporary::new("files");
+        stores::tokens(folder.store(Place::File), folder.store(Place::File)).await.unwrap();
+    }
+
+    #[tokio::test]
+    #[ignore = "it writes to a keyring: dbus-run-session -- cargo test -p roundtrip-cli keyring -- --ignored"]
+    async fn a_keyring_keeps_the_contract_of_stores() {
+        let folder = Temporary::new("keyring");
+        os_keyring::check().await.unwrap();
+        stores::tokens(folder.store(Place::Keyring), folder.store(Place::Keyring)).await.unwrap();
+    }
+
+    /// A registration that is saved on the way leaves the stored grant, and the grant of the new sign-in takes its place.
+    #[tokio::test]
+    async fn a_new_sign_in_begins_from_nothing_and_loses_nothing() {
+        let folder = Temporary::new("hidden");
+        folder.store(Place::File).save("a", &record("dynamic")).await.unwrap();
+        let new = folder.store(Place::File).hiding_grant();
+        let mut seen = new.load("a").await.unwrap().unwrap();
+        assert_eq!((seen.grant.is_some(), seen.registrations.len()), (false, 1));
+        seen.registrations.clear();
+        new.save("a", &seen).await.unwrap();
+        let kept = folder.store(Place::File).load("a").await.unwrap().unwrap();
+        assert_eq!((kept.grant.is_some(), kept.registrations.len()), (true, 0));
+        new.save("a", &record("dynamic")).await.unwrap();
+        assert!(new.load("a").await.unwrap().unwrap().grant.is_some());
+    }
+
+    /// The secret of a client that was registered by hand goes with it, and with no other.
+    #[tokio::test]
+    async fn a_secret_is_kept_with_its_client() {
+        let folder = Temporary::new("secret");
+        let store = folder.store(Place::File).client_secret(Some("secret".into()));
+        for (source, is_kept) in [("configured", true), ("dynamic", false)] {
+            store.save("a", &record(source)).await.unwrap();
+            let kept = store.load("a").await.unwrap().unwrap();
+            let clients = [&kept.registrations[0], &kept.grant.unwrap().terms.client];
+            assert!(clients.iter().all(|client| client.secret.is_some() == is_kept), "{source}");
+        }
+    }
+
+    /// A record that was read ahead is used once, and not under the lock.
+    #[tokio::test]
+    async fn what_was_read_ahead_is_dropped_by_the_lock() {
+        let folder = Temporary::new("ahead");
+        let (store, other) = (folder.store(Place::File), folder.store(Place::File));
+        other.save("a", &record("dynamic")).await.unwrap();
+        store.look("a").await.unwrap();
+        other.delete("a").await.unwrap();
+        let held = store.lock("a").await.unwrap();
+        assert_eq!(store.load("a").await.unwrap(), None);
+        drop(held);
+    }
+}
