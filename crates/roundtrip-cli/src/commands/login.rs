@@ -85,7 +85,7 @@ impl Login {
     async fn done(&self, client: &Client, new: &NewSignIn) -> Result<String, Failure> {
         // A refusal says best which scopes are wanted.
         let mut begun = client.discover().await.map(drop);
-        if begun.is_ok() && new.grant().await?.is_none() {
+        if matches!(begun, Ok(()) | Err(Error::Rejected(_))) && new.grant().await?.is_none() {
             begun = client.begin_sign_in().await;
         }
         match begun {

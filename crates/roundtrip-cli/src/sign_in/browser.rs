@@ -57,7 +57,6 @@ pub(crate) async fn show_and_open(url: HttpUrl) -> Result<(), String> {
 }
 
 /// Shows the code of a sign-in that is finished elsewhere.
-#[expect(clippy::unused_async, reason = "the library waits for it")]
 pub(crate) async fn show_code(code: DevicePending) -> Result<(), String> {
     let bold = Style::new().bold();
     eprintln!("Enter the code {bold}{}{bold:#} at:", printable(code.user_code()));

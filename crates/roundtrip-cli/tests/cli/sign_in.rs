@@ -277,32 +277,39 @@ mod terminal {
         user.runs(&["whoami", &user.world.url]).exits(5);
     }
 
-    /// A browser that writes the page that it is to open into a file. Other systems have no variable for it.
+    /// A browser that hands the page it is to open to the test. Other systems have no variable for it.
     #[cfg(target_os = "linux")]
     mod browser {
         use std::os::unix::fs::PermissionsExt as _;
+        use std::process::Command;
+        use std::sync::mpsc::{self, Receiver};
 
         use super::*;
+        use crate::support::terminal::PATIENCE;
 
-        fn with_browser(user: &User, words: &[&str]) -> Terminal {
-            let opened = user.home.path("opened");
-            let script = user.home.file("browser", &format!("#!/bin/sh\nprintf %s \"$1\" > '{opened}'\n"));
+        /// Starts the command in a terminal, with a browser. Returns the page that the browser opens, too.
+        fn with_browser(user: &User, name: &str, words: &[&str]) -> (Terminal, Receiver<String>) {
+            let pipe = user.home.path(&format!("{name}.pipe"));
+            assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+            let script = user.home.file(name, &format!("#!/bin/sh\nprintf %s \"$1\" > '{pipe}'\n"));
             std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let (send, opened) = mpsc::channel();
+            std::thread::spawn(move || send.send(std::fs::read_to_string(pipe).unwrap()));
             let mut command = user.command(words);
             command.env("BROWSER", script);
-            Terminal::running(200, command)
+            (Terminal::running(200, command), opened)
         }
 
         /// The page is opened, and the browser comes back to the command.
         #[test]
         fn a_browser_comes_back() {
             let user = User::new("browser");
-            let mut terminal = with_browser(&user, &["login", &user.world.url, "--file"]);
-            let page = shown(&mut terminal, "host: 127.0.0.1");
+            let (mut terminal, opened) = with_browser(&user, "login", &["login", &user.world.url, "--file"]);
+            let page = opened.recv_timeout(PATIENCE).unwrap();
+            assert_eq!(shown(&mut terminal, "host: 127.0.0.1"), page);
             user.world.comes_back(&user.world.visits(&page));
             terminal.shows("signed in to");
             assert!(terminal.ends().0.success());
-            assert_eq!(std::fs::read_to_string(user.home.path("opened")).unwrap(), page);
             user.calls("hello").exits(0);
         }
 
@@ -312,15 +319,14 @@ mod terminal {
             let user = User::new("consent");
             user.pastes(&["--file"]).exits(0);
             let words = ["call", &user.world.url, "write", "--args", "{}"];
-            let mut terminal = with_browser(&user, &words);
+            let (mut terminal, _) = with_browser(&user, "declined", &words);
             terminal.shows("wants a sign-in, for read write");
             terminal.answers("Sign in?", "Decline\r");
             terminal.shows("the sign-in was declined");
             assert_eq!(terminal.ends().0.code(), Some(4));
-            let mut terminal = with_browser(&user, &words);
-            let page = shown(&mut terminal, "Sign in?");
-            terminal.press("\r");
-            user.world.comes_back(&user.world.visits(&page));
+            let (mut terminal, opened) = with_browser(&user, "consented", &words);
+            terminal.answers("Sign in?", "\r");
+            user.world.comes_back(&user.world.visits(&opened.recv_timeout(PATIENCE).unwrap()));
             terminal.shows("written");
             assert!(terminal.ends().0.success());
             user.calls("write").exits(0);
