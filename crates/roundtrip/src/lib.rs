@@ -183,6 +183,8 @@ mod oauth_chapter {
 mod copied {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/manual/getting-started.md")]
+    struct GettingStarted;
     #[doc = include_str!("../../../docs/manual/servers.md")]
     struct Servers;
     #[doc = include_str!("../../../docs/manual/prompts-and-resources.md")]
@@ -213,4 +215,20 @@ mod copied {
     struct RateLimits;
     #[doc = include_str!("../../../docs/manual/limits.md")]
     struct Limits;
+    #[doc = include_str!("../../../docs/manual/cookbook/confirm-before-deletion.md")]
+    struct ConfirmBeforeDeletion;
+    #[doc = include_str!("../../../docs/manual/cookbook/credentials-by-url.md")]
+    struct CredentialsByUrl;
+    #[doc = include_str!("../../../docs/manual/cookbook/behind-a-load-balancer.md")]
+    struct BehindALoadBalancer;
+    #[doc = include_str!("../../../docs/manual/cookbook/in-axum.md")]
+    struct InAxum;
+    #[doc = include_str!("../../../docs/manual/cookbook/with-a-kms.md")]
+    struct WithAKms;
+    #[doc = include_str!("../../../docs/manual/cookbook/testing.md")]
+    struct Testing;
+    #[doc = include_str!("../../../docs/manual/cookbook/from-rmcp.md")]
+    struct FromRmcp;
+    #[doc = include_str!("../../../docs/manual/cookbook/from-fastmcp.md")]
+    struct FromFastmcp;
 }
