@@ -111,22 +111,27 @@ fn resolved(page: &Path, target: &str) -> PathBuf {
     path
 }
 
-/// Pages that the rows of the index and the entries of the summary name, with their titles, in order.
-fn named(page: &Path) -> Vec<(String, PathBuf)> {
+/// Pages that lines which begin so name first, with their titles, in order.
+fn named(page: &Path, beginnings: &[&str]) -> Vec<(String, PathBuf)> {
     let text = text_of(page);
-    let entries = text.lines().filter(|line| ["| [", "- [", "["].iter().any(|entry| line.starts_with(entry)));
+    let entries = text.lines().filter(|line| beginnings.iter().any(|beginning| line.starts_with(beginning)));
     let first = entries.filter_map(|line| links(line).into_iter().next());
     first.map(|(title, target)| (title, resolved(page, &target))).collect()
+}
+
+/// Pages of the book.
+fn in_book() -> Vec<(String, PathBuf)> {
+    named(&root().join("docs/SUMMARY.md"), &["[", "- ["])
 }
 
 /// The book has every page of the manual under its own title, in the order of the index.
 #[test]
 fn the_summary_names_every_page() {
-    let (summary, index) = (root().join("docs/SUMMARY.md"), root().join("docs/manual/README.md"));
-    let mut in_book = named(&summary);
+    let index = root().join("docs/manual/README.md");
+    let mut in_book = in_book();
     in_book.retain(|(_, page)| page.starts_with(root().join("docs/manual")));
     let first = (String::from("The manual"), index.clone());
-    let in_index: Vec<_> = std::iter::once(first).chain(named(&index)).collect();
+    let in_index: Vec<_> = std::iter::once(first).chain(named(&index, &["| ["])).collect();
     assert_eq!(in_book, in_index, "docs/SUMMARY.md and docs/manual/README.md differ");
 
     let pages: BTreeSet<PathBuf> = pages().into_iter().skip(1).collect();
@@ -141,10 +146,11 @@ fn the_summary_names_every_page() {
 /// page is copied to the top, where its links have to lead to the same pages.
 #[test]
 fn pages_of_the_book_link_to_no_page_outside() {
-    let summary = root().join("docs/SUMMARY.md");
-    let first = named(&summary).into_iter().next();
-    assert_eq!(first, Some((String::from("Roundtrip"), root().join("docs/README.md"))));
-    for (_, page) in named(&summary) {
+    assert_eq!(
+        in_book().into_iter().next(),
+        Some((String::from("Roundtrip"), root().join("docs/README.md")))
+    );
+    for (_, page) in in_book() {
         for target in own_targets(&text_of(&page)) {
             let path = resolved(&page, &target);
             let is_page = path.extension().is_some_and(|extension| extension == "md");
