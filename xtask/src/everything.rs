@@ -64,6 +64,7 @@ fn tests(workspace: &Workspace) -> Result<bool> {
     if !process::show(&mut workspace.cargo(&["build", "--quiet", "--workspace", "--examples"]))? {
         return Ok(false);
     }
+    services::find_shells();
     let arguments: &[&str] = if has_nextest(workspace) {
         &["nextest", "run", "--workspace", "--no-fail-fast"]
     } else {

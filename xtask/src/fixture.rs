@@ -60,7 +60,7 @@ impl Fixtures {
 /// Builds our programs for meetings with others, whatever is put in the place of the fixtures. Returns their folder.
 pub(crate) fn our_clients(workspace: &Workspace) -> Result<PathBuf> {
     let mut build = workspace.cargo(&["build", "--quiet", "-p", "roundtrip-interop"]);
-    for program in ["asking-client", "task-client", "signing-client", "guarded-server"] {
+    for program in ["asking-client", "command-client", "task-client", "signing-client", "guarded-server"] {
         build.args(["--bin", program]);
     }
     anyhow::ensure!(process::show(&mut build)?, "our clients do not build");
