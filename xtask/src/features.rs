@@ -7,42 +7,70 @@ use crate::process;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
-/// Features of the crate `roundtrip` whose tests are run, besides the default: none, all but `legacy`, those of the protocol, and
-/// the types of other crates.
-const TESTED: &[&str] =
-    &["", "client,validation", "client,legacy,validation", "anyhow,chrono,jiff,time,url,uuid"];
+/// Sets of features of the crate `roundtrip` whose tests are run, besides all of them: none; and all of the default but `legacy` and
+/// authorization.
+const TESTED: &[&str] = &["", "client,validation"];
 
-/// Features that are built alone: their tests run in the sets above and by default.
-const BUILT: &[&str] =
-    &["authorize", "client", "legacy", "oauth", "opentelemetry", "validation", "client,opentelemetry"];
+/// Sets that are built: their tests run in those above and by default. `cargo xtask features` runs them in each.
+const BUILT: &[&str] = &[
+    "authorize",
+    "client",
+    "client,legacy,validation",
+    "client,opentelemetry",
+    "legacy",
+    "oauth",
+    "opentelemetry",
+    "validation",
+];
+
+/// Sets of features of the crate `roundtrip-store` that are built.
+const STORES: &[&str] = &["", "sqlite", "postgres", "redis"];
 
 /// Tests that depend on features. Doc tests, examples and the rest are built with all of them, in the other steps; so is
 /// `abandoned`, a load test that takes a minute and uses nothing optional.
 const TESTS: &[&str] = &["--package", "roundtrip", "--lib", "--test", "spec", "--test", "client"];
 
-/// Tests and doc tests of telemetry, with the published exporters.
-const TELEMETRY: &[&str] = &["--package", "roundtrip-telemetry-tests"];
+/// `cargo xtask features`: tests every set.
+pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool> {
+    anyhow::ensure!(arguments.is_empty(), "wanted nothing, not {arguments:?}");
+    let sets = BUILT.iter().chain(TESTED);
+    let mut tally = Tally::default();
+    for set in sets {
+        tally.count(tests_quietly(workspace, TESTS, set)?);
+    }
+    Ok(tally.is_green())
+}
 
 /// Builds every set and tests some; false when one of them warns or fails.
 pub(crate) fn check(workspace: &Workspace) -> Result<bool> {
     let mut tally = Tally::default();
     for &set in BUILT {
-        println!("features: {set}, built");
-        let tests = ["check", "--quiet", "--profile", "test", "--no-default-features", "--features", set];
-        tally.count(is_quiet(workspace, &[&tests[..], TESTS].concat())?);
+        tally.count(checks_quietly(workspace, TESTS, set)?);
     }
     for &set in TESTED {
-        println!("features: {}", if set.is_empty() { "none" } else { set });
         tally.count(tests_quietly(workspace, TESTS, set)?);
     }
-    println!("features: opentelemetry, with exporters");
-    tally.count(tests_quietly(workspace, TELEMETRY, "otlp")?);
+    for &set in STORES {
+        tally.count(checks_quietly(workspace, &["--package", "roundtrip-store", "--all-targets"], set)?);
+    }
     Ok(tally.is_green())
+}
+
+/// Checks the types of tests with a set of features, without building them; false when the compiler has something to say.
+fn checks_quietly(workspace: &Workspace, tests: &[&str], set: &str) -> Result<bool> {
+    println!("features of {}: {}, built", tests[1], shown(set));
+    let check = ["check", "--quiet", "--profile", "test", "--no-default-features", "--features", set];
+    is_quiet(workspace, &[&check[..], tests].concat())
+}
+
+fn shown(set: &str) -> &str {
+    if set.is_empty() { "none" } else { set }
 }
 
 /// Runs the tests of a set even if there are warnings: one run tells everything.
 fn tests_quietly(workspace: &Workspace, tests: &[&str], set: &str) -> Result<bool> {
-    let quiet = builds_quietly(workspace, tests, set)?;
+    println!("features of {}: {}", tests[1], shown(set));
+    let quiet = is_quiet(workspace, &cargo_test(tests, set, &["--no-run"]))?;
     let tests = cargo_test(tests, set, &["--no-fail-fast"]);
     Ok(process::show(&mut workspace.cargo(&tests))? && quiet)
 }
@@ -52,13 +80,8 @@ fn cargo_test<'a>(tests: &[&'a str], set: &'a str, more: &[&'a str]) -> Vec<&'a 
     [&features[..], tests, more].concat()
 }
 
-/// Builds the tests of a set, and shows the compiler's messages; false when there are any. They are read from the build that
-/// is needed anyway: a lint run would compile everything a second time.
-pub(crate) fn builds_quietly(workspace: &Workspace, tests: &[&str], set: &str) -> Result<bool> {
-    is_quiet(workspace, &cargo_test(tests, set, &["--no-run"]))
-}
-
-/// Runs a build, and shows the compiler's messages; false when there are any.
+/// Runs a build, and shows the compiler's messages; false when there are any. They are read from the build that is needed anyway: a
+/// lint run would compile everything a second time.
 fn is_quiet(workspace: &Workspace, arguments: &[&str]) -> Result<bool> {
     let mut build = workspace.cargo(arguments);
     build.arg("--message-format=json").stderr(std::process::Stdio::inherit());

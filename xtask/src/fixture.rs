@@ -29,11 +29,11 @@ impl Fixtures {
     pub(crate) fn build(workspace: &Workspace) -> Result<Self> {
         let other = |name| std::env::var(name).ok().filter(|command| !command.trim().is_empty());
         let (server, client) = (other("CONFORMANCE_SERVER"), other("CONFORMANCE_CLIENT"));
-        if server.is_none() || client.is_none() {
-            let build = &mut workspace.cargo(&["build", "--quiet", "-p", "roundtrip-interop", "--bins"]);
-            anyhow::ensure!(process::show(build)?, "the fixtures do not build");
-        }
-        let ours = |name| workspace.target.join("debug").join(name).display().to_string();
+        let folder = match (&server, &client) {
+            (Some(_), Some(_)) => PathBuf::new(),
+            _ => our_programs(workspace)?,
+        };
+        let ours = |name| folder.join(name).display().to_string();
         let our_server = server.is_none();
         let server = server.unwrap_or_else(|| ours("conformance-server"));
         Ok(Self {
@@ -57,14 +57,9 @@ impl Fixtures {
     }
 }
 
-/// Builds our programs for meetings with others, whatever is put in the place of the fixtures. Returns their folder.
-pub(crate) fn our_clients(workspace: &Workspace) -> Result<PathBuf> {
-    let mut build = workspace.cargo(&["build", "--quiet", "-p", "roundtrip-interop"]);
-    for program in ["asking-client", "command-client", "task-client", "signing-client", "guarded-server"] {
-        build.args(["--bin", program]);
-    }
-    anyhow::ensure!(process::show(&mut build)?, "our clients do not build");
-    Ok(workspace.target.join("debug"))
+/// Builds our programs for meetings with others, and returns their folder.
+pub(crate) fn our_programs(workspace: &Workspace) -> Result<PathBuf> {
+    workspace.build_programs("roundtrip-interop")
 }
 
 /// A running server; it ends with this value.

@@ -12,6 +12,7 @@ mod interop;
 mod mutations;
 mod process;
 mod services;
+mod side_by_side;
 mod spec;
 mod tally;
 mod weight;
@@ -27,6 +28,7 @@ usage: cargo xtask <command>
 
   conformance [server|client] [--spec V] [scenario..]   the official conformance suite, strictly
   crash [--seed N]                                      workers of tasks killed at random points, 200 times a database
+  features                                              the tests with each set of cargo features
   interop [peer] [http|stdio]                           published SDKs, both ways: python, typescript, python-1x,
                                                         typescript-1x, fastmcp, rmcp, neva
   interop auth [word..]                                 sign-ins at published authorization servers, both ways
@@ -61,11 +63,12 @@ fn dispatch(command: &str, rest: &[&str]) -> Result<bool> {
     match command {
         "conformance" => conformance::command(&workspace, rest),
         "crash" => crash::command(&workspace, rest),
+        "features" => features::command(&workspace, rest),
         "interop" => interop::command(&workspace, rest),
         "mutations" => mutations::command(&workspace, rest),
         "services" => services::command(&workspace, rest),
         "spec" => spec::command(&workspace, rest),
-        "test" => everything::command(&workspace, rest),
+        "test" => everything::command(workspace, rest),
         "weight" => weight::command(&workspace, rest),
         other => anyhow::bail!("no such command: {other}\n{USAGE}"),
     }

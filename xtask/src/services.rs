@@ -10,8 +10,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use crate::process;
 use crate::workspace::Workspace;
-use crate::{features, process};
 use server::{Server, User};
 
 /// Variable that makes a skipped suite a failure.
@@ -31,20 +31,6 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool>
     let ["--", program, arguments @ ..] = arguments else { anyhow::bail!("wanted -- and a command") };
     let services = Services::start()?;
     process::show(services.set(Command::new(program).args(arguments).current_dir(&workspace.root)))
-}
-
-/// Tests the stores on every database, and builds them for each alone; false when one fails, or is skipped and must not be.
-pub(crate) fn check_stores(workspace: &Workspace) -> Result<bool> {
-    let mut quiet = true;
-    for set in ["", "sqlite", "postgres", "redis"] {
-        println!("features of roundtrip-store: {}", if set.is_empty() { "none" } else { set });
-        quiet &= features::builds_quietly(workspace, &["--package", "roundtrip-store"], set)?;
-    }
-    let services = Services::start()?;
-    let tests = ["test", "--package", "roundtrip-store", "--all-features", "--no-fail-fast"];
-    let passed = process::show(services.set(&mut workspace.cargo(&tests)))?;
-    let complete = services.skipped.is_empty() || std::env::var_os(STRICT).is_none();
-    Ok(passed && quiet && complete)
 }
 
 /// Installs the shells that completions are loaded in. Tests say which of them they skip.
@@ -74,6 +60,11 @@ impl Services {
     /// Sets the variables for a command.
     pub(crate) fn set<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)))
+    }
+
+    /// Returns whether nothing is skipped that must not be.
+    pub(crate) fn are_complete(&self) -> bool {
+        self.skipped.is_empty() || std::env::var_os(STRICT).is_none()
     }
 
     /// Returns whether a server was started.

@@ -113,6 +113,11 @@ impl Failure {
         self.exit == Exit::Rejected && self.details.get("code") == Some(&INVALID_PARAMS.into())
     }
 
+    /// Returns the scopes that a sign-in would ask for, if they are known.
+    pub(crate) fn scope(&self) -> Option<&str> {
+        self.details.get("scope").and_then(Value::as_str).filter(|scope| !scope.is_empty())
+    }
+
     /// Writes the error to standard error: as one JSON object, or as text.
     pub(crate) fn report(&self, json: bool) {
         if self.is_told {
@@ -151,14 +156,9 @@ impl From<Error> for Failure {
             }
             Error::Refused(refusal) => {
                 let failure = failure.with("status", refusal.status.as_u16());
-                if refusal.is_challenge() {
-                    failure.note(
-                        "\nthe server wants a sign-in: give a token by `--header 'authorization: Bearer ..'`",
-                    )
-                } else {
-                    failure
-                }
+                if refusal.is_challenge() { failure.note("\nthe server wants a sign-in") } else { failure }
             }
+            Error::SignIn(pending) => failure.with("scope", pending.terms().requested.to_string()),
             _ => failure,
         }
     }
@@ -170,8 +170,10 @@ fn exit_of(error: &Error) -> Exit {
         Error::Rejected(ServerRejection::Declined(_)) => Exit::Declined,
         Error::Rejected(_) | Error::Task(TaskError::Unknown { .. }) => Exit::Rejected,
         Error::Refused(refusal) if refusal.is_challenge() => Exit::SignIn,
+        // Questions are answered by hand here: the only handlers are those of a sign-in.
+        Error::SignIn(_) | Error::NotAuthorized(_) | Error::Handler(_) => Exit::SignIn,
         Error::GaveUp(_) | Error::Timeout { .. } | Error::Task(TaskError::Expired { .. }) => Exit::GaveUp,
-        Error::Task(_) | Error::Tool(_) | Error::Handler(_) => Exit::Failed,
+        Error::Task(_) | Error::Tool(_) => Exit::Failed,
         _ => Exit::Transport,
     }
 }

@@ -14,6 +14,7 @@ mod progress;
 mod saved;
 mod server;
 mod session;
+mod sign_in;
 mod trace;
 
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! Progress in the terminal: a spinner with the time, bars, the status of a task, parts of a result.
 
 use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_millis(120);
 /// Display of one call.
 pub(crate) struct Progress {
     /// Spinner or bar of what is waited for now.
-    bar: ProgressBar,
+    bar: Arc<Mutex<ProgressBar>>,
     is_shown: bool,
     /// True if parts of a result are printed as they come.
     prints_parts: bool,
@@ -28,23 +28,39 @@ impl Progress {
     /// Creates a display. It is quiet without a terminal, and for programs.
     pub(crate) fn new(is_quiet: bool) -> Self {
         let is_shown = !is_quiet && std::io::stderr().is_terminal();
-        Self { bar: ProgressBar::hidden(), is_shown, prints_parts: !is_quiet, printed: Arc::default() }
+        Self {
+            bar: Arc::new(Mutex::new(ProgressBar::hidden())),
+            is_shown,
+            prints_parts: !is_quiet,
+            printed: Arc::default(),
+        }
     }
 
     /// Begins to wait for something. Beside parts of a result there is no room for a spinner.
     pub(crate) fn wait_for(&mut self, what: &str) {
         self.clear();
         if self.is_shown && self.printed().is_empty() {
-            self.bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            self.bar.set_style(style("{spinner} {elapsed} {msg}"));
-            self.bar.set_message(printable(what));
-            self.bar.enable_steady_tick(TICK);
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(style("{spinner} {elapsed} {msg}"));
+            bar.set_message(printable(what));
+            bar.enable_steady_tick(TICK);
+            *lock(&self.bar) = bar;
         }
+    }
+
+    fn bar(&self) -> ProgressBar {
+        lock(&self.bar).clone()
     }
 
     /// Clears the display, so that something else can be shown.
     pub(crate) fn clear(&self) {
-        self.bar.finish_and_clear();
+        self.bar().finish_and_clear();
+    }
+
+    /// Returns a function that clears the display: for questions in the middle of a request.
+    pub(crate) fn clearing(&self) -> impl Fn() + Send + Sync + 'static {
+        let bar = Arc::clone(&self.bar);
+        move || lock(&bar).finish_and_clear()
     }
 
     /// Ends the line of parts that have been printed, where something else is shown on the same screen.
@@ -58,7 +74,7 @@ impl Progress {
 
     /// Returns a hook for progress notifications.
     pub(crate) fn on_progress(&self) -> impl FnMut(ProgressNotificationParams) + Send + 'static {
-        let bar = self.bar.clone();
+        let bar = self.bar();
         move |step| {
             if let Some(total) = step.total.filter(|total| *total > 0.0) {
                 // Thousandths, as both numbers may be fractions.
@@ -73,7 +89,7 @@ impl Progress {
 
     /// Returns a hook for the status of a task.
     pub(crate) fn on_status(&self) -> impl FnMut(&Task) + Send + 'static {
-        let bar = self.bar.clone();
+        let bar = self.bar();
         move |task| {
             let why = task.status_message.as_deref().unwrap_or_default();
             bar.set_message(printable(&format!("task {} {}: {why}", task.task_id, task.status)));
@@ -82,24 +98,26 @@ impl Progress {
 
     /// Returns a hook that prints the parts of a result, if they are wanted.
     pub(crate) fn on_part(&self) -> Option<impl FnMut(ContentBlock) + Send + 'static> {
-        let (bar, printed) = (self.bar.clone(), Arc::clone(&self.printed));
+        let (bar, printed) = (self.bar(), Arc::clone(&self.printed));
         self.prints_parts.then_some(move |part: ContentBlock| {
             let text =
                 part.as_text().map_or_else(|| format!("\n{}\n", output::block(&part)), printable_lines);
             // A spinner would be drawn over a line that is not complete.
             bar.finish_and_clear();
             output::write(format_args!("{text}"));
-            printed
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push_str(part.as_text().unwrap_or_default());
+            lock(&printed).push_str(part.as_text().unwrap_or_default());
         })
     }
 
     /// Returns the text of all parts that have been printed.
     pub(crate) fn printed(&self) -> String {
-        self.printed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.printed).clone()
     }
+}
+
+/// Locks a value that is whole whatever happened to its last user.
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a style in ASCII, which every terminal has.

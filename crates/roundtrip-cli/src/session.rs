@@ -9,10 +9,9 @@ use roundtrip::{Client, Error, Pending, Task, Turn};
 
 use crate::ask::{self, AskOptions, Asker};
 use crate::exit::{Exit, Failure};
-use crate::interrupt;
 use crate::progress::Progress;
 use crate::saved;
-use crate::server::{Connect, Endpoint};
+use crate::server::{Connect, Connection, Endpoint};
 use crate::trace::Trace;
 
 /// Options of calls that may be asked something.
@@ -78,7 +77,7 @@ impl Driven for CallTool {
 /// A client with all that a call of the command needs.
 pub(crate) struct Session {
     pub(crate) client: Client,
-    pub(crate) endpoint: Endpoint,
+    connection: Connection,
     pub(crate) asker: Asker,
     pub(crate) progress: Progress,
     trace: Trace,
@@ -89,14 +88,16 @@ pub(crate) struct Session {
 
 impl Session {
     /// Builds the client. Nothing is sent yet.
-    pub(crate) fn open(endpoint: Endpoint, options: &SessionOptions) -> Result<Self, Failure> {
+    pub(crate) async fn open(endpoint: Endpoint, options: &SessionOptions) -> Result<Self, Failure> {
         let asker = Asker::new(&options.ask, endpoint.label())?;
-        let client = endpoint.connect(&options.connect)?.capabilities(asker.capabilities());
+        let progress = Progress::new(options.json);
+        let mut connection = Connection::open(endpoint, &options.connect, progress.clearing()).await?;
+        connection.client = connection.client.capabilities(asker.capabilities());
         Ok(Self {
-            client,
-            endpoint,
+            client: connection.client.clone(),
+            connection,
             asker,
-            progress: Progress::new(options.json),
+            progress,
             trace: Trace::new(options.trace),
             save: options.save.clone(),
             deadline: options.deadline,
@@ -109,13 +110,12 @@ impl Session {
         mut self,
         work: impl AsyncFnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let (client, deadline) = (self.client.clone(), self.deadline);
-        let result = interrupt::until(deadline, work(&mut self)).await;
+        let (connection, deadline) = (self.connection.clone(), self.deadline);
+        let result = connection.run(deadline, work(&mut self)).await;
         self.progress.clear();
         if result.is_err() {
             self.progress.end_line();
         }
-        client.close().await;
         result
     }
 
@@ -189,7 +189,7 @@ impl Session {
                     "\nit cannot be saved: this server speaks a revision that keeps the call open in this process",
                 ));
             }
-            saved::write(file, &self.endpoint, &pending)?;
+            saved::write(file, &self.connection.endpoint, &pending)?;
             return Err(saved::stopped(file, &pending));
         }
         self.asker.answer(pending).await

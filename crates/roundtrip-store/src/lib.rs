@@ -70,3 +70,10 @@ mod copied {
     #[doc = include_str!("../../../docs/manual/stores.md")]
     struct Stores;
 }
+
+/// Doc tests of pages that need SQLite alone.
+#[cfg(all(doctest, feature = "sqlite"))]
+mod copied_with_sqlite {
+    #[doc = include_str!("../../../docs/manual/cookbook/long-jobs.md")]
+    struct LongJobs;
+}

@@ -84,7 +84,10 @@
 //! | `client` | calls as builders, and the `Transport` trait (feature `client`, on by default) |
 //! | `oauth` | sign-in of clients (feature `oauth`, on by default) |
 //! | [`http`], [`stdio`] | the edges: bytes to messages and back |
-//! | [`testing`] | scripted answers, and a replay that injects faults |
+//! | [`task`] | calls that go on after their reply: their lifecycle, and the contract of their store |
+//! | `legacy` | clients and servers of the handshake eras (feature `legacy`, on by default) |
+//! | `telemetry` | spans and metrics (feature `opentelemetry`) |
+//! | [`testing`] | scripted answers, a replay that injects faults, contracts of stores |
 //! | [`form`], [`seal`] | forms and their fields; the sealing of `requestState` |
 //! | [`wire`] | the specification's nouns in the specification's spelling |
 //!
@@ -95,7 +98,7 @@
 //! | feature | contents |
 //! |---|---|
 //! | `authorize` | servers check access tokens: `Authorize` |
-//! | `client` | the client: HTTP with TLS, child processes, in process |
+//! | `client` | the client: HTTP with TLS, child processes, in process; response cache |
 //! | `legacy` | the handshake eras, revisions up to 2025-11-25, on both sides |
 //! | `validation` | arguments and results are validated against JSON Schemas; without it, parsing alone enforces arguments, a tool whose schema says more is a [`SetupError`](server::SetupError), and clients do not check results against output schemas |
 //! | `oauth` | clients that sign in: discovery, grants, stores of tokens |
@@ -183,6 +186,8 @@ mod oauth_chapter {
 mod copied {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/manual/getting-started.md")]
+    struct GettingStarted;
     #[doc = include_str!("../../../docs/manual/servers.md")]
     struct Servers;
     #[doc = include_str!("../../../docs/manual/prompts-and-resources.md")]
@@ -213,4 +218,20 @@ mod copied {
     struct RateLimits;
     #[doc = include_str!("../../../docs/manual/limits.md")]
     struct Limits;
+    #[doc = include_str!("../../../docs/manual/cookbook/confirm-before-deletion.md")]
+    struct ConfirmBeforeDeletion;
+    #[doc = include_str!("../../../docs/manual/cookbook/credentials-by-url.md")]
+    struct CredentialsByUrl;
+    #[doc = include_str!("../../../docs/manual/cookbook/behind-a-load-balancer.md")]
+    struct BehindALoadBalancer;
+    #[doc = include_str!("../../../docs/manual/cookbook/in-axum.md")]
+    struct InAxum;
+    #[doc = include_str!("../../../docs/manual/cookbook/with-a-kms.md")]
+    struct WithAKms;
+    #[doc = include_str!("../../../docs/manual/cookbook/testing.md")]
+    struct Testing;
+    #[doc = include_str!("../../../docs/manual/cookbook/from-rmcp.md")]
+    struct FromRmcp;
+    #[doc = include_str!("../../../docs/manual/cookbook/from-fastmcp.md")]
+    struct FromFastmcp;
 }

@@ -17,6 +17,7 @@ use verdict::Verdict;
 
 use crate::fixture::{Fixtures, Server};
 use crate::process;
+use crate::side_by_side::side_by_side;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
@@ -74,8 +75,6 @@ fn run(workspace: &Workspace, choice: &Choice<'_>) -> Result<Tally> {
     let fixtures = Fixtures::build(workspace)?;
 
     let mut tally = Tally::default();
-    // One process on one port serves every revision.
-    let mut server = None;
     for leg in [Leg::Server, Leg::Client] {
         if choice.leg.is_some_and(|chosen| chosen != leg) {
             continue;
@@ -99,20 +98,11 @@ fn run(workspace: &Workspace, choice: &Choice<'_>) -> Result<Tally> {
                 [] => list::plan(&listed, &known),
                 names => names.iter().map(|&name| (name.to_owned(), named(&listed, name))).collect(),
             };
-            let mut bench = Bench {
-                workspace,
-                suite: &suite,
-                fixtures: &fixtures,
-                leg,
-                revision,
-                server: server.take(),
-                flag: None,
-            };
+            let bench = Bench { workspace, suite: &suite, fixtures: &fixtures, leg, revision, flag: None };
             tally.add(bench.judge_all(&plan)?);
             if leg == Leg::Server && fixtures.is_our_server() {
                 tally.add(bench.second_dialect().judge_all(&about_tasks(plan))?);
             }
-            server = bench.server;
         }
     }
     Ok(tally)
@@ -143,41 +133,43 @@ fn named(listed: &[&Entry], name: &str) -> Wanted {
     }
 }
 
-/// One leg at one revision, with the server that is under test.
+/// One leg at one revision.
 struct Bench<'a> {
     workspace: &'a Workspace,
     suite: &'a Suite,
     fixtures: &'a Fixtures,
     leg: Leg,
     revision: &'a str,
-    server: Option<Server>,
     /// Argument of the server, which also marks the results.
     flag: Option<&'static str>,
 }
 
 impl Bench<'_> {
-    /// Returns the same bench with a server that has both dialects of tasks.
+    /// Returns the same bench with servers that have both dialects of tasks.
     fn second_dialect(&self) -> Self {
-        Self { server: None, flag: Some(SECOND_DIALECT), ..*self }
+        Self { flag: Some(SECOND_DIALECT), ..*self }
     }
 
-    fn judge_all(&mut self, plan: &[(String, Wanted)]) -> Result<Tally> {
-        let mut tally = Tally::default();
+    /// Judges scenarios side by side, each worker with a server of its own.
+    fn judge_all(&self, plan: &[(String, Wanted)]) -> Result<Tally> {
         if let Some(flag) = self.flag.filter(|_| !plan.is_empty()) {
             println!("conformance {} {} {flag}", self.leg, self.revision);
         }
-        for (scenario, wanted) in plan {
-            if let Some(passed) = self.judge(scenario, wanted)? {
-                tally.count(passed);
+        side_by_side(plan.iter().collect(), |next| {
+            let (mut tally, mut server) = (Tally::default(), None);
+            while let Some((scenario, wanted)) = next() {
+                if let Some(passed) = self.judge(scenario, wanted, &mut server)? {
+                    tally.count(passed);
+                }
             }
-        }
-        Ok(tally)
+            Ok(tally)
+        })
     }
 
     /// Runs a scenario and prints its line. A skipped scenario that fails, as it should, does not count.
-    fn judge(&mut self, scenario: &str, wanted: &Wanted) -> Result<Option<bool>> {
+    fn judge(&self, scenario: &str, wanted: &Wanted, server: &mut Option<Server>) -> Result<Option<bool>> {
         let at_least = if let Wanted::Pass { at_least } = wanted { *at_least } else { 1 };
-        let verdict = self.run(scenario, at_least)?;
+        let verdict = self.run(scenario, at_least, server)?;
         let counts = format!(
             "{scenario:<48} {:>3} ok {:>3} failed {:>3} warnings {:>3} skipped",
             verdict.succeeded, verdict.failed, verdict.warned, verdict.skipped
@@ -188,25 +180,23 @@ impl Bench<'_> {
                 return Ok(None);
             }
             Wanted::Skip { reason } => {
-                println!("FAIL  {counts}");
-                println!("      it passes, but {LIST} skips it: {reason}");
+                println!("FAIL  {counts}\n      it passes, but {LIST} skips it: {reason}");
                 return Ok(Some(false));
             }
             Wanted::Pass { .. } => {}
         }
-        println!("{}  {counts}", if verdict.passed() { "PASS" } else { "FAIL" });
-        for problem in &verdict.problems {
-            println!("      {problem}");
-        }
+        // One print: the lines of two scenarios do not mix.
+        let problems: String = verdict.problems.iter().map(|problem| format!("\n      {problem}")).collect();
+        println!("{}  {counts}{problems}", if verdict.passed() { "PASS" } else { "FAIL" });
         Ok(Some(verdict.passed()))
     }
 
-    fn run(&mut self, scenario: &str, at_least: usize) -> Result<Verdict> {
+    fn run(&self, scenario: &str, at_least: usize, server: &mut Option<Server>) -> Result<Verdict> {
         let run = Run { leg: self.leg, revision: self.revision, flag: self.flag, scenario, at_least };
         if self.leg == Leg::Client {
             return self.suite.run(&run, &self.fixtures.client);
         }
-        let server = match &mut self.server {
+        let running = match &mut *server {
             Some(server) => server,
             none => {
                 let mut command = self.fixtures.server()?;
@@ -214,10 +204,10 @@ impl Bench<'_> {
                 none.insert(Server::spawn(self.workspace, command)?)
             }
         };
-        let mut verdict = self.suite.run(&run, &server.url)?;
-        if !server.is_running() {
-            verdict.problem(format!("the server did not survive it\n{}", process::tail(&server.log, 20)));
-            self.server = None; // the next scenario gets a new one
+        let mut verdict = self.suite.run(&run, &running.url)?;
+        if !running.is_running() {
+            verdict.problem(format!("the server did not survive it\n{}", process::tail(&running.log, 20)));
+            *server = None; // the next scenario gets a new one
         }
         Ok(verdict)
     }

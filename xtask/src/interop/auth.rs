@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use super::peer::{Peer, copy_scripts};
-use super::{Encounter, run_to_its_end, side_by_side};
+use super::{Encounter, hold_all, run_to_its_end};
 use crate::fixture::{self, Fixtures, Server};
 use crate::install::{self, Python};
 use crate::process;
@@ -23,7 +23,7 @@ const KEYS: &str = "111111111111111111111111111111111111111111111111111111111111
 /// Holds the meetings whose name has all of the words.
 pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<Tally> {
     let scenes = Cast::gather(workspace)?.scenes()?;
-    side_by_side(workspace, scenes.into_iter().filter(|scene| scene.is_named(words)).collect())
+    hold_all(workspace, scenes.into_iter().filter(|scene| scene.is_named(words)).collect())
 }
 
 /// Servers of one meeting, each of which is told who the issuer is.
@@ -116,7 +116,7 @@ struct Cast {
 
 impl Cast {
     fn gather(workspace: &Workspace) -> Result<Self> {
-        let (fixtures, ours) = (Fixtures::build(workspace)?, fixture::our_clients(workspace)?);
+        let (fixtures, ours) = (Fixtures::build(workspace)?, fixture::our_programs(workspace)?);
         let sources = workspace.root.join("interop/peers");
         let provider = workspace.interop().join("oidc-provider");
         install::npm_locked(&provider, &sources.join("oidc-provider"))?;

@@ -1,14 +1,13 @@
 //! `cargo xtask interop cli`: the built `roundtrip` command calls tools of servers on other SDKs, and of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use super::peer::Peer;
-use super::{Encounter as _, Meeting, TRANSPORTS, side_by_side};
+use super::{Encounter as _, Meeting, TRANSPORTS, hold_all};
 use crate::fixture;
-use crate::process;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
@@ -27,7 +26,8 @@ const SERVERS: [Served; 7] = [
 
 /// Holds the meetings whose name has all of the words.
 pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<Tally> {
-    let (roundtrip, client) = (build(workspace)?, fixture::our_clients(workspace)?.join("command-client"));
+    let roundtrip = workspace.build_programs("roundtrip-cli")?.join("roundtrip");
+    let client = fixture::our_programs(workspace)?.join("command-client");
     let mut meetings = Vec::new();
     for transport in TRANSPORTS {
         let meeting = |peer: &str, script: &str, check: &str, server: Command| {
@@ -44,14 +44,7 @@ pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<Tally> {
             }
         }
     }
-    side_by_side(workspace, meetings.into_iter().filter(|meeting| meeting.is_named(words)).collect())
-}
-
-/// Builds the command. Returns its path.
-fn build(workspace: &Workspace) -> Result<PathBuf> {
-    let mut build = workspace.cargo(&["build", "--quiet", "-p", "roundtrip-cli"]);
-    ensure!(process::show(&mut build)?, "the command does not build");
-    Ok(workspace.target.join("debug/roundtrip"))
+    hold_all(workspace, meetings.into_iter().filter(|meeting| meeting.is_named(words)).collect())
 }
 
 /// Returns the command of its own server, which takes its port from the command line.

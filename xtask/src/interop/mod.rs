@@ -11,7 +11,6 @@ mod peer;
 use std::fs;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -19,6 +18,7 @@ use peer::{PEERS, Peer};
 
 use crate::fixture::{self, Fixtures, Server};
 use crate::process;
+use crate::side_by_side::side_by_side;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
@@ -60,7 +60,7 @@ pub(crate) fn all(workspace: &Workspace) -> Result<Tally> {
 }
 
 fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tally> {
-    let (fixtures, clients) = (Fixtures::build(workspace)?, fixture::our_clients(workspace)?);
+    let (fixtures, clients) = (Fixtures::build(workspace)?, fixture::our_programs(workspace)?);
     let mut meetings = Vec::new();
     for name in peers {
         let peer = Peer::install(workspace, name)?;
@@ -78,7 +78,7 @@ fn run(workspace: &Workspace, peers: &[&str], transports: &[&str]) -> Result<Tal
             }
         }
     }
-    side_by_side(workspace, meetings)
+    hold_all(workspace, meetings)
 }
 
 /// Processes that meet, of which one reports.
@@ -95,29 +95,20 @@ trait Encounter: Send {
     }
 }
 
-/// Holds the meetings, as many at a time as there are processors. What each of them says stays together.
-fn side_by_side(workspace: &Workspace, meetings: Vec<impl Encounter>) -> Result<Tally> {
-    let (open, tally) = (Mutex::new(meetings.into_iter()), Mutex::new(Tally::default()));
-    let work = || -> Result<()> {
-        loop {
-            let Some(meeting) = open.lock().unwrap_or_else(PoisonError::into_inner).next() else {
-                return Ok(());
-            };
+/// Holds the meetings, some at a time. What each of them says stays together.
+fn hold_all(workspace: &Workspace, meetings: Vec<impl Encounter>) -> Result<Tally> {
+    let printing = Mutex::new(());
+    side_by_side(meetings, |next| {
+        let mut tally = Tally::default();
+        while let Some(meeting) = next() {
             let what = meeting.what().to_owned();
             let (said, ending) = meeting.hold(workspace)?;
-            let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            let _alone = printing.lock().unwrap_or_else(PoisonError::into_inner);
             println!("interop {what}");
             tally.add(report(&said, ending));
         }
-    };
-    thread::scope(|scope| {
-        let workers = thread::available_parallelism().map_or(1, usize::from);
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().unwrap_or_else(|_| bail!("a meeting broke off")))
-    })?;
-    Ok(tally.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok(tally)
+    })
 }
 
 /// A client and a server of its own: what one does to it must not excuse the next.

@@ -1,24 +1,29 @@
 //! `cargo xtask mutations`: switches off one security check at a time, and shows that a test notices.
 //!
-//! The sources are copied to a worktree of git below `target/mutations`, with what is not committed yet. There each check is
-//! changed, its test built, which must succeed, and run, which must not.
+//! The sources are copied to a worktree of git below `target/mutations`, with what is not committed yet. There each check gets a
+//! switch, which an environment variable turns: so the tests are built once for all mutations. With no check switched off each
+//! test must succeed, and with its own it must not.
 
 mod list;
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
 
 use crate::process;
 use crate::workspace::Workspace;
 use list::{MUTATIONS, Mutation, Suite};
 
+/// Environment variable that names the check which is switched off.
+const SWITCH: &str = "ROUNDTRIP_MUTATION";
 /// Longest time of a build, and of a test: a check that is off may leave a test waiting.
 const BUILD_LIMIT: Duration = Duration::from_secs(1800);
-const TEST_LIMIT: Duration = Duration::from_secs(120);
+const TEST_LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs all mutations, or the named ones; false when one goes unnoticed.
 pub(crate) fn command(workspace: &Workspace, names: &[&str]) -> Result<bool> {
@@ -28,10 +33,14 @@ pub(crate) fn command(workspace: &Workspace, names: &[&str]) -> Result<bool> {
     let chosen = |mutation: &&Mutation| names.is_empty() || names.contains(&mutation.name);
     let chosen: Vec<&Mutation> = MUTATIONS.iter().filter(chosen).collect();
     let copy = Copy::make(workspace)?;
-    copy.check_unchanged(&chosen)?;
+    let tests =
+        Tests { programs: copy.build(&chosen)?, sources: copy.sources(), folder: copy.folder.clone() };
+    for mutation in &chosen {
+        ensure!(!tests.is_red(mutation, None)?, "{} fails without a mutation", mutation.test);
+    }
     let mut noticed = true;
     for mutation in chosen {
-        let is_red = copy.try_out(mutation)?;
+        let is_red = tests.is_red(mutation, Some(mutation.name))?;
         let verdict = if is_red { "noticed" } else { "NOT NOTICED" };
         println!("{verdict:<12} {:<4} {:<18} {}", mutation.rule, mutation.name, mutation.test);
         noticed &= is_red;
@@ -74,57 +83,73 @@ impl Copy {
         self.folder.join("sources")
     }
 
-    fn cargo(&self, suite: &Suite) -> Command {
-        let mut command = Command::new("cargo");
-        command.arg("test").args(suite.arguments).current_dir(self.sources());
-        command.env("CARGO_TARGET_DIR", self.folder.join("target"));
-        command
-    }
-
-    /// Runs the tests on the sources as they are: a test that is red by itself notices nothing.
-    fn check_unchanged(&self, mutations: &[&Mutation]) -> Result<()> {
+    /// Puts switches into the copy, and builds the tests of these mutations: the programs by their suites.
+    fn build(&self, mutations: &[&Mutation]) -> Result<HashMap<&'static Suite, PathBuf>> {
+        let mut programs = HashMap::new();
         for mutation in mutations {
-            self.build(mutation)?;
-            ensure!(!self.is_red(mutation)?, "{} fails without a mutation", mutation.test);
+            let file = self.sources().join(mutation.file);
+            let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+            fs::write(&file, mutation.apply(&text)?)?;
         }
-        Ok(())
+        for mutation in mutations {
+            if !programs.contains_key(mutation.suite) {
+                programs.insert(mutation.suite, self.program(mutation.suite)?);
+            }
+        }
+        Ok(programs)
     }
 
-    fn try_out(&self, mutation: &Mutation) -> Result<bool> {
-        let file = self.sources().join(mutation.file);
-        let original = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-        fs::write(&file, mutation.apply(&original)?)?;
-        let is_red = self.build(mutation).and_then(|()| self.is_red(mutation));
-        fs::write(&file, original)?;
-        is_red
+    /// Builds the tests of a suite. Without lines for backtraces, which nothing reads here.
+    fn program(&self, suite: &Suite) -> Result<PathBuf> {
+        let mut command = Command::new("cargo");
+        command.args(["test", "--no-run", "--message-format", "json-render-diagnostics"]);
+        command.args(["--package", suite.package]).args(suite.target).current_dir(self.sources());
+        command.env("CARGO_TARGET_DIR", self.folder.join("target"));
+        command.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        let log = self.folder.join("build.log");
+        process::quietly(&mut command, &log, BUILD_LIMIT)?;
+        let built = fs::read_to_string(&log)?;
+        built.lines().find_map(test_program).context("cargo has built no test")
     }
+}
 
-    fn build(&self, mutation: &Mutation) -> Result<()> {
-        let mut command = self.cargo(mutation.suite);
-        process::quietly(command.arg("--no-run"), &self.log(mutation), BUILD_LIMIT)
-    }
+/// Reads a message of cargo: the path of a test binary, if it is about one.
+fn test_program(line: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let is_test = message["profile"]["test"] == true;
+    message["executable"].as_str().filter(|_| is_test).map(PathBuf::from)
+}
 
-    /// Runs the test of a mutation; true when it fails, or does not end.
-    fn is_red(&self, mutation: &Mutation) -> Result<bool> {
-        let mut command = self.cargo(mutation.suite);
-        let log = self.log(mutation);
-        let ending = process::log(command.args(["--", "--exact", mutation.test]), &log, TEST_LIMIT)?;
+/// Built tests.
+struct Tests {
+    programs: HashMap<&'static Suite, PathBuf>,
+    sources: PathBuf,
+    /// Folder of logs.
+    folder: PathBuf,
+}
+
+impl Tests {
+    /// Runs the test of a mutation, with a check switched off or none; true when it fails, or does not end.
+    fn is_red(&self, mutation: &Mutation, off: Option<&str>) -> Result<bool> {
+        let suite = mutation.suite;
+        let mut command = Command::new(self.programs.get(suite).context("the suite is not built")?);
+        command.current_dir(self.sources.join("crates").join(suite.package));
+        command.args(["--exact", mutation.test]).env_remove(SWITCH).envs(off.map(|name| (SWITCH, name)));
+        let log = self.folder.join(format!("{}.log", mutation.name));
+        let ending = process::log(&mut command, &log, TEST_LIMIT)?;
         let ran = fs::read_to_string(&log)?.contains("running 1 test");
         ensure!(ran, "there is no test {}\n{}", mutation.test, process::tail(&log, 20));
         Ok(!ending.is_success())
     }
-
-    fn log(&self, mutation: &Mutation) -> PathBuf {
-        self.folder.join(format!("{}.log", mutation.name))
-    }
 }
 
 impl Mutation {
-    /// Changes the text of a file.
+    /// Changes the text of a file, so that the check has a switch.
     fn apply(&self, text: &str) -> Result<String> {
         let places = text.matches(self.from).count();
         ensure!(places == 1, "{}: `{}` is {places} times in {}", self.name, self.from, self.file);
-        Ok(text.replacen(self.from, self.to, 1))
+        let off = format!("(::std::env::var_os({SWITCH:?}).is_some_and(|off| off == {:?}))", self.name);
+        Ok(text.replacen(self.from, &self.to.replace("OFF", &off), 1))
     }
 
     /// Returns whether the test is in the sources of its suite.
@@ -156,6 +181,7 @@ mod tests {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         for mutation in MUTATIONS {
             let text = fs::read_to_string(root.join(mutation.file)).unwrap();
+            assert!(mutation.to.contains("OFF"), "{}: nothing switches it", mutation.name);
             assert_ne!(mutation.apply(&text).unwrap(), text, "{}", mutation.name);
             assert!(mutation.has_test(root), "{}: no test {}", mutation.name, mutation.test);
         }

@@ -76,7 +76,7 @@ fn hellos(workspace: &Workspace) -> [Hello; 4] {
     };
     [
         ours("roundtrip, no features", ", default-features = false"),
-        ours("roundtrip, as in README", ", default-features = false, features = [\"legacy\", \"validation\"]"),
+        ours("roundtrip, a server", ", default-features = false, features = [\"legacy\", \"validation\"]"),
         ours("roundtrip, default", ""),
         Hello {
             name: "rmcp",

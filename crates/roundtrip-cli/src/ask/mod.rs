@@ -4,7 +4,7 @@ mod answers;
 pub(crate) mod form;
 mod hint;
 mod model;
-mod page;
+pub(crate) mod page;
 mod review;
 mod sampler;
 pub(crate) mod terminal;

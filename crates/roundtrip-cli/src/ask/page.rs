@@ -33,8 +33,14 @@ pub(super) fn ask(url: &str) -> Result<Consent, InquireError> {
     choose("Visit this page?", &options)
 }
 
+/// Shows the page of a sign-in, and asks for consent.
+pub(crate) fn ask_to_sign_in(url: &str) -> Result<bool, InquireError> {
+    show(url);
+    choose("Sign in?", &[("Open it in the browser", true), ("Decline", false)])
+}
+
 /// Shows the whole URL, its host by itself, and what is suspicious about it.
-fn show(text: &str) {
+pub(crate) fn show(text: &str) {
     let (bold, warning) = (Style::new().bold(), Style::new().bold().fg_color(Some(AnsiColor::Yellow.into())));
     let (before, host, after) = marked(text);
     eprintln!("  {}{bold}{}{bold:#}{}", printable(before), printable(host), printable(after));
@@ -81,12 +87,14 @@ fn is_loopback(host: &str) -> bool {
         || host.parse::<std::net::Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Opens a page in the user's browser, or says that it cannot be.
-pub(super) fn open(url: &str) {
+/// Opens a page in the user's browser, or says that it cannot be. Returns whether it was opened.
+pub(crate) fn open(url: &str) -> bool {
     let options = webbrowser::BrowserOptions::new().with_suppress_output(true).clone();
-    if webbrowser::open_browser_with_options(webbrowser::Browser::Default, url, &options).is_err() {
+    let opened = webbrowser::open_browser_with_options(webbrowser::Browser::Default, url, &options).is_ok();
+    if !opened {
         eprintln!("  there is no browser to be found: open the page yourself");
     }
+    opened
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ impl Call {
         let [tool] = self.words.as_slice() else {
             return Err(Failure::usage(format!("give the name of one tool, not {} words", self.words.len())));
         };
-        let session = Session::open(endpoint, &self.options)?;
+        let session = Session::open(endpoint, &self.options).await?;
         session.run(async |session| self.call(session, tool).await).await
     }
 

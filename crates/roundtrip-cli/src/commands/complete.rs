@@ -3,10 +3,9 @@
 use clap::Args;
 
 use crate::exit::Failure;
-use crate::interrupt;
 use crate::output::{self, out};
 use crate::printable::printable;
-use crate::server::{Connect, Endpoint};
+use crate::server::{Connect, Connection, Endpoint};
 
 /// Complete an argument of a prompt, or a variable of a resource template
 #[derive(Args)]
@@ -51,7 +50,8 @@ impl Complete {
                 return Err(Failure::usage(why));
             }
         };
-        let client = endpoint.connect(&self.connect)?;
+        let connection = Connection::open(endpoint, &self.connect, || {}).await?;
+        let client = &connection.client;
         let mut call = if target.contains("://") || target.contains('{') {
             client.complete_resource(target, argument, typed)
         } else {
@@ -63,15 +63,15 @@ impl Complete {
                 .ok_or_else(|| Failure::usage(format!("`--context {text}`: give `key=value`")))?;
             call = call.context(key, value);
         }
-        let result = interrupt::until(None, async { Ok(call.await?) }).await;
-        if let Ok(result) = &result {
+        let work = async {
+            let completion = call.await?.completion;
             if self.json {
-                output::json(&result.completion);
+                output::json(&completion);
             } else {
-                result.completion.values.iter().for_each(|value| out!("{}", printable(value)));
+                completion.values.iter().for_each(|value| out!("{}", printable(value)));
             }
-        }
-        client.close().await;
-        result.map(drop)
+            Ok(())
+        };
+        connection.run(None, work).await
     }
 }

@@ -7,10 +7,9 @@ use roundtrip::wire::{Prompt, Resource, ResourceTemplate, Tool};
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::interrupt;
 use crate::output::{self, out};
 use crate::printable::printable;
-use crate::server::{Connect, Endpoint};
+use crate::server::{Connect, Connection, Endpoint};
 
 /// List what a server offers
 #[derive(Args)]
@@ -67,13 +66,17 @@ impl List {
         if let Some(word) = self.words.first() {
             return Err(Failure::usage(format!("`{word}` is one word too many")));
         }
-        let client = endpoint.connect(&self.connect)?;
-        let lists = interrupt::until(None, fetch(&client, self.only)).await;
-        if let Ok(lists) = &lists {
-            if self.json { output::json(lists) } else { show(lists) }
-        }
-        client.close().await;
-        lists.map(drop)
+        let connection = Connection::open(endpoint, &self.connect, || {}).await?;
+        let work = async {
+            let lists = fetch(&connection.client, self.only).await?;
+            if self.json {
+                output::json(&lists)
+            } else {
+                show(&lists)
+            }
+            Ok(())
+        };
+        connection.run(None, work).await
     }
 }
 

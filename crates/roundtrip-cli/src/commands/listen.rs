@@ -6,10 +6,9 @@ use roundtrip::{Change, Client};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
-use crate::interrupt;
 use crate::output::out;
 use crate::printable::{printable, printable_json};
-use crate::server::{Connect, Endpoint};
+use crate::server::{Connect, Connection, Endpoint};
 
 /// Listen for changes on a server, until it closes the stream or Ctrl-C
 #[derive(Args)]
@@ -48,10 +47,8 @@ impl Listen {
         if let Some(word) = self.words.first() {
             return Err(Failure::usage(format!("`{word}` is one word too many")));
         }
-        let client = endpoint.connect(&self.connect)?;
-        let heard = interrupt::until(None, self.listen(&client)).await;
-        client.close().await;
-        heard
+        let connection = Connection::open(endpoint, &self.connect, || {}).await?;
+        connection.run(None, self.listen(&connection.client)).await
     }
 
     async fn listen(&self, client: &Client) -> Result<(), Failure> {

@@ -1,17 +1,21 @@
 //! The subcommands, one a file.
 
 mod call;
+mod client_metadata;
 mod complete;
 mod flow;
 mod keys;
 mod list;
 mod listen;
+mod login;
+mod logout;
 mod prompt;
 mod read;
 mod resume;
 mod serve;
 mod shell;
 mod task;
+mod whoami;
 
 use std::process::ExitCode;
 
@@ -46,6 +50,10 @@ enum What {
     #[command(subcommand)]
     Task(task::TaskCommand),
     Resume(resume::Resume),
+    Login(login::Login),
+    Logout(logout::Logout),
+    Whoami(whoami::Whoami),
+    ClientMetadata(client_metadata::ClientMetadata),
     #[command(subcommand)]
     Keys(keys::Keys),
     #[command(subcommand)]
@@ -87,6 +95,10 @@ impl What {
             Self::Listen(listen) => listen.run().await,
             Self::Task(task) => task.run().await,
             Self::Resume(resume) => resume.run().await,
+            Self::Login(login) => login.run().await,
+            Self::Logout(logout) => logout.run().await,
+            Self::Whoami(whoami) => whoami.run().await,
+            Self::ClientMetadata(metadata) => metadata.run(),
             Self::Keys(keys) => keys.run(),
             Self::Flow(flow) => flow.run(),
             Self::Serve(serve) => serve.run().await,
@@ -111,11 +123,17 @@ impl What {
             Self::Listen(listen) => listen.is_json(),
             Self::Task(task) => task.is_json(),
             Self::Resume(resume) => resume.is_json(),
+            Self::Whoami(whoami) => whoami.is_json(),
             Self::Keys(keys) => keys.is_json(),
             Self::Flow(flow) => flow.is_json(),
-            Self::Serve(_) | Self::Completions(_) | Self::Man(_) | Self::Demo(_) | Self::DemoInstance(_) => {
-                false
-            }
+            Self::Login(_)
+            | Self::Logout(_)
+            | Self::ClientMetadata(_)
+            | Self::Serve(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Demo(_)
+            | Self::DemoInstance(_) => false,
         }
     }
 }

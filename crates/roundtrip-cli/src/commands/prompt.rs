@@ -42,7 +42,7 @@ impl Prompt {
                 self.words.len()
             )));
         };
-        let session = Session::open(endpoint, &self.options)?;
+        let session = Session::open(endpoint, &self.options).await?;
         session.run(async |session| self.get(session, prompt).await).await
     }
 

@@ -34,7 +34,7 @@ impl Read {
         let [uri] = self.words.as_slice() else {
             return Err(Failure::usage(format!("give one URI, not {} words", self.words.len())));
         };
-        let session = Session::open(endpoint, &self.options)?;
+        let session = Session::open(endpoint, &self.options).await?;
         let read = async |session: &mut Session| {
             let call = session.client.read_resource(uri).one_round();
             let result = session.drive(call, &format!("resources/read {uri}")).await?;

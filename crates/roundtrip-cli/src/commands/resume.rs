@@ -29,7 +29,7 @@ impl Resume {
 
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let saved = saved::read(&self.file)?;
-        let session = Session::open(saved.server.clone(), &self.options)?;
+        let session = Session::open(saved.server.clone(), &self.options).await?;
         session
             .run(async |session| match saved.method() {
                 CallTool::NAME => {

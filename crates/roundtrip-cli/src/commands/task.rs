@@ -85,7 +85,7 @@ impl OneTask {
             )));
         };
         let task = Task::new(&self.tool, id);
-        let session = Session::open(endpoint, &self.options)?;
+        let session = Session::open(endpoint, &self.options).await?;
         session.run(async |session| work(session, task).await).await
     }
 }

@@ -58,6 +58,13 @@ impl Reached {
         Self::Stdio { words: words.to_vec(), env: Vec::new(), cwd: None }
     }
 
+    /// Returns the URL of a server on HTTP, unless a header has the credentials already.
+    pub(super) fn signs_in_at(&self, more: &[(String, String)]) -> Option<String> {
+        let Self::Http { url, headers } = self else { return None };
+        let mut names = headers.iter().chain(more).map(|(name, _)| name);
+        (!names.any(|name| name.eq_ignore_ascii_case("authorization"))).then(|| url.clone())
+    }
+
     /// Builds the client. Headers of the command line come after those of the file.
     pub(super) fn client(self, more: &[(String, String)]) -> Result<Client, Failure> {
         match self {

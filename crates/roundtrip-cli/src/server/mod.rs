@@ -1,6 +1,7 @@
 //! The server of a command: a URL, a command to run, or a name in a configuration file.
 
 mod config;
+mod connection;
 mod jsonc;
 mod variables;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
 use config::Reached;
+pub(crate) use connection::Connection;
 
 /// Options that say how to reach a server.
 #[derive(Args, Clone, Debug)]
@@ -31,6 +33,22 @@ pub(crate) struct Connect {
     /// Revision of the protocol to speak, in place of finding out
     #[arg(long, value_name = "REVISION")]
     protocol: Option<String>,
+}
+
+/// A server by its URL, or by its name in a file.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct NamedServer {
+    /// URL of the server, or its name with `--config`
+    server: String,
+    /// File with `mcpServers` or `servers`: SERVER is a name in it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl NamedServer {
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
+        Endpoint::take(&mut vec![self.server.clone()], &[], self.config.as_ref())
+    }
 }
 
 /// Reads a time in seconds.
@@ -101,23 +119,59 @@ impl Endpoint {
         }
     }
 
-    /// Builds the client of this server. Nothing is sent yet.
-    pub(crate) fn connect(&self, options: &Connect) -> Result<Client, Failure> {
-        let reached = match self {
-            Self::Url(url) => Reached::Http { url: url.clone(), headers: Vec::new() },
-            Self::Command(words) => Reached::command(words),
-            Self::Named { config, name } => config::look_up(config, name)?,
-        };
-        let mut client =
-            reached.client(&headers(&options.headers)?)?.info("roundtrip-cli", env!("CARGO_PKG_VERSION"));
+    /// Returns the words of a command of ours for this server, for people to type.
+    pub(crate) fn words(&self, command: &str) -> String {
+        match self {
+            Self::Url(url) => format!("roundtrip {command} {}", quoted(url)),
+            Self::Command(words) => format!("roundtrip {command} -- {}", words.join(" ")),
+            Self::Named { config, name } => {
+                let config = config.display().to_string();
+                format!("roundtrip {command} --config {} {}", quoted(&config), quoted(name))
+            }
+        }
+    }
+
+    fn reached(&self) -> Result<Reached, Failure> {
+        match self {
+            Self::Url(url) => Ok(Reached::Http { url: url.clone(), headers: Vec::new() }),
+            Self::Command(words) => Ok(Reached::command(words)),
+            Self::Named { config, name } => config::look_up(config, name),
+        }
+    }
+
+    /// Returns the URL to sign in at, with all variables filled in.
+    pub(crate) fn url(&self) -> Result<String, Failure> {
+        match self.reached()? {
+            Reached::Http { url, .. } => Ok(url),
+            Reached::Stdio { .. } => {
+                Err(Failure::usage("sign-ins are for servers on HTTP, and this one is a command"))
+            }
+        }
+    }
+
+    /// Builds the client of this server, and returns the URL to sign in at, unless a header has the credentials already.
+    /// Nothing is sent yet.
+    pub(crate) fn client(&self, options: &Connect) -> Result<(Client, Option<String>), Failure> {
+        let (reached, more) = (self.reached()?, headers(&options.headers)?);
+        let url = reached.signs_in_at(&more);
+        let mut client = reached.client(&more)?.info("roundtrip-cli", env!("CARGO_PKG_VERSION"));
         if let Some(timeout) = options.timeout {
             client = client.timeout(timeout);
         }
         if let Some(revision) = &options.protocol {
             client = client.protocol(version(revision)?);
         }
-        Ok(client)
+        Ok((client, url))
     }
+}
+
+/// Quotes a word for a shell, where it needs that.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn version(revision: &str) -> Result<ProtocolVersion, Failure> {
@@ -164,6 +218,18 @@ mod tests {
         assert_eq!(named, Endpoint::Named { config: "mcp.json".into(), name: "shop".into() });
         assert!(take(&["shop", "greet"], &[], None).is_err());
         assert!(take(&[], &[], None).is_err());
+    }
+
+    #[test]
+    fn words_can_be_typed() {
+        let words = |url: &str| Endpoint::Url(url.into()).words("login");
+        assert_eq!(words("https://tools.example/mcp"), "roundtrip login https://tools.example/mcp");
+        assert_eq!(
+            words("https://a.example/?b='c'&d"),
+            r"roundtrip login 'https://a.example/?b='\''c'\''&d'"
+        );
+        let named = Endpoint::Named { config: "my servers.json".into(), name: "shop".into() };
+        assert_eq!(named.words("login"), "roundtrip login --config 'my servers.json' shop");
     }
 
     #[test]

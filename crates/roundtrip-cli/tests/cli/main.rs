@@ -1,4 +1,4 @@
-//! The built command: calls without a terminal, flows over several processes, questions in a pseudo-terminal,
+//! The built command: calls without a terminal, flows over several processes, questions in a pseudo-terminal, sign-ins,
 //! completions in shells, the demo.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -7,6 +7,7 @@ mod call;
 mod demo;
 mod flows;
 mod shell;
+mod sign_in;
 mod support;
 #[cfg(unix)]
 mod terminal;

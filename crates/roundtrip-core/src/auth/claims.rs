@@ -180,27 +180,56 @@ impl ClaimRules {
         self.finish(claims, now)
     }
 
+    /// Checks a token whose signature was verified, and which [`check`](Self::check) refused: it may lack what its issuer knows
+    /// by introspection, its type, audience, expiry or subject. What it has must be right all the same.
+    ///
+    /// # Errors
+    /// Fails if something in it is against it: no answer of the issuer makes it a token for this resource.
+    pub fn check_incomplete(
+        &self,
+        header: &JwtHeader,
+        claims: &Map<String, Value>,
+        now: Timestamp,
+    ) -> Result<(), TokenRefusal> {
+        if !matches!(header.kind.as_deref(), None | Some("jwt" | "at+jwt")) {
+            return Err(TokenRefusal::Kind);
+        }
+        refuse_id_token(claims)?;
+        if claims.contains_key("aud") {
+            self.check_audience(claims)?;
+        }
+        match self.check_times(claims, now) {
+            Err(TokenRefusal::NoExpiry) => Ok(()),
+            checked => checked.map(drop),
+        }
+    }
+
     /// Checks audience and times, and reads the rest.
     fn finish(&self, claims: Map<String, Value>, now: Timestamp) -> Result<Claims, TokenRefusal> {
-        let audience = texts(&claims, "aud")?;
-        if !audience.iter().any(|audience| self.audiences.iter().any(|ours| ours == audience)) {
-            return Err(TokenRefusal::Audience);
-        }
+        self.check_audience(&claims)?;
         let expires_at = self.check_times(&claims, now)?;
         Claims::read(claims, expires_at)
     }
 
+    fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), TokenRefusal> {
+        let audience = texts(claims, "aud")?;
+        if !audience.iter().any(|audience| self.audiences.iter().any(|ours| ours == audience)) {
+            return Err(TokenRefusal::Audience);
+        }
+        Ok(())
+    }
+
     fn check_times(&self, claims: &Map<String, Value>, now: Timestamp) -> Result<Timestamp, TokenRefusal> {
-        let expires_at = time(claims, "exp")?.ok_or(TokenRefusal::NoExpiry)?;
+        let expires_at = time(claims, "exp")?;
         let (not_before, issued_at) = (time(claims, "nbf")?, time(claims, "iat")?);
-        if now >= expires_at.plus(self.leeway) {
+        if expires_at.is_some_and(|expires_at| now >= expires_at.plus(self.leeway)) {
             return Err(TokenRefusal::Expired);
         }
         let latest = now.plus(self.leeway);
         if not_before.into_iter().chain(issued_at).any(|time| time > latest) {
             return Err(TokenRefusal::NotYetValid);
         }
-        Ok(expires_at)
+        expires_at.ok_or(TokenRefusal::NoExpiry)
     }
 }
 

@@ -1,14 +1,17 @@
 //! [`File`]: the file of a store, and how it is opened.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Sql;
 
 /// Time for which a file that another process has locked is waited for.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Pause between two attempts at a lock that SQLite does not wait for.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Statements of a connection that stay prepared: all that there are.
 const PREPARED: usize = 64;
@@ -51,13 +54,29 @@ impl File {
         let connection = Connection::open_with_flags(&self.path, self.flags)?;
         connection.busy_timeout(self.lock_timeout)?;
         connection.set_prepared_statement_cache_capacity(PREPARED);
-        connection.pragma_update(None, "journal_mode", "wal")?;
+        self.log_ahead(&connection)?;
         connection.pragma_update(None, "synchronous", "full")?;
         #[cfg(test)]
         if let Some(most) = self.most_pages {
             connection.pragma_update(None, "max_page_count", most)?;
         }
         Ok(connection)
+    }
+
+    /// Sets the write-ahead log. SQLite does not wait here for another connection that sets it in the same new file: both hold
+    /// a lock that the other one needs.
+    fn log_ahead(&self, connection: &Connection) -> Sql<()> {
+        let end = Instant::now() + self.lock_timeout;
+        loop {
+            match connection.pragma_update(None, "journal_mode", "wal") {
+                Err(error)
+                    if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < end =>
+                {
+                    std::thread::sleep(PAUSE);
+                }
+                set => return set,
+            }
+        }
     }
 }
 

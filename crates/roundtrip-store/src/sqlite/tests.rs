@@ -59,6 +59,24 @@ async fn record(store: &Sqlite, number: u8, bytes: usize) -> Result<(), LedgerEr
     }
 }
 
+/// K2: processes that open a new file at the same moment wait for each other.
+#[test]
+fn a_new_file_is_opened_by_many_at_once() {
+    for _ in 0..20 {
+        let folder = Folder::new();
+        let start = std::sync::Barrier::new(8);
+        let open = || {
+            start.wait();
+            let mut connection = folder.file().connect().map_err(error)?;
+            migrate(&mut connection)
+        };
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            opened.into_iter().for_each(|opened| opened.join().unwrap().unwrap());
+        });
+    }
+}
+
 fn cause(error: &LedgerError) -> StoreError {
     std::error::Error::source(error).and_then(|error| error.downcast_ref::<StoreError>()).unwrap().clone()
 }

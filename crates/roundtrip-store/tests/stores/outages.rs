@@ -6,32 +6,6 @@ use roundtrip_store::StoreError;
 
 use crate::support::{Proxy, Site, cause, claim, instance, key, later, record, replay, run};
 
-/// Makes tests of functions that take a site, the same site through a proxy, and the proxy.
-macro_rules! through_a_proxy {
-    ($($test:ident)*) => {
-        #[cfg(feature = "postgres")]
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                let Some(site) = crate::support::PostgresSite::new().await else { return };
-                let (proxy, url) = crate::support::Proxy::before(&site.url).await;
-                super::$test(&site, &crate::support::PostgresSite { url }, &proxy).await;
-            })*
-        }
-
-        #[cfg(feature = "redis")]
-        mod redis {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                let Some(site) = crate::support::RedisSite::new() else { return };
-                let (proxy, url) = crate::support::Proxy::before(&site.url).await;
-                let through = crate::support::RedisSite { url, prefix: site.prefix.clone() };
-                super::$test(&site, &through, &proxy).await;
-            })*
-        }
-    };
-}
-
 through_a_proxy! {
     a_round_costs_one_exchange_before_and_one_after
     a_database_that_comes_back_is_waited_for

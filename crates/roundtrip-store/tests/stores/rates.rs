@@ -32,33 +32,7 @@ impl RateSite for crate::support::RedisSite {
     }
 }
 
-/// Makes tests of functions that take a site, the same site through a proxy, and the proxy.
-macro_rules! on_each_store_of_rates {
-    ($($test:ident)*) => {
-        #[cfg(feature = "postgres")]
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                let Some(site) = crate::support::PostgresSite::new().await else { return };
-                let (proxy, url) = crate::support::Proxy::before(&site.url).await;
-                super::$test(&site, &crate::support::PostgresSite { url }, &proxy).await;
-            })*
-        }
-
-        #[cfg(feature = "redis")]
-        mod redis {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                let Some(site) = crate::support::RedisSite::new() else { return };
-                let (proxy, url) = crate::support::Proxy::before(&site.url).await;
-                let through = crate::support::RedisSite { url, prefix: site.prefix.clone() };
-                super::$test(&site, &through, &proxy).await;
-            })*
-        }
-    };
-}
-
-on_each_store_of_rates! {
+through_a_proxy! {
     a_store_keeps_the_contract_of_rate_limits
     a_request_costs_one_exchange
     buckets_that_are_full_go

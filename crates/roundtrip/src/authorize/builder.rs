@@ -127,7 +127,8 @@ impl Authorize {
         self
     }
 
-    /// Asks an endpoint of an issuer about tokens that are not JWTs (RFC 7662).
+    /// Asks an endpoint of an issuer about tokens that are not JWTs (RFC 7662), or that
+    /// [do not say enough](Introspection::incomplete_jwts).
     pub fn introspect(mut self, endpoint: Introspection) -> Self {
         self.introspection.push(endpoint);
         self

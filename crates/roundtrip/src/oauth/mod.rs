@@ -32,3 +32,4 @@ pub use crate::signature::{KeyError, PrivateKey};
 pub(crate) use authorizer::{Authorizer, Verdict};
 pub(crate) use fetch::Fetch;
 pub(crate) use guard::Guard;
+pub(crate) use sign_in::Wanted;

@@ -15,8 +15,8 @@ use super::listener::Listener;
 use super::shared::{Failure, Waiters};
 use super::surroundings::around;
 
-/// Demand of a refusal.
-#[derive(Debug, Clone)]
+/// Demand of a refusal. The default is that of no refusal: a token, of any scopes.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     pub(super) demand: Option<Demand>,
     /// Scopes of the demand.

@@ -17,6 +17,7 @@ use {
     roundtrip::{Question, Reply, Round},
 };
 
+use crate::logged::logged;
 use crate::support::{Call, Running, accept, message, messages_of};
 
 /// Lines that hooks write down.
@@ -273,21 +274,21 @@ async fn a_panic_in_a_hook_is_an_outcome_for_the_hooks_around_it() {
 /// N7: hooks run inside the request's span.
 #[test]
 fn hooks_run_inside_the_span() {
-    let name = || tracing::Span::current().metadata().map_or("none", tracing::Metadata::name);
-    let _default = tracing::subscriber::set_default(tracing_subscriber::registry());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let lines = Lines::default();
     let hook = |lines: &Lines| {
         let lines = lines.clone();
         move |_: CallInfo, next: Next| {
-            lines.add(name().to_owned());
+            let span = tracing::Span::current();
+            lines.add(span.metadata().map_or("none", tracing::Metadata::name).to_owned());
             next.run()
         }
     };
     let tool = Tool::new("tool", nothing).around(hook(&lines));
     let endpoint = Server::new("s", "1").tool(tool).around(hook(&lines)).build().expect("a server");
     let request = message(1, "tools/call", json!({ "name": "tool" }));
-    runtime.block_on(messages_of(&endpoint, &Peer::default(), &request));
+    logged(async {
+        messages_of(&endpoint, &Peer::default(), &request).await;
+    });
     assert_eq!(lines.take(), ["mcp.request", "mcp.request"]);
 }
 

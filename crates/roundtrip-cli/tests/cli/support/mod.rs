@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 pub(crate) mod terminal;
+pub(crate) mod world;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

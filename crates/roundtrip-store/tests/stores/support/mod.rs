@@ -90,6 +90,33 @@ macro_rules! on_each_store {
     };
 }
 
+/// Makes tests of functions that take a site, the same site through a proxy, and the proxy.
+#[cfg(any(feature = "postgres", feature = "redis"))]
+macro_rules! through_a_proxy {
+    ($($test:ident)*) => {
+        #[cfg(feature = "postgres")]
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                let Some(site) = crate::support::PostgresSite::new().await else { return };
+                let (proxy, url) = crate::support::Proxy::before(&site.url).await;
+                super::$test(&site, &crate::support::PostgresSite { url }, &proxy).await;
+            })*
+        }
+
+        #[cfg(feature = "redis")]
+        mod redis {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                let Some(site) = crate::support::RedisSite::new() else { return };
+                let (proxy, url) = crate::support::Proxy::before(&site.url).await;
+                let through = crate::support::RedisSite { url, prefix: site.prefix.clone() };
+                super::$test(&site, &through, &proxy).await;
+            })*
+        }
+    };
+}
+
 /// A site whose store keeps tasks.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) trait TaskSite: Site<Store: roundtrip::task::TaskStore> {

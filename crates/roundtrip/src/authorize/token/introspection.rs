@@ -1,4 +1,4 @@
-//! Introspection of opaque tokens (RFC 7662).
+//! Introspection of tokens that keys cannot judge (RFC 7662).
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ const MOST_AT_ONCE: usize = 64;
 
 /// Introspection endpoint of an issuer, and our credentials there (RFC 7662).
 ///
-/// It is asked about tokens that no key can verify: opaque ones. An answer is held to the rules of any token, and that of a
+/// It is asked about tokens that no key can verify: opaque ones, and no JWTs unless
+/// [`incomplete_jwts`](Self::incomplete_jwts) says so. An answer is held to the rules of any token, and that of a
 /// good one is remembered until it expires, a minute at most.
 ///
 /// ```
@@ -30,12 +31,13 @@ pub struct Introspection {
     pub(crate) url: String,
     pub(crate) issuer: Option<String>,
     pub(crate) client: Option<(String, Secret)>,
+    incomplete_jwts: bool,
 }
 
 impl Introspection {
     /// Names an endpoint.
     pub fn at(url: impl Into<String>) -> Self {
-        Self { url: url.into(), issuer: None, client: None }
+        Self { url: url.into(), issuer: None, client: None, incomplete_jwts: false }
     }
 
     /// Sets the id and the secret by which this server authenticates itself at the endpoint.
@@ -51,6 +53,26 @@ impl Introspection {
         self.issuer = Some(issuer.into());
         self
     }
+
+    /// Asks the endpoint about JWTs of its issuer, too, that do not say enough for an access token: whose `typ` is not `at+jwt`, or
+    /// that have no audience, expiry or subject. Without this they are refused.
+    ///
+    /// The endpoint sees only JWTs that name its issuer and are signed by a key of it. What they do say counts: one for another
+    /// audience, one that has expired and an ID token are refused, and nothing is asked.
+    #[must_use]
+    pub fn incomplete_jwts(mut self) -> Self {
+        self.incomplete_jwts = true;
+        self
+    }
+}
+
+/// Kind of a token that keys cannot judge.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum TokenKind<'a> {
+    /// It says nothing by itself: any endpoint may know it.
+    Opaque,
+    /// It is a JWT by a key of this issuer, whose endpoint alone is asked.
+    JwtOf(&'a str),
 }
 
 /// Endpoints that are asked about tokens.
@@ -73,29 +95,47 @@ impl Introspector {
         Self { endpoints, sole_issuer, policy, fetch, at_once: Semaphore::new(MOST_AT_ONCE) }
     }
 
-    /// Returns whether there is an endpoint.
-    pub(super) fn is_configured(&self) -> bool {
-        !self.endpoints.is_empty()
+    /// Returns whether an endpoint is asked about tokens of a kind.
+    pub(super) fn takes(&self, kind: TokenKind<'_>) -> bool {
+        self.endpoints_for(kind).next().is_some()
+    }
+
+    fn endpoints_for(&self, kind: TokenKind<'_>) -> impl Iterator<Item = &Introspection> {
+        self.endpoints.iter().filter(move |endpoint| match kind {
+            TokenKind::Opaque => true,
+            TokenKind::JwtOf(issuer) => endpoint.incomplete_jwts && self.issuer_of(endpoint) == Some(issuer),
+        })
+    }
+
+    fn issuer_of<'a>(&'a self, endpoint: &'a Introspection) -> Option<&'a str> {
+        endpoint.issuer.as_deref().or(self.sole_issuer.as_deref())
     }
 
     /// Asks the endpoints about a token, one after the other, for a bounded time.
     pub(super) async fn check(
         &self,
         token: &str,
+        kind: TokenKind<'_>,
         rules: &ClaimRules,
         clock: &Clock,
     ) -> Result<Claims, CheckError> {
         let asked = async {
             // The semaphore is never closed.
             let _place = self.at_once.acquire().await;
-            self.ask_all(token, rules, clock).await
+            self.ask_all(token, kind, rules, clock).await
         };
         tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Err(CheckError::Unavailable))
     }
 
-    async fn ask_all(&self, token: &str, rules: &ClaimRules, clock: &Clock) -> Result<Claims, CheckError> {
+    async fn ask_all(
+        &self,
+        token: &str,
+        kind: TokenKind<'_>,
+        rules: &ClaimRules,
+        clock: &Clock,
+    ) -> Result<Claims, CheckError> {
         let mut worst = CheckError::Refused(TokenRefusal::Inactive);
-        for endpoint in &self.endpoints {
+        for endpoint in self.endpoints_for(kind) {
             match self.ask(endpoint, token).await {
                 Ok(answer) => match self.judge(endpoint, answer, rules, clock) {
                     Ok(claims) => return Ok(claims),
@@ -126,7 +166,7 @@ impl Introspector {
         rules: &ClaimRules,
         clock: &Clock,
     ) -> Result<Claims, TokenRefusal> {
-        let issuer = endpoint.issuer.as_ref().or(self.sole_issuer.as_ref()).cloned();
+        let issuer = self.issuer_of(endpoint).map(str::to_owned);
         let named = || answer.get("iss").and_then(Value::as_str).map(str::to_owned);
         let issuer = issuer.or_else(named).unwrap_or_default();
         rules.check_introspected(&issuer, answer, clock.now())

@@ -17,13 +17,13 @@ pub(crate) use clock::Clock;
 use fetch::HttpFetch;
 pub(crate) use fetch::{Fetch, Fetched, Fetching};
 pub use introspection::Introspection;
-use introspection::Introspector;
+use introspection::{Introspector, TokenKind};
 use keys::{IssuerKeys, Judged};
 use memory::{Epoch, TokenDigest, TokenMemory};
 pub use verifier::Verified;
 pub(crate) use verifier::Verifier;
 
-/// Longest time that a request waits for its token to be judged.
+/// Longest time that a request waits for keys, for endpoints, or for the author's function.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest time for which a signed token is remembered. Its signature is verified again after it.
 const REMEMBERED: Duration = Duration::from_secs(5 * 60);
@@ -36,7 +36,7 @@ pub(crate) struct CheckerSettings {
     pub(crate) rules: ClaimRules,
     /// Issuers whose tokens are accepted.
     pub(crate) issuers: Vec<IssuerSettings>,
-    /// Endpoints that are asked about opaque tokens, in this order.
+    /// Endpoints that are asked about tokens that keys cannot judge, in this order.
     pub(crate) introspection: Vec<Introspection>,
     /// Function of the author's that judges every token in place of keys and endpoints.
     pub(crate) verifier: Option<Verifier>,
@@ -86,7 +86,8 @@ pub(crate) struct TokenChecker {
 enum Begun {
     Ended(Result<Arc<Claims>, CheckError>),
     Keys(Arc<IssuerKeys>),
-    Introspection,
+    /// Introspection: of an opaque token, or of a JWT by these keys.
+    Introspection(Option<Arc<IssuerKeys>>),
     Verifier,
 }
 
@@ -114,19 +115,24 @@ impl TokenChecker {
     pub(crate) fn check_now(&self, token: &str) -> Option<Result<Arc<Claims>, CheckError>> {
         match self.begin(token) {
             Begun::Ended(verdict) => Some(verdict),
-            Begun::Keys(_) | Begun::Introspection | Begun::Verifier => None,
+            Begun::Keys(_) | Begun::Introspection(_) | Begun::Verifier => None,
         }
     }
 
     /// Checks a token, and waits for keys or an endpoint for a bounded time.
     pub(crate) async fn check(&self, token: &str) -> Result<Arc<Claims>, CheckError> {
-        match self.begin(token) {
-            Begun::Ended(verdict) => verdict,
+        let begun = match self.begin(token) {
             Begun::Keys(keys) => {
                 keys.fetched().await;
-                self.check_now(token).unwrap_or(Err(CheckError::Unavailable))
+                self.begin(token)
             }
-            Begun::Introspection => self.introspect(token).await,
+            begun => begun,
+        };
+        match begun {
+            Begun::Ended(verdict) => verdict,
+            Begun::Keys(_) => Err(CheckError::Unavailable),
+            Begun::Introspection(None) => self.introspect(token, TokenKind::Opaque).await,
+            Begun::Introspection(Some(keys)) => self.introspect(token, TokenKind::JwtOf(keys.name())).await,
             Begun::Verifier => match &self.verifier {
                 Some(verifier) => verifier.check(token, &self.rules, &self.clock).await.map(Arc::new),
                 None => Err(CheckError::Unavailable),
@@ -149,8 +155,10 @@ impl TokenChecker {
         match Jwt::parse(token) {
             Ok(token) => self.check_signed(&token, digest).unwrap_or_else(refused),
             // Not a token that keys can verify: opaque, encrypted, or signed with a secret of the issuer's.
-            Err(TokenRefusal::Malformed | TokenRefusal::Algorithm) if self.introspector.is_configured() => {
-                Begun::Introspection
+            Err(TokenRefusal::Malformed | TokenRefusal::Algorithm)
+                if self.introspector.takes(TokenKind::Opaque) =>
+            {
+                Begun::Introspection(None)
             }
             Err(refusal) => refused(refusal),
         }
@@ -162,21 +170,38 @@ impl TokenChecker {
         let keys = self.issuers.iter().find(|keys| keys.name() == issuer).ok_or(TokenRefusal::Issuer)?;
         let epoch = self.memory.epoch();
         match keys.judge(token) {
-            Judged::Good => {
-                let now = self.clock.now();
-                let claims = Arc::new(self.rules.check(token.header(), claims, now)?);
-                self.remember(digest, &claims, REMEMBERED, epoch);
-                Ok(Begun::Ended(Ok(claims)))
-            }
+            Judged::Good => match self.rules.check(token.header(), claims, self.clock.now()) {
+                Ok(claims) => {
+                    let claims = Arc::new(claims);
+                    self.remember(digest, &claims, REMEMBERED, epoch);
+                    Ok(Begun::Ended(Ok(claims)))
+                }
+                Err(refusal) => self.check_incomplete(token, keys, refusal),
+            },
             Judged::Refused(refusal) => Err(refusal),
             Judged::Wait => Ok(Begun::Keys(Arc::clone(keys))),
             Judged::Unavailable => Ok(Begun::Ended(Err(CheckError::Unavailable))),
         }
     }
 
-    async fn introspect(&self, token: &str) -> Result<Arc<Claims>, CheckError> {
+    /// Has the issuer of a verified token asked about it, where its claims are not enough, the author wants that, and nothing
+    /// in the token is against it.
+    fn check_incomplete(
+        &self,
+        token: &Jwt<'_>,
+        keys: &Arc<IssuerKeys>,
+        refusal: TokenRefusal,
+    ) -> Result<Begun, TokenRefusal> {
+        if !self.introspector.takes(TokenKind::JwtOf(keys.name())) {
+            return Err(refusal);
+        }
+        self.rules.check_incomplete(token.header(), &token.claims()?, self.clock.now())?;
+        Ok(Begun::Introspection(Some(Arc::clone(keys))))
+    }
+
+    async fn introspect(&self, token: &str, kind: TokenKind<'_>) -> Result<Arc<Claims>, CheckError> {
         let epoch = self.memory.epoch();
-        let claims = Arc::new(self.introspector.check(token, &self.rules, &self.clock).await?);
+        let claims = Arc::new(self.introspector.check(token, kind, &self.rules, &self.clock).await?);
         self.remember(TokenDigest::of(token), &claims, REMEMBERED_INTROSPECTION, epoch);
         Ok(claims)
     }

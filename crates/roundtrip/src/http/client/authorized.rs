@@ -11,7 +11,7 @@ use roundtrip_core::auth::CallAttempts;
 use super::link::Http;
 use super::{HttpTransport, http_client};
 use crate::client::{ApiMisuse, BoxFuture, Client, Error, HttpRefusal};
-use crate::oauth::{Answered, Authorizer, Fetch, Guard, OAuth, Verdict};
+use crate::oauth::{Answered, Authorizer, Fetch, Guard, OAuth, Verdict, Wanted};
 
 /// State of the sign-in of a client.
 #[derive(Clone)]
@@ -78,6 +78,29 @@ impl Client {
             Some(extension) => client.declaring(extension),
             None => client,
         }
+    }
+
+    /// Signs in before a request is refused: for programs that do it as a step of its own, and for servers that want a token for
+    /// some requests alone. Does nothing where this client has a token in use already.
+    ///
+    /// ```
+    /// use roundtrip::oauth::OAuth;
+    /// use roundtrip::{Client, Error};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::http("https://tools.example/mcp")?.oauth(OAuth::new("Travel agent"));
+    /// if let Err(Error::SignIn(pending)) = client.begin_sign_in().await {
+    ///     println!("open {}", pending.url());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Fails as a call does that needs a sign-in: with [`Error::SignIn`] where there is no browser.
+    pub async fn begin_sign_in(&self) -> Result<(), Error> {
+        let (authorizer, fetch) = self.authorizer()?;
+        authorizer.authorize(Wanted::default(), fetch).await
     }
 
     /// Finishes a sign-in whose person has come back, in any process: pass the whole callback URL to

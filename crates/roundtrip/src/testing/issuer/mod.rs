@@ -222,7 +222,8 @@ impl Issuer {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    fn keep_opaque(&self, token: &str, claims: Value) {
+    /// Sets the answer of the introspection endpoint about a token.
+    pub(crate) fn keep_opaque(&self, token: &str, claims: Value) {
         lock(&self.0.state).opaque.insert(token.to_owned(), claims);
     }
 

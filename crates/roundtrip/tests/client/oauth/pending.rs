@@ -77,3 +77,16 @@ async fn a_client_that_does_not_sign_in_says_so() {
     let error = world.plain_client().sign_out().await.expect_err("no sign-in");
     assert!(matches!(error, Error::ApiMisuse(ApiMisuse::Settings(_))), "{error:?}");
 }
+
+/// A sign-in is begun before any request, and no other is begun once there is a token.
+#[tokio::test]
+async fn a_sign_in_is_begun_before_a_request() {
+    let world = World::of(greeter()).await;
+    let client = world.client(backend(&MemoryStore::new()));
+    let Err(Error::SignIn(pending)) = client.begin_sign_in().await else { panic!("a sign-in") };
+    assert_eq!(world.count("/mcp"), 0);
+    client.sign_in(pending.answered(&callback(&pending).await).expect("a code")).await.expect("a token");
+    client.begin_sign_in().await.expect("nothing to do");
+    assert_eq!(world.count("/token"), 1);
+    client.call_tool("hello", ()).await.expect("a result");
+}

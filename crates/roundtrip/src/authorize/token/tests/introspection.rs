@@ -1,4 +1,4 @@
-//! Opaque tokens.
+//! Tokens that are introspected.
 
 use serde_json::{Value, json};
 
@@ -150,4 +150,132 @@ async fn signed_tokens_are_not_introspected() {
     assert!(checker.check(&alice(&issuer).sign()).await.is_ok());
     assert_eq!(refusal(&checker, &alice(&issuer).expired().sign()).await, TokenRefusal::Expired);
     assert_eq!(issuer.introspections(), 0);
+}
+
+/// A checker that introspects JWTs which do not say enough.
+fn completing(issuer: &Issuer) -> TokenChecker {
+    let introspection = vec![issuer.introspection().incomplete_jwts()];
+    TokenChecker::new(CheckerSettings { introspection, ..settings(issuer) })
+}
+
+/// Answer of the endpoint about a good token.
+fn active() -> Value {
+    json!({ "active": true, "aud": RESOURCE, "sub": "alice", "scope": "files:read", "exp": 9_999_999_999_u64 })
+}
+
+/// JWTs of an issuer that do not say enough for an access token.
+fn incomplete(issuer: &Issuer) -> [IssuerToken; 5] {
+    [
+        alice(issuer).header("typ", "JWT"),
+        alice(issuer).header("typ", Value::Null).without("sub").without("client_id").without("scope"),
+        alice(issuer).without("aud"),
+        alice(issuer).without("exp"),
+        alice(issuer).without("sub").without("client_id"),
+    ]
+}
+
+/// O22, O26: a JWT that does not say enough is introspected where the author says so, and remembered as any other.
+#[tokio::test]
+async fn incomplete_jwts_are_introspected_where_the_author_says_so() {
+    let issuer = issuer();
+    let (checker, strict) = (completing(&issuer), with_introspection(&issuer, &Ahead::default()));
+    for (number, token) in incomplete(&issuer).into_iter().enumerate() {
+        let token = token.sign();
+        issuer.keep_opaque(&token, active());
+        let claims = checker.check(&token).await.unwrap();
+        assert_eq!(claims.subject.as_deref(), Some("alice"));
+        assert!(claims.scopes.contains("files:read"));
+        assert!(checker.check_now(&token).unwrap().is_ok());
+        assert_eq!(issuer.introspections(), number + 1);
+        refusal(&strict, &token).await;
+        assert_eq!(issuer.introspections(), number + 1, "the author has not said so");
+    }
+    assert!(checker.check(&alice(&issuer).sign()).await.is_ok());
+    assert_eq!(issuer.introspections(), 5, "a token that says enough is not sent anywhere");
+}
+
+/// O18, O26: the answer about a JWT is held to the rules of any token.
+#[tokio::test]
+async fn answers_about_jwts_are_checked() {
+    let issuer = issuer();
+    let checker = completing(&issuer);
+    let cases = [
+        ("active", json!(false), TokenRefusal::Inactive),
+        ("aud", json!("https://other.example"), TokenRefusal::Audience),
+        ("iss", json!("https://other.example"), TokenRefusal::Issuer),
+        ("exp", json!(1), TokenRefusal::Expired),
+    ];
+    for (name, value, expected) in cases {
+        let token = alice(&issuer).header("typ", "JWT").claim("jti", name).sign();
+        let mut answer = active();
+        answer[name] = value;
+        issuer.keep_opaque(&token, answer);
+        assert_eq!(refusal(&checker, &token).await, expected);
+    }
+    issuer.stop();
+    let unjudged = checker.check(&alice(&issuer).header("typ", "JWT").sign()).await;
+    assert_eq!(unjudged.unwrap_err(), CheckError::Unavailable);
+}
+
+/// O18, O20, O22, O26: what an incomplete JWT does say counts: no answer makes a token for another resource, one that has
+/// expired, or an ID token good, and none is asked for.
+#[tokio::test]
+async fn a_jwt_cannot_be_completed_against_its_own_claims() {
+    let issuer = issuer();
+    let checker = completing(&issuer);
+    let untyped = || alice(&issuer).header("typ", "JWT");
+    let cases = [
+        (untyped().audience("https://other.example/mcp"), TokenRefusal::Audience),
+        (untyped().claim("aud", json!([])), TokenRefusal::Audience),
+        (untyped().claim("aud", 5), TokenRefusal::Type("aud")),
+        (untyped().expired(), TokenRefusal::Expired),
+        (untyped().without("exp").claim("nbf", 9_999_999_999_u64), TokenRefusal::NotYetValid),
+        (untyped().claim("exp", "tomorrow"), TokenRefusal::Type("exp")),
+        (untyped().claim("nonce", "n"), TokenRefusal::IdToken),
+        (untyped().without("aud").claim("at_hash", "h"), TokenRefusal::IdToken),
+        (alice(&issuer).header("typ", "dpop+jwt"), TokenRefusal::Kind),
+    ];
+    for (token, expected) in cases {
+        let token = token.sign();
+        issuer.keep_opaque(&token, active());
+        assert_eq!(refusal(&checker, &token).await, expected);
+    }
+    assert_eq!(issuer.introspections(), 0);
+}
+
+/// O19, O26: a JWT goes to the endpoint of the issuer that signed it, and to no other: neither one of a stranger, nor a forged
+/// one, nor one of a second issuer is sent there.
+#[tokio::test]
+async fn a_jwt_goes_to_its_own_issuer_alone() {
+    let (issuer, forger) = (issuer(), issuer());
+    let stranger = Issuer::new("https://other.example", RESOURCE).unwrap();
+    let mut settings = settings(&issuer);
+    settings.introspection = vec![issuer.introspection().issuer(ISSUER).incomplete_jwts()];
+    let second = json!({ "keys": stranger.published_keys()["keys"] }).to_string();
+    let url = "https://other.example/keys";
+    settings.issuers.push(IssuerSettings {
+        name: "https://other.example".to_owned(),
+        untyped: false,
+        jwks: Some(url.to_owned()),
+    });
+    let keys = issuer.published_keys().to_string();
+    settings.issuers[0].jwks = Some(issuer.jwks_uri());
+    let fetch = Scripted::new([(&*issuer.jwks_uri(), 200, keys), (url, 200, second)]);
+    settings.fetch = Some(fetch.clone());
+    let checker = TokenChecker::new(settings);
+    let untyped = |issuer: &Issuer| issuer.token("alice").header("typ", "JWT");
+    let refused = [
+        (untyped(&forger).sign(), TokenRefusal::Signature),
+        (untyped(&stranger).claim("iss", ISSUER).sign(), TokenRefusal::Signature),
+        (untyped(&stranger).sign(), TokenRefusal::Kind),
+        (untyped(&issuer).claim("iss", "https://unknown.example").sign(), TokenRefusal::Issuer),
+        (untyped(&issuer).without("iss").sign(), TokenRefusal::Issuer),
+    ];
+    for (token, expected) in refused {
+        assert_eq!(refusal(&checker, &token).await, expected);
+    }
+    assert!(fetch.asked().iter().all(|asked| asked.ends_with("/keys")), "{:?}", fetch.asked());
+    let unjudged = checker.check(&untyped(&issuer).sign()).await;
+    assert_eq!(unjudged.unwrap_err(), CheckError::Unavailable, "its endpoint is asked, which is not found");
+    assert_eq!(fetch.asked().last().map(String::as_str), Some(&*format!("{ISSUER}/introspect")));
 }

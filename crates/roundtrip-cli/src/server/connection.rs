@@ -1,0 +1,74 @@
+//! The client of one command: with the tokens of its server, and closed in the end.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use roundtrip::Client;
+
+use super::{Connect, Endpoint};
+use crate::ask::terminal;
+use crate::exit::{Exit, Failure};
+use crate::interrupt;
+use crate::sign_in::{Consent, Refusal, SignedIn};
+
+/// Client of a server that the command line names.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    pub(crate) endpoint: Endpoint,
+    /// True if a header has the credentials.
+    has_header: bool,
+    /// Reason the user did not consent to a sign-in.
+    refusal: Refusal,
+}
+
+impl Connection {
+    /// Builds the client, which has the tokens that are stored for the server. Nothing is sent yet. The function clears
+    /// the terminal for a question.
+    pub(crate) async fn open(
+        endpoint: Endpoint,
+        options: &Connect,
+        clear: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, Failure> {
+        let (client, url) = endpoint.client(options)?;
+        let mut this = Self { client, endpoint, has_header: url.is_none(), refusal: Refusal::default() };
+        let signed_in = match url {
+            Some(url) => SignedIn::find(&url).await.map_err(|failure| this.explained(failure))?,
+            None => None,
+        };
+        if let Some(signed_in) = signed_in {
+            let consent = || Consent::new(this.endpoint.label(), Arc::new(clear), Arc::clone(&this.refusal));
+            this.client = this.client.oauth(signed_in.oauth(terminal::is_there().then(consent)));
+        }
+        Ok(this)
+    }
+
+    /// Waits for work, and closes the client however it ends. Ctrl-C and the deadline end it.
+    pub(crate) async fn run<T>(
+        &self,
+        deadline: Option<Duration>,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let result = interrupt::until(deadline, work).await;
+        self.client.close().await;
+        result.map_err(|failure| self.explained(failure))
+    }
+
+    /// Adds how to sign in to an error that wants it.
+    fn explained(&self, failure: Failure) -> Failure {
+        if let Some(refusal) = self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return refusal;
+        }
+        if failure.exit != Exit::SignIn {
+            return failure;
+        }
+        if self.has_header {
+            return failure.note("\nthe credentials that a header gives are not enough");
+        }
+        let mut login = self.endpoint.words("login");
+        if let Some(scope) = failure.scope() {
+            login = format!("{login} --scope {}", super::quoted(scope));
+        }
+        failure.note(&format!("\nsign in with `{login}`")).with("login", login)
+    }
+}

@@ -1,0 +1,109 @@
+//! Folder of the user's sign-ins: what is known of each, and tokens where there is no keyring.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use roundtrip::oauth::store::FileStore;
+use roundtrip::seal::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::exit::Failure;
+use crate::files;
+
+/// Version of the format of a note.
+const VERSION: u32 = 1;
+
+/// Place in which the tokens of a server are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Place {
+    /// Keyring of the operating system.
+    Keyring,
+    /// File of the library's store.
+    File,
+}
+
+/// Note on the sign-in at a server. It has no secrets, and says where these are: the keyring is left alone where there are none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Note {
+    version: u32,
+    server: String,
+    pub(super) kept_in: Place,
+    /// Issuer that the user named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) issuer: Option<String>,
+}
+
+impl Note {
+    pub(super) fn new(server: &str, kept_in: Place, issuer: Option<String>) -> Self {
+        Self { version: VERSION, server: server.to_owned(), kept_in, issuer }
+    }
+}
+
+/// The folder, which may not be there yet.
+#[derive(Debug, Clone)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// Returns the folder below the user's data, or `None` for a user without a home.
+    pub(super) fn of_user() -> Option<Self> {
+        let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let usual = || {
+            let home = std::env::home_dir().filter(|home| home.is_absolute());
+            match std::env::consts::OS {
+                "windows" => variable("LOCALAPPDATA"),
+                "macos" => Some(home?.join("Library/Application Support")),
+                _ => Some(home?.join(".local/share")),
+            }
+        };
+        Some(Self(variable("XDG_DATA_HOME").or_else(usual)?.join("roundtrip").join("tokens")))
+    }
+
+    /// Returns its path, for people.
+    pub(super) fn shown(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    /// Opens the store of files in it, and makes the folder.
+    pub(super) fn files(&self) -> Result<FileStore, Failure> {
+        FileStore::open(&self.0).map_err(|error| Failure::usage(error.to_string()))
+    }
+
+    /// Reads the note on a server, if there is one.
+    pub(super) fn note(&self, server: &str) -> Result<Option<Note>, Failure> {
+        let path = self.path(server);
+        if !path.try_exists().unwrap_or(false) {
+            return Ok(None);
+        }
+        let note: Note = files::read_json(&path)?;
+        if note.version != VERSION || note.server != server {
+            let why =
+                "is of another server, or of another version of this program: delete it, and sign in again";
+            return Err(Failure::usage(format!("{} {why}", path.display())));
+        }
+        Ok(Some(note))
+    }
+
+    /// Writes a note. The folder is there.
+    pub(super) fn write(&self, note: &Note) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(note).map_err(|error| Failure::usage(error.to_string()))?;
+        files::write_private(&self.path(&note.server), &text)
+    }
+
+    /// Deletes the note on a server; none is no error.
+    pub(super) fn forget(&self, server: &str) -> Result<(), Failure> {
+        let path = self.path(server);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Failure::usage(format!("{} cannot be deleted: {error}", path.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the path of a note. Its name is a digest: a URL has characters that paths do not.
+    fn path(&self, server: &str) -> PathBuf {
+        self.0.join(format!("{}.sign-in", Digest::of("sign-in", &[server.as_bytes()])))
+    }
+}

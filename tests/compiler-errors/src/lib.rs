@@ -1,0 +1,1 @@
+//! Programs that do not compile, and what the compiler says about them.
