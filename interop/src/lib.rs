@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "a report is printed")]
 
+pub mod asking;
 pub mod report;
 pub mod user;
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::conformance::{self, Leg};
-use crate::services::Services;
+use crate::services::{self, Services};
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 use crate::{features, interop, process, spec};
@@ -75,6 +75,7 @@ fn tests(workspace: &Workspace) -> Result<bool> {
     if !workspace.is_whole {
         return process::show(&mut tests);
     }
+    services::find_shells();
     let services = Services::start()?;
     Ok(process::show(services.set(&mut tests))? && services.are_complete())
 }

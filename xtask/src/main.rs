@@ -32,6 +32,7 @@ usage: cargo xtask <command>
   interop [peer] [http|stdio]                           published SDKs, both ways: python, typescript, python-1x,
                                                         typescript-1x, fastmcp, rmcp, neva
   interop auth [word..]                                 sign-ins at published authorization servers, both ways
+  interop cli [word..]                                  the built `roundtrip` command, on servers of published SDKs
   mutations [name..]                                    checks of authorization, switched off one at a time: a test must
                                                         notice each
   services -- command..                                 a command with PostgreSQL and Redis, which end with it

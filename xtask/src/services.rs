@@ -33,6 +33,13 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool>
     process::show(services.set(Command::new(program).args(arguments).current_dir(&workspace.root)))
 }
 
+/// Installs the shells that completions are loaded in. Tests say which of them they skip.
+pub(crate) fn find_shells() {
+    for shell in ["bash", "zsh", "fish"].into_iter().filter(|shell| !found::shell(shell)) {
+        println!("{shell} is not installed, and may not be (that takes root and apt-get)");
+    }
+}
+
 impl Services {
     /// Starts the servers. One that is not there and cannot be installed is skipped, visibly.
     pub(crate) fn start() -> Result<Self> {

@@ -1,6 +1,7 @@
 //! Exit codes, and the errors that lead to them.
 
 use std::error::Error as StdError;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use roundtrip::Error;
@@ -128,12 +129,17 @@ impl Failure {
             error.insert("exit".into(), (self.exit as u8).into());
             error.insert("message".into(), self.message.clone().into());
             error.extend(self.details.clone());
-            anstream::eprintln!("{}", printable_json(&json!({ "error": error }), false));
+            write(format_args!("{}", printable_json(&json!({ "error": error }), false)));
         } else {
             // The text may quote a server.
-            anstream::eprintln!("roundtrip: {}", printable_lines(&self.message));
+            write(format_args!("roundtrip: {}", printable_lines(&self.message)));
         }
     }
+}
+
+/// Writes a line to standard error, which may be gone with its terminal.
+fn write(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 impl From<Error> for Failure {

@@ -1,11 +1,11 @@
-//! Ctrl-C and deadlines: the work is dropped, which cancels its requests.
+//! Ctrl-C, deadlines and terminals that go away: the work is dropped, which cancels its requests.
 
 use std::time::Duration;
 
 use crate::ask::terminal;
 use crate::exit::{Exit, Failure};
 
-/// Waits for work, until the user interrupts it or its time is over.
+/// Waits for work, until the user interrupts it or is gone, or its time is over.
 pub(crate) async fn until<T>(
     deadline: Option<Duration>,
     work: impl Future<Output = Result<T, Failure>>,
@@ -19,6 +19,7 @@ pub(crate) async fn until<T>(
     let result = tokio::select! {
         result = work => return result,
         () = ended() => Failure::interrupted(),
+        () = terminal::gone() => return Err(Failure::told(Exit::Interrupted)),
         () = over => Failure::new(Exit::GaveUp, format!("not done within {:?}", deadline.unwrap_or_default())),
     };
     terminal::restore();

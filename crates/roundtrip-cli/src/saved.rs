@@ -7,8 +7,8 @@ use roundtrip::wire::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ask::describe;
-use crate::exit::{Exit, Failure};
+use crate::ask;
+use crate::exit::Failure;
 use crate::files;
 use crate::printable::printable;
 use crate::server::Endpoint;
@@ -76,14 +76,8 @@ pub(crate) fn read(file: &Path) -> Result<Saved, Failure> {
 
 /// Creates the error of a call that stopped at a question because it was saved.
 pub(crate) fn stopped<M: Method>(file: &Path, pending: &Pending<M>) -> Failure {
-    let questions: Vec<Value> = pending.open().map(|question| describe(&question)).collect();
     let shown = file.display().to_string();
-    let failure = Failure::new(Exit::Asked, "the server asks:")
-        .with("questions", questions)
-        .with("saved", shown.clone());
-    let failure = pending.open().fold(failure, |failure, question| {
-        let text = question.message().or(question.url()).unwrap_or_default();
-        failure.note(&format!("\n  {} ({}): {}", question.key(), question.kind(), printable(text)))
-    });
-    failure.note(&format!("\nthe call is kept in {shown}: go on with `roundtrip resume {shown}`"))
+    ask::stopped("the server asks:", pending)
+        .with("saved", shown.clone())
+        .note(&format!("\nthe call is kept in {shown}: go on with `roundtrip resume {shown}`"))
 }

@@ -23,8 +23,7 @@ const KEYS: &str = "111111111111111111111111111111111111111111111111111111111111
 /// Holds the meetings whose name has all of the words.
 pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<Tally> {
     let scenes = Cast::gather(workspace)?.scenes()?;
-    let named = |scene: &Scene| words.iter().all(|word| scene.what.split(' ').any(|part| part == *word));
-    hold_all(workspace, scenes.into_iter().filter(named).collect())
+    hold_all(workspace, scenes.into_iter().filter(|scene| scene.is_named(words)).collect())
 }
 
 /// Servers of one meeting, each of which is told who the issuer is.

@@ -1,9 +1,11 @@
 //! `cargo xtask interop`: published clients of other SDKs list and call everything our conformance server offers, answer
 //! whatever it asks, and run its tools as tasks; and our clients do the same with servers on the same SDKs. Over HTTP
 //! and over stdio; at 2026-07-28, and with the handshake of the older revisions, with a session and without.
-//! `cargo xtask interop auth`: both sign in, at published authorization servers.
+//! `cargo xtask interop auth`: both sign in, at published authorization servers. `cargo xtask interop cli`: the built `roundtrip`
+//! command calls servers on the same SDKs.
 
 mod auth;
+mod cli;
 mod peer;
 
 use std::fs;
@@ -25,10 +27,14 @@ const TRANSPORTS: [&str; 2] = ["http", "stdio"];
 
 /// Word for the meetings at authorization servers.
 const AUTH: &str = "auth";
+/// Word for the meetings of the built command.
+const CLI: &str = "cli";
 
 pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool> {
-    if let [AUTH, only @ ..] = arguments {
-        return Ok(Tally::conclude(auth::run(workspace, only)));
+    match arguments {
+        [AUTH, only @ ..] => return Ok(Tally::conclude(auth::run(workspace, only))),
+        [CLI, only @ ..] => return Ok(Tally::conclude(cli::run(workspace, only))),
+        _ => {}
     }
     let (mut peers, mut transports) = (PEERS.to_vec(), TRANSPORTS.to_vec());
     for argument in arguments {
@@ -36,17 +42,20 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool>
             peer if PEERS.contains(&peer) => peers = vec![peer],
             transport if TRANSPORTS.contains(&transport) => transports = vec![transport],
             other => {
-                bail!("{other} is neither a peer ({PEERS:?}) nor a transport ({TRANSPORTS:?}) nor {AUTH}")
+                bail!(
+                    "{other} is neither a peer ({PEERS:?}) nor a transport ({TRANSPORTS:?}) nor {AUTH} nor {CLI}"
+                )
             }
         }
     }
     Ok(Tally::conclude(run(workspace, &peers, &transports)))
 }
 
-/// Every peer over every transport, then the authorization servers.
+/// Every peer over every transport, then the authorization servers and the built command.
 pub(crate) fn all(workspace: &Workspace) -> Result<Tally> {
     let mut tally = run(workspace, &PEERS, &TRANSPORTS)?;
     tally.add(auth::run(workspace, &[])?);
+    tally.add(cli::run(workspace, &[])?);
     Ok(tally)
 }
 
@@ -79,6 +88,11 @@ trait Encounter: Send {
 
     /// Runs the reporting process to its end. Returns what it printed.
     fn hold(self, workspace: &Workspace) -> Result<(String, process::Ending)>;
+
+    /// Returns whether all of the words are in its name.
+    fn is_named(&self, words: &[&str]) -> bool {
+        words.iter().all(|word| self.what().split(' ').any(|part| part == *word))
+    }
 }
 
 /// Holds the meetings, some at a time. What each of them says stays together.

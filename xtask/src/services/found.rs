@@ -22,6 +22,11 @@ pub(super) fn nginx() -> Option<PathBuf> {
     find().or_else(|| install("nginx").then(find).flatten())
 }
 
+/// Returns whether a shell is on the path, where its package puts it.
+pub(super) fn shell(name: &str) -> bool {
+    folder_with(name).is_some() || (install(name) && folder_with(name).is_some())
+}
+
 /// The folder of the path that has a program, with links followed: its companions may not be linked.
 fn folder_with(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

@@ -8,7 +8,8 @@ use roundtrip::client::{Answer, Kind};
 use roundtrip::wire::Method;
 use serde_json::{Map, Value};
 
-use crate::exit::{Exit, Failure};
+use super::stopped;
+use crate::exit::Failure;
 use crate::files;
 
 /// Answers that have not been given yet.
@@ -45,15 +46,12 @@ impl Answers {
         self.left.iter().any(|(name, left)| name == key && !left.is_empty())
     }
 
-    /// Takes the next answer to a question.
-    pub(super) fn take(&mut self, key: &str) -> Result<Given, Failure> {
+    /// Takes the next answer to one of the questions of a round.
+    pub(super) fn take<M: Method>(&mut self, key: &str, pending: &Pending<M>) -> Result<Given, Failure> {
         let next = self.left.iter_mut().find(|(name, _)| name == key).and_then(|(_, left)| left.pop_front());
         let missing = || {
-            Failure::new(
-                Exit::Asked,
-                format!("the server asks `{key}`, and {} has no answer to it", self.file),
-            )
-            .with("key", key)
+            let why = format!("the server asks `{key}`, and {} has no answer to it:", self.file);
+            stopped(why, pending).with("key", key)
         };
         match next.ok_or_else(missing)? {
             Value::String(word) => match word.as_str() {

@@ -13,6 +13,7 @@ use roundtrip::wire::{ElicitSchema, PrimitiveSchemaDefinition as Field};
 use serde_json::{Map, Value};
 
 use super::hint::hint;
+use super::terminal;
 use crate::printable::printable;
 
 /// Choice of a field that is left out.
@@ -26,7 +27,11 @@ pub(crate) async fn answer(question: &PendingQuestion<'_>) -> Result<Answer, Box
     let schema = question.schema().ok_or("there is no way to ask this in a terminal")?.clone();
     let (message, fields) = (printable(question.message().unwrap_or_default()), schema.clone());
     // Prompts block, so they get a thread of their own.
-    match tokio::task::spawn_blocking(move || fill_in(&message, &fields)).await? {
+    let filled = tokio::select! {
+        filled = tokio::task::spawn_blocking(move || fill_in(&message, &fields)) => filled?,
+        () = terminal::gone() => Err(InquireError::OperationInterrupted),
+    };
+    match filled {
         Ok(content) => Ok(Answer::fill(&schema, content)?),
         Err(InquireError::OperationCanceled) => Ok(Answer::decline()),
         Err(InquireError::OperationInterrupted) => Err("interrupted".into()),

@@ -127,23 +127,24 @@ impl Asker {
         for key in keys {
             let question = pending.open().find(|question| question.key() == key);
             let Some(question) = question else { continue };
-            let given = self.given(&question, || unanswered(&pending)).await?;
+            let given = self.given(&question, &pending).await?;
             self.declined |= given.is_refusal();
             pending = given.put(pending, &key)?;
         }
         Ok(pending)
     }
 
-    async fn given(
+    async fn given<M: Method>(
         &mut self,
         question: &PendingQuestion<'_>,
-        unanswered: impl FnOnce() -> Failure,
+        pending: &Pending<M>,
     ) -> Result<Given, Failure> {
+        let unanswered = || unanswered(pending);
         let is_for_user = matches!(question.kind(), Kind::Form | Kind::Url);
         if let Policy::Answers(answers) = &mut self.policy
             && (is_for_user || answers.have(question.key()))
         {
-            return answers.take(question.key());
+            return answers.take(question.key(), pending);
         }
         match question.request() {
             InputRequest::CreateMessage(params) => match &self.sampler {
@@ -228,20 +229,24 @@ fn open_booleans(schema: &ElicitSchema) -> impl Iterator<Item = &(String, Field)
     })
 }
 
-/// Creates the error of a call that stops at its questions.
-pub(crate) fn unanswered<M: Method>(pending: &Pending<M>) -> Failure {
+/// Creates the error of a call that stops at its questions, which it lists.
+pub(crate) fn stopped<M: Method>(why: impl Into<String>, pending: &Pending<M>) -> Failure {
     let asked = pending.open().map(|question| describe(&question));
-    let failure = Failure::new(Exit::Asked, "the server asks, and nobody is there to answer")
-        .with("questions", asked.collect::<Vec<Value>>());
-    let failure = pending.open().fold(failure, |failure, question| {
+    let failure = Failure::new(Exit::Asked, why).with("questions", asked.collect::<Vec<Value>>());
+    pending.open().fold(failure, |failure, question| {
         let text = question.message().or(question.url()).unwrap_or_default();
         failure.note(&format!("\n  {} ({}): {}", question.key(), question.kind(), printable(text)))
-    });
-    failure.note("\nanswer in a terminal, by `--answers FILE`, or keep the call by `--save FILE`")
+    })
+}
+
+/// Creates the error of a call that nobody is there to answer.
+pub(crate) fn unanswered<M: Method>(pending: &Pending<M>) -> Failure {
+    stopped("the server asks, and nobody is there to answer", pending)
+        .note("\nanswer in a terminal, by `--answers FILE`, or keep the call by `--save FILE`")
 }
 
 /// Describes a question for programs.
-pub(crate) fn describe(question: &PendingQuestion<'_>) -> Value {
+fn describe(question: &PendingQuestion<'_>) -> Value {
     let mut shown = json!({ "key": question.key(), "kind": question.kind().to_string() });
     match question.kind() {
         Kind::Form => {

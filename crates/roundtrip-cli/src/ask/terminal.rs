@@ -5,12 +5,32 @@ use std::io::IsTerminal;
 use inquire::error::InquireError;
 use inquire::ui::{RenderConfig, Styled};
 use inquire::{Password, PasswordDisplayMode, Select, Text, set_global_render_config};
+#[cfg(unix)]
+use tokio::io::{Interest, unix::AsyncFd};
 
 use crate::exit::{Exit, Failure};
 
 /// Returns whether there is somebody to ask: keys come from a terminal, and prompts go to one. Results may go elsewhere.
 pub(crate) fn is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Waits until the terminal goes away. A process of which it is not the controlling terminal gets no signal then, and prompts
+/// would read its end over and over.
+pub(crate) async fn gone() {
+    #[cfg(unix)]
+    if is_there()
+        && let Ok(keys) = AsyncFd::with_interest(std::io::stdin(), Interest::READABLE)
+    {
+        while let Ok(mut guard) = keys.readable().await {
+            if guard.ready().is_read_closed() {
+                return;
+            }
+            // A key, which is for the prompt to read.
+            guard.clear_ready();
+        }
+    }
+    std::future::pending().await
 }
 
 /// Runs prompts where they block no other task.

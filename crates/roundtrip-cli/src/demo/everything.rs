@@ -1,5 +1,6 @@
 //! A server with one of everything: each way to ask, a task, a stream, a prompt and a template that ask.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use roundtrip::wire::CreateMessageRequestParams;
@@ -76,6 +77,19 @@ struct Files {
 #[derive(Deserialize, JsonSchema)]
 struct Note {
     topic: String,
+}
+
+#[derive(Form)]
+struct Guess {
+    /// From 1 to 10
+    #[form(min = 1, max = 10, default = 5)]
+    number: u8,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Counting {
+    /// The last number; 5 if it is left out
+    to: Option<u16>,
 }
 
 /// One question.
@@ -164,13 +178,28 @@ async fn story(ask: Ask, mut out: Parts) -> Result<Parts, ToolError> {
     Ok(out)
 }
 
+/// Rounds until the answer is right, or the client has had enough.
+async fn guess(ask: Ask) -> Result<String, ToolError> {
+    let mut message = "Which number do I have in mind?".to_owned();
+    for attempt in 1_u32.. {
+        let Guess { number } = ask.form(format!("guess-{attempt}"), message).await?;
+        message = match number.cmp(&7) {
+            Ordering::Less => format!("More than {number}."),
+            Ordering::Greater => format!("Less than {number}."),
+            Ordering::Equal => return Ok(format!("7 it is, after {attempt} guesses")),
+        };
+    }
+    Err(ToolError::new("nobody guesses that often"))
+}
+
 /// Progress.
-async fn count(progress: Progress) -> &'static str {
-    for number in 1..=5 {
-        progress.report((number, 5, format!("counting {number}")));
+async fn count(Args(Counting { to }): Args<Counting>, progress: Progress) -> String {
+    let to = to.unwrap_or(5);
+    for number in 1..=to {
+        progress.report((number, to, format!("counting {number}")));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    "five"
+    format!("counted to {to}")
 }
 
 /// A tool that fails.
@@ -196,6 +225,7 @@ pub(crate) fn server() -> Server {
         .tool(Tool::new("greet", greet).description("Ask one question"))
         .tool(Tool::new("book_table", book_table).description("Ask one question after another"))
         .tool(Tool::new("order_pizza", order_pizza).description("Ask two questions in one round"))
+        .tool(Tool::new("guess", guess).description("Ask until the answer is right"))
         .tool(Tool::new("delete_files", delete_files).description("Ask, and take no for an answer"))
         .tool(Tool::new("connect_account", connect_account).description("Ask for a visit to a web page"))
         .tool(Tool::new("poem", poem).description("Ask the client's model"))
@@ -203,7 +233,7 @@ pub(crate) fn server() -> Server {
         .tool(Tool::new("relay", relay).description("Hand the call on, three times"))
         .tool(Tool::new("report", report).description("Become a task, and ask").task(When::Offered))
         .tool(Tool::new("story", story).description("Tell a story in parts, and ask how it ends"))
-        .tool(Tool::new("count", count).description("Count to five, and report progress"))
+        .tool(Tool::new("count", count).description("Count, and report progress"))
         .tool(Tool::new("fail", fail).description("Fail"))
         .prompt(Prompt::new("letter", letter).description("Ask whom a letter is to"))
         .template(

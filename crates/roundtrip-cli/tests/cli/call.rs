@@ -86,6 +86,10 @@ fn answers_files_that_do_not_fit_are_errors() {
     };
     let missing = greet(r#"{ "nmae": { "name": "Ada" } }"#).exits(10);
     assert!(missing.err.contains("`name`") && missing.err.contains("answers.json"), "{missing:?}");
+    // Programs are told the questions, to answer them in the next run.
+    let empty = folder.file("empty.json", "{}");
+    let asked = roundtrip(&["call", &served.url, "greet", "--answers", &empty, "--json"]).exits(10).error();
+    assert_eq!((&asked["key"], &asked["questions"][0]["kind"]), (&json!("name"), &json!("form")));
     let unused = greet(r#"{ "name": { "name": "Ada" }, "age": {} }"#).exits(2);
     assert!(unused.err.contains("has not asked `age`"), "{unused:?}");
     assert_eq!(unused.out, "Hello, Ada!\n");
@@ -124,7 +128,7 @@ fn lists_prompts_and_resources() {
     let list = roundtrip(&["list", &served.url]).exits(0).out;
     assert!(list.contains("book_table(restaurant)") && list.contains("notes://{topic}"), "{list}");
     let list = roundtrip(&["list", &served.url, "--only", "tools", "--json"]).exits(0).json();
-    assert_eq!((list["tools"].as_array().unwrap().len(), list.get("prompts")), (12, None));
+    assert_eq!((list["tools"].as_array().unwrap().len(), list.get("prompts")), (13, None));
     let name = folder.file("name.json", r#"{ "name": { "name": "Ada" } }"#);
     let letter = roundtrip(&["prompt", &served.url, "letter", "--answers", &name]).exits(0);
     assert_eq!(letter.out, "user: Write a short letter to Ada.\n");
@@ -169,12 +173,59 @@ fn servers_that_do_not_answer_are_errors_of_transport() {
     assert_eq!(error["kind"], "transport");
     roundtrip(&["list", "--", "/nowhere/server"]).exits(3);
     roundtrip(&["list", "--", "sh", "-c", "exit 1"]).exits(3);
-    let rubbish =
-        roundtrip(&["list", "--timeout", "5", "--", "sh", "-c", "echo rubbish; exec cat >/dev/null"]);
-    assert!(matches!(rubbish.code, 3 | 7), "{rubbish:?}");
+    roundtrip(&["list", "--", "sh", "-c", "echo rubbish; exec cat >/dev/null"]).exits(3);
+}
+
+/// Lines that are no messages are left aside; a server that writes nothing else does not answer.
+#[test]
+fn rubbish_of_a_server_is_not_an_answer() {
+    let banner = format!("echo starting; exec '{ROUNDTRIP}' serve --stdio");
+    let list = roundtrip(&["list", "--only", "prompts", "--", "sh", "-c", &banner]).exits(0);
+    assert!(list.out.contains("letter"), "{list:?}");
+    for rubbish in ["yes rubbish", "echo '{\"jsonrpc\": 5}'; exec sleep 60"] {
+        roundtrip(&["list", "--timeout", "0.5", "--", "sh", "-c", rubbish]).exits(7);
+    }
+}
+
+#[test]
+fn calls_that_take_too_long_are_given_up() {
     let served = Served::start(&[]);
-    let late = roundtrip(&["call", &served.url, "count", "--deadline", "0.05"]).exits(7);
+    let count = ["call", &served.url, "count", "--args", r#"{"to": 1000}"#];
+    let late = roundtrip(&[&count[..], &["--deadline", "0.2"]].concat()).exits(7);
     assert!(late.err.contains("not done within"), "{late:?}");
+    let silent = ["list", "--json", "--timeout", "0.5", "--", "sleep", "60"];
+    assert_eq!(roundtrip(&silent).exits(7).error()["kind"], "gaveUp");
+}
+
+/// C6: a server that asks on and on is given up.
+#[test]
+fn too_many_rounds_are_given_up() {
+    let (served, folder) = (Served::start(&[]), Folder::new("rounds"));
+    let error = roundtrip(&["call", &served.url, "guess", "--yes", "--json"]).exits(7).error();
+    assert!(error["message"].as_str().unwrap().contains("rounds"), "{error}");
+    let guesses = folder.file(
+        "guesses.json",
+        r#"{ "guess-1": { "number": 5 }, "guess-2": { "number": 8 }, "guess-3": { "number": 7 } }"#,
+    );
+    let right = roundtrip(&["call", &served.url, "guess", "--answers", &guesses]).exits(0);
+    assert_eq!(right.out, "7 it is, after 3 guesses\n");
+}
+
+/// Each code of the manual's table is in `--help`, and the other way round.
+#[test]
+fn the_manual_lists_the_exit_codes() {
+    let manual = include_str!("../../../../docs/manual/command-line.md");
+    let rows = manual.lines().skip_while(|line| !line.starts_with("| exit code |")).skip(2);
+    let codes: Vec<u8> = rows
+        .map_while(|row| row.strip_prefix("| ")?.split(' ').next())
+        .map(|code| code.parse().unwrap())
+        .collect();
+    let help = roundtrip(&["--help"]).exits(0).out;
+    let listed = help.split("Exit codes: ").nth(1).unwrap().split(',');
+    let listed: Vec<u8> =
+        listed.map(|code| code.split_whitespace().next().unwrap().parse().unwrap()).collect();
+    assert_eq!(codes, listed);
+    assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 10, 130]);
 }
 
 /// E5: text of a server is shown and not obeyed, in results, in errors and as JSON.

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, ROUNDTRIP, Served, command, ran, roundtrip};
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 #[test]
 fn a_saved_call_is_resumed_by_another_process() {
     let (served, folder) = (Served::start(&[]), Folder::new("saved"));
@@ -223,25 +225,6 @@ fn keys_are_rotated_in_three_steps() {
 }
 
 #[test]
-fn completions_and_pages_are_made() {
-    let folder = Folder::new("shell");
-    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let script = roundtrip(&["completions", shell]).exits(0).out;
-        assert!(script.contains("decline-all") && script.contains("rotate"), "{shell}");
-        let file = folder.file(shell, &script);
-        // A shell that is here must be able to load it.
-        if let Ok(loaded) = std::process::Command::new(shell).arg("-n").arg(&file).output()
-            && ["bash", "zsh", "fish"].contains(&shell)
-        {
-            assert!(loaded.status.success(), "{shell}: {}", String::from_utf8_lossy(&loaded.stderr));
-        }
-    }
-    assert!(roundtrip(&["man"]).exits(0).out.contains(".TH roundtrip"));
-    roundtrip(&["man", "--folder", folder.as_ref().to_str().unwrap()]).exits(0);
-    assert!(std::fs::read_to_string(folder.path("roundtrip-call.1")).unwrap().contains("decline"));
-}
-
-#[test]
 fn clients_are_told_how_to_start_the_server() {
     let folder = Folder::new("config");
     for client in ["claude", "cursor", "vscode"] {
@@ -256,4 +239,21 @@ fn clients_are_told_how_to_start_the_server() {
         roundtrip(&["serve", "--stdio"]).exits(0).out.is_empty(),
         "nothing but messages, and none was asked: {ROUNDTRIP}"
     );
+}
+
+/// Registries are told of the version that is published, of arguments that start the server, and of a name that its page repeats.
+#[test]
+fn registries_are_told_how_to_start_the_server() {
+    let description: Value = serde_json::from_str(include_str!("../../../../server.json")).unwrap();
+    let package = &description["packages"][0];
+    assert_eq!((&description["version"], &package["version"]), (&json!(VERSION), &json!(VERSION)));
+    assert_eq!(package["identifier"], env!("CARGO_PKG_NAME"));
+    let page = include_str!("../../README.md");
+    assert!(page.contains(&format!("`mcp-name: {}`", description["name"].as_str().unwrap())));
+    let arguments = package["packageArguments"].as_array().unwrap().iter();
+    let arguments =
+        arguments.map(|argument| argument["value"].as_str().or(argument["name"].as_str()).unwrap());
+    let server: Vec<&str> = arguments.collect();
+    let list = roundtrip(&[&["list", "--only", "prompts", "--", ROUNDTRIP], &server[..]].concat()).exits(0);
+    assert!(list.out.contains("letter"), "{list:?}");
 }

@@ -1,11 +1,12 @@
-//! The built command: calls without a terminal, flows over several processes, questions in a pseudo-terminal, sign-ins, the
-//! demo.
+//! The built command: calls without a terminal, flows over several processes, questions in a pseudo-terminal, sign-ins,
+//! completions in shells, the demo.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod call;
 mod demo;
 mod flows;
+mod shell;
 mod sign_in;
 mod support;
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::support::terminal::Terminal;
-use crate::support::{ROUNDTRIP, Served};
+use crate::support::{Folder, ROUNDTRIP, Served};
 
 const ESCAPE: &str = "\u{1b}";
 /// The key that moves to the end of a line.
@@ -131,6 +131,38 @@ fn ctrl_c_ends_what_waits_for_the_server() {
     ends(terminal, 130);
 }
 
+/// The server is told, and the terminal given back, while a call is under way.
+#[test]
+fn ctrl_c_cancels_the_call() {
+    let folder = Folder::new("cancelled");
+    let log = folder.path("log");
+    let script = format!("tee '{log}' | '{ROUNDTRIP}' serve --stdio");
+    let call = ["call", "count", "--args", r#"{"to": 1000}"#, "--", "sh", "-c", &script];
+    let mut terminal = Terminal::start(&call);
+    terminal.shows("counting");
+    terminal.signal(Signal::INT);
+    terminal.shows("roundtrip: interrupted");
+    assert!(terminal.is_restored());
+    ends(terminal, 130);
+    let sent = std::fs::read_to_string(log).unwrap();
+    assert!(sent.contains("notifications/cancelled"), "{sent}");
+}
+
+/// No signal says that a terminal is gone which is not the controlling one: prompts must not wait for its keys.
+#[test]
+fn a_command_ends_with_its_terminal() {
+    let served = Served::start(&[]);
+    let mut terminal = call(&served, "greet");
+    terminal.shows(NAME);
+    assert_eq!(terminal.close().code(), Some(130), "at a prompt");
+    let mut terminal = Terminal::start(&["listen", &served.url]);
+    terminal.shows("listening for");
+    assert_eq!(terminal.close().code(), Some(130), "while it waits");
+    let mut terminal = Terminal::start(&["demo"]);
+    terminal.shows("How many people?");
+    assert_eq!(terminal.close().code(), Some(1), "a demo");
+}
+
 #[test]
 fn a_narrow_terminal_without_colour_is_enough() {
     let served = Served::start(&[]);
@@ -201,6 +233,6 @@ fn parts_and_progress_are_shown() {
     ends(terminal, 0);
     let mut terminal = call(&served, "count");
     terminal.shows("counting");
-    terminal.shows("five");
+    terminal.shows("counted to 5");
     ends(terminal, 0);
 }

@@ -1,52 +1,11 @@
 //! Calls that end with an answer, through every kind of question.
 
 use roundtrip::Client;
+use roundtrip_interop::asking::{Asking, CONSENT, NAME, ROOTS, TOOLS, asking};
 use roundtrip_interop::report::{Failure, Report, Text, expect};
 use roundtrip_interop::user::User;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::task::JoinSet;
-
-/// A tool, its questions by round (sorted), and the text of its answer.
-pub(crate) struct Asking {
-    pub(crate) tool: &'static str,
-    pub(crate) arguments: fn() -> Value,
-    pub(crate) asked: &'static [&'static str],
-    pub(crate) text: &'static str,
-}
-
-const fn asking(tool: &'static str, asked: &'static [&'static str], text: &'static str) -> Asking {
-    Asking { tool, arguments: || json!({}), asked, text }
-}
-
-const NAME: &str = "1 What is your name?";
-const MODEL: &str = "1 the model, 100 tokens";
-const ROOTS: &str = "1 the roots";
-/// Answer of `survey`: defaults are filled in for fields that the user did not type.
-pub(crate) const SURVEYED: &str = r#"{"age":36,"colour":"teal","email":"ada@example.com","member":true,"name":"Ada","score":9.5,"size":"small","toppings":["cheese","olives"]}"#;
-
-pub(crate) const TOOLS: [Asking; 11] = [
-    asking("greet", &[NAME], "Hello, Ada!"),
-    Asking {
-        tool: "greet",
-        arguments: || json!({ "greeting": "Welcome" }),
-        asked: &[NAME],
-        text: "Welcome, Ada!",
-    },
-    asking("sample", &[MODEL], "the model said: Paris"),
-    asking("roots", &[ROOTS], "2 roots: file:///project, file:///notes"),
-    asking("together", &[NAME, MODEL, ROOTS], "Ada: Paris (2 roots)"),
-    asking("rounds", &[NAME, "2 Ada, what is your favourite colour?"], "Ada likes teal"),
-    asking("survey", &["1 Please fill this in"], SURVEYED),
-    asking("no_state", &[NAME], "Ada, without state"),
-    asking(
-        "visit",
-        &["1 Please give your consent at https://example.com/consent?id=7"],
-        "thank you for the visit",
-    ),
-    asking("wait", &[], "ready after 3 rounds"),
-    // The round that waits counts as one.
-    asking("wait_and_ask", &["2 What is your name?"], "named Ada, after all"),
-];
 
 /// Returns the questions of a tool. Servers of the handshake eras have no rounds to wait in: theirs come in the first.
 fn asked_of(asking: &Asking, handshake: bool) -> &'static [&'static str] {
@@ -59,7 +18,7 @@ const EARLIER: [Asking; 2] = [
     Asking {
         tool: "visit_first",
         arguments: || json!({ "id": format!("{:?}", std::time::Instant::now()) }),
-        asked: &["1 Please give your consent at https://example.com/consent?id=7"],
+        asked: &[CONSENT],
         text: "thank you for the visit",
     },
     asking("roots_apart", &[ROOTS], "2 roots: file:///project, file:///notes"),

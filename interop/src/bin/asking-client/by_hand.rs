@@ -7,11 +7,10 @@ use roundtrip::wire::{
     ClientCapabilities, GetPrompt, Method, ReadResource, RootsCapability, SamplingCapability,
 };
 use roundtrip::{Client, Error, Pending, Turn};
+use roundtrip_interop::asking::{Asking, TOOLS};
 use roundtrip_interop::report::{Failure, Report, Text, expect};
 use roundtrip_interop::user::{everything, folders, paris};
 use serde_json::json;
-
-use crate::answered::{Asking, TOOLS};
 
 /// More requests than any of these calls needs.
 const ENOUGH: usize = 10;

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use nix::pty::{Winsize, openpty};
 use nix::sys::termios::{LocalFlags, tcgetattr};
+use rustix::event::{PollFd, PollFlags};
 
 use super::ROUNDTRIP;
 
@@ -18,7 +20,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The command in a terminal, killed when dropped.
 pub(crate) struct Terminal {
     pub(crate) process: Child,
-    keyboard: File,
+    keyboard: Option<File>,
+    /// End of a pair of sockets: closed, it stops the thread that reads the screen.
+    reading: Option<UnixStream>,
     output: Receiver<Vec<u8>>,
     /// Everything written so far, with its escape sequences.
     pub(crate) text: String,
@@ -47,17 +51,11 @@ impl Terminal {
         // The command keeps ends of the terminal, which would hide that the process has gone.
         drop(command);
         let (send, output) = mpsc::channel();
-        let mut screen = File::from(end(&pty.master));
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            // Reading fails when the last process that has the terminal ends.
-            while let Ok(size @ 1..) = screen.read(&mut buffer) {
-                if send.send(buffer[..size].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { process, keyboard: File::from(pty.master), output, text: String::new(), seen: 0 }
+        let (reading, stopped) = UnixStream::pair().unwrap();
+        let screen = File::from(end(&pty.master));
+        std::thread::spawn(move || read(screen, &stopped, &send));
+        let keyboard = Some(File::from(pty.master));
+        Self { process, keyboard, reading: Some(reading), output, text: String::new(), seen: 0 }
     }
 
     /// Waits until the command has written this, behind what was waited for before.
@@ -91,8 +89,12 @@ impl Terminal {
         self.shows(what);
     }
 
+    fn keyboard(&self) -> &File {
+        self.keyboard.as_ref().unwrap()
+    }
+
     pub(crate) fn press(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self.keyboard().write_all(keys.as_bytes()).unwrap();
     }
 
     /// Waits for a text, and presses keys.
@@ -105,7 +107,7 @@ impl Terminal {
     /// Changes the width of the terminal, and tells the process.
     pub(crate) fn resize(&mut self, columns: u16) {
         let size = rustix::termios::Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        rustix::termios::tcsetwinsize(&self.keyboard, size).unwrap();
+        rustix::termios::tcsetwinsize(self.keyboard(), size).unwrap();
         // It is not the process's controlling terminal, which would be told by the system.
         self.signal(rustix::process::Signal::WINCH);
     }
@@ -117,8 +119,21 @@ impl Terminal {
 
     /// Returns whether the terminal shows what is typed, and reads it by lines, as a shell expects.
     pub(crate) fn is_restored(&self) -> bool {
-        let flags = tcgetattr(&self.keyboard).unwrap().local_flags;
+        let flags = tcgetattr(self.keyboard()).unwrap().local_flags;
         flags.contains(LocalFlags::ICANON | LocalFlags::ECHO)
+    }
+
+    /// Takes the terminal away. Returns how the command ended for it.
+    pub(crate) fn close(mut self) -> ExitStatus {
+        drop((self.keyboard.take(), self.reading.take()));
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the command goes on: {}", self.text);
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Waits for the end of the command.
@@ -128,6 +143,22 @@ impl Terminal {
             self.text.push_str(&String::from_utf8_lossy(&chunk));
         }
         (status, std::mem::take(&mut self.text))
+    }
+}
+
+/// Reads the screen until the last process that has the terminal ends, or reading is stopped.
+fn read(mut screen: File, stopped: &UnixStream, send: &Sender<Vec<u8>>) {
+    let mut buffer = [0; 4096];
+    loop {
+        let mut ready = [PollFd::new(&screen, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        rustix::event::poll(&mut ready, None).unwrap();
+        if !ready[1].revents().is_empty() {
+            return;
+        }
+        match screen.read(&mut buffer) {
+            Ok(size @ 1..) if send.send(buffer[..size].to_vec()).is_ok() => {}
+            _ => return,
+        }
     }
 }
 

@@ -1,0 +1,64 @@
+//! Tools that run as tasks: waited for, answered, failed, cancelled.
+
+use roundtrip_interop::report::{Failure, Report, expect};
+use serde_json::Value;
+
+use crate::command::{Roundtrip, says};
+
+/// Tools that ask, and the texts of their answers.
+const ASKING: [(&str, &str); 3] =
+    [("greet", "Hello, Ada!"), ("rounds", "Ada likes teal"), ("together", "Ada likes teal")];
+
+pub(crate) async fn check(report: &mut Report, roundtrip: &Roundtrip) {
+    report.check("call compute", computed(roundtrip)).await;
+    for (tool, text) in ASKING {
+        report.check(&format!("call {tool} --answers"), answered(roundtrip, tool, text)).await;
+    }
+    report.check("call greet --decline-all", declined(roundtrip)).await;
+    report.check("call fail", failed(roundtrip)).await;
+    if roundtrip.is_shared() {
+        report.check("call --detach, task status, cancel, wait", cancelled(roundtrip)).await;
+        report.check("task status of no task", unknown(roundtrip)).await;
+    }
+}
+
+async fn computed(roundtrip: &Roundtrip) -> Result<String, Failure> {
+    let ran = roundtrip.run(&["call"], &["compute", "--arg", "label=seven", "--json"]).await?;
+    says(&ran.exits(0)?, "seven: computed")
+}
+
+async fn answered(roundtrip: &Roundtrip, tool: &str, text: &str) -> Result<String, Failure> {
+    says(&roundtrip.answered(&["call"], &[tool]).await?.exits(0)?, text)
+}
+
+async fn declined(roundtrip: &Roundtrip) -> Result<String, Failure> {
+    roundtrip.run(&["call"], &["greet", "--decline-all", "--json"]).await?.exits(4)?.text()
+}
+
+async fn failed(roundtrip: &Roundtrip) -> Result<String, Failure> {
+    let ran = roundtrip.run(&["call"], &["fail", "--json"]).await?.exits(1)?;
+    let text = ran.text()?;
+    expect(text.contains("always fails"), || format!("got {ran:?}"))?;
+    Ok(text)
+}
+
+/// Starts a task, and leaves it to itself. Returns its identifier.
+pub(crate) async fn detached(roundtrip: &Roundtrip, tool: &str) -> Result<String, Failure> {
+    let started = roundtrip.run(&["call"], &[tool, "--detach", "--json"]).await?.exits(0)?.json()?;
+    Ok(started["taskId"].as_str().ok_or_else(|| format!("no task: {started}"))?.to_owned())
+}
+
+/// Checks that other processes find a task.
+async fn cancelled(roundtrip: &Roundtrip) -> Result<String, Failure> {
+    let id = detached(roundtrip, "endless").await?;
+    let seen: Value = roundtrip.run(&["task", "status"], &[&id, "--json"]).await?.exits(0)?.json()?;
+    expect(seen["status"] == "working", || format!("it is {seen}"))?;
+    roundtrip.run(&["task", "cancel"], &[&id, "--json"]).await?.exits(0)?;
+    let ran = roundtrip.run(&["task", "wait"], &[&id, "--json"]).await?.exits(1)?;
+    Ok(ran.error()?["message"].to_string())
+}
+
+async fn unknown(roundtrip: &Roundtrip) -> Result<String, Failure> {
+    let ran = roundtrip.run(&["task", "status"], &["no-such-task", "--json"]).await?.exits(6)?;
+    Ok(ran.error()?["message"].to_string())
+}
