@@ -261,7 +261,8 @@ mod terminal {
         let mut terminal = user.starts(&["login", &user.world.url, "--paste", "--file"]);
         let page = shown(&mut terminal, "Address:");
         terminal.press("http://127.0.0.1/callback?code=1&state=2\r");
-        terminal.answers("not the address of this sign-in", &format!("{}\r", user.world.visits(&page)));
+        terminal.shows("not the address of this sign-in");
+        terminal.answers("Address:", &format!("{}\r", user.world.visits(&page)));
         terminal.shows("signed in to");
         let (status, text) = terminal.ends();
         assert!(status.success(), "{text}");

@@ -7,9 +7,8 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{Request, Response, StatusCode};
-use roundtrip::server::Caller;
 use roundtrip::testing::Issuer;
-use roundtrip::{Authorize, Server, Tool};
+use roundtrip::{Authorize, Caller, Server, Tool};
 use serde_json::{Value, json};
 
 /// Settings of the authorization server, and what it has done.
