@@ -170,10 +170,9 @@ fn exit_of(error: &Error) -> Exit {
         Error::Rejected(ServerRejection::Declined(_)) => Exit::Declined,
         Error::Rejected(_) | Error::Task(TaskError::Unknown { .. }) => Exit::Rejected,
         Error::Refused(refusal) if refusal.is_challenge() => Exit::SignIn,
-        // Questions are answered by hand here: the only handlers are those of a sign-in.
-        Error::SignIn(_) | Error::NotAuthorized(_) | Error::Handler(_) => Exit::SignIn,
+        Error::SignIn(_) | Error::NotAuthorized(_) => Exit::SignIn,
         Error::GaveUp(_) | Error::Timeout { .. } | Error::Task(TaskError::Expired { .. }) => Exit::GaveUp,
-        Error::Task(_) | Error::Tool(_) => Exit::Failed,
+        Error::Task(_) | Error::Tool(_) | Error::Handler(_) => Exit::Failed,
         _ => Exit::Transport,
     }
 }

@@ -136,6 +136,8 @@ fn advised(error: Error) -> Failure {
     let advice = match &error {
         Error::PeerMisbehaved(PeerMisbehaved::Authorization(error))
         | Error::ApiMisuse(ApiMisuse::Authorization(error)) => advice(error),
+        // The browser was not opened, which is all that can go wrong on our side.
+        Error::Handler(why) => return Failure::new(Exit::SignIn, why.to_string()),
         _ => None,
     };
     let failure = Failure::from(error);

@@ -149,7 +149,7 @@ mod tests {
                 "token_endpoint": "https://login.example/token", "method": "none", "requested": "read",
                 "client": client, "assumed_endpoints": false,
             },
-            "access_token": "token", "scheme": "bearer", "granted": "read",
+            "access_token": "token", "scheme": "Bearer", "granted": "read",
         });
         serde_json::from_value(json!({ "grant": grant, "registrations": [client] })).unwrap()
     }

@@ -12,18 +12,22 @@ use crate::support::{Folder, Ran, ran};
 struct User {
     home: Folder,
     world: World,
+    /// True if the keyring of the session is used.
+    has_keyring: bool,
 }
 
 impl User {
     fn new(test: &str) -> Self {
-        Self { home: Folder::new(&format!("sign-in-{test}")), world: World::start() }
+        Self { home: Folder::new(&format!("sign-in-{test}")), world: World::start(), has_keyring: false }
     }
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = crate::support::command(words);
         let home = self.home.as_ref();
         command.env("HOME", home).env("XDG_DATA_HOME", home.join("data")).env("NO_COLOR", "1");
-        command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", home.join("no-bus").display()));
+        if !self.has_keyring {
+            command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", home.join("no-bus").display()));
+        }
         command
     }
 
@@ -196,6 +200,28 @@ fn without_a_keyring_tokens_are_in_a_file() {
     user.calls("hello").exits(0);
 }
 
+#[test]
+#[ignore = "it writes to a keyring: dbus-run-session -- cargo test -p roundtrip-cli keyring -- --ignored"]
+fn with_a_keyring_tokens_are_in_it() {
+    let user = User { has_keyring: true, ..User::new("in-keyring") };
+    let url = user.world.url.as_str();
+    user.world.shared().lifetime = 20;
+    let login = user.pastes(&[]).exits(0);
+    assert!(login.err.contains("kept in the keyring of the operating system"), "{login:#?}");
+    user.calls("hello").exits(0);
+    assert_eq!(user.world.shared().granted, ["authorization_code", "refresh_token"]);
+    assert_eq!(user.runs(&["whoami", url, "--json"]).exits(0).json()["keptIn"], "keyring");
+    let without = User { home: user.home, world: user.world, has_keyring: false };
+    let unreachable = without.calls("hello").exits(5);
+    assert!(
+        unreachable.err.contains("keyring") && unreachable.err.contains("roundtrip login"),
+        "{unreachable:#?}"
+    );
+    let user = User { has_keyring: true, ..without };
+    user.runs(&["logout", &user.world.url]).exits(0);
+    user.calls("hello").exits(5);
+}
+
 /// Nothing that an authorization server says reaches the terminal as it is.
 #[test]
 fn an_issuer_cannot_act_on_the_terminal() {
@@ -261,7 +287,8 @@ mod terminal {
         let mut terminal = user.starts(&["login", &user.world.url, "--paste", "--file"]);
         let page = shown(&mut terminal, "Address:");
         terminal.press("http://127.0.0.1/callback?code=1&state=2\r");
-        terminal.answers("not the address of this sign-in", &format!("{}\r", user.world.visits(&page)));
+        terminal.shows("not the address of this sign-in");
+        terminal.answers("Address:", &format!("{}\r", user.world.visits(&page)));
         terminal.shows("signed in to");
         let (status, text) = terminal.ends();
         assert!(status.success(), "{text}");

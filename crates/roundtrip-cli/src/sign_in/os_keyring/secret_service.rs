@@ -53,6 +53,14 @@ fn attributes(user: &str) -> HashMap<&str, &str> {
     HashMap::from([("service", SERVICE), ("username", user)])
 }
 
+/// Returns the text of an error, in words for users where libdbus has none.
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
 fn text(error: Error) -> String {
-    error.to_string()
+    match &error {
+        Error::Dbus(bus) if bus.name() == Some("org.freedesktop.DBus.Error.NotSupported") => {
+            "there is no D-Bus session".to_owned()
+        }
+        Error::NoResult => "the Secret Service has no default collection".to_owned(),
+        _ => error.to_string(),
+    }
 }

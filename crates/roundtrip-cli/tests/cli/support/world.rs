@@ -7,9 +7,8 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{Request, Response, StatusCode};
-use roundtrip::server::Caller;
 use roundtrip::testing::Issuer;
-use roundtrip::{Authorize, Server, Tool};
+use roundtrip::{Authorize, Caller, Server, Tool};
 use serde_json::{Value, json};
 
 /// Settings of the authorization server, and what it has done.
@@ -184,7 +183,7 @@ fn get(page: &str) -> reqwest::Response {
     let browser = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
     let browser = browser.timeout(Duration::from_secs(30)).build().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(browser.get(page).send()).unwrap()
+    runtime.block_on(async { browser.get(page).send().await }).unwrap()
 }
 
 type Pairs = BTreeMap<String, String>;
