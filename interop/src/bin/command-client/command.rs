@@ -100,10 +100,7 @@ impl Roundtrip {
             if ran.code != 10 {
                 return Ok(ran);
             }
-            for question in ran.questions()? {
-                let key = question["key"].as_str().ok_or("a question without a key")?;
-                answers.insert(key.to_owned(), answer(&question)?);
-            }
+            answers.extend(ran.answers()?);
         }
         Err(format!("no end after {MAX_RUNS} runs: {answers:?}").into())
     }
@@ -158,6 +155,15 @@ impl Ran {
         let error: Value = serde_json::from_str(&self.err).map_err(|error| format!("{error}: {self:?}"))?;
         expect(error["error"]["exit"] == self.code, || format!("another exit code: {self:?}"))?;
         Ok(error["error"].clone())
+    }
+
+    /// Returns the answers to the questions of a run that stopped at them.
+    pub(crate) fn answers(&self) -> Result<Map<String, Value>, Failure> {
+        let answers = self.questions()?.into_iter().map(|question| {
+            let key = question["key"].as_str().ok_or("a question without a key")?;
+            Ok((key.to_owned(), answer(&question)?))
+        });
+        answers.collect()
     }
 
     /// Returns the questions of a run that stopped at them.
