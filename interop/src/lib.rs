@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a report is printed")]
 
 pub mod asking;
+pub mod browser;
 pub mod report;
 pub mod user;
 

@@ -100,6 +100,8 @@ impl Encounter for Scene {
 /// Everything that plays a part, installed or built.
 struct Cast {
     ours: PathBuf,
+    /// The built command.
+    roundtrip: PathBuf,
     fixtures: Fixtures,
     node: PathBuf,
     /// Scripts on oidc-provider, beside its packages.
@@ -128,6 +130,7 @@ impl Cast {
         let document = provider.join("client.json");
         fs::write(&document, process::output(print.args(["document", CLIENT_METADATA]))?)?;
         Ok(Self {
+            roundtrip: super::cli::build(workspace)?,
             node: install::node(workspace)?,
             canaille: python("canaille")?,
             mock: python("oidc-provider-mock")?,
@@ -166,6 +169,11 @@ impl Cast {
                 let (what, server) = (format!("{name} server {check}"), Served::One(peer.run(server)?));
                 scenes.push(self.at_provider(&what, server, self.signing(check), rest));
             }
+            let (what, server) = (format!("cli {name} server"), Served::One(peer.run(server)?));
+            scenes.push(self.at_provider(&what, server, self.command("sign-in"), &[]));
+        }
+        for check in ["sign-in", "scopes"] {
+            scenes.push(self.at_provider(&format!("cli {check}"), self.guarded(), self.command(check), &[]));
         }
         scenes.push(self.at_canaille("code", &["dcr"]));
         scenes.push(self.at_canaille("pasted", &["registered"]));
@@ -226,6 +234,13 @@ impl Cast {
     fn signing(&self, check: &str) -> Command {
         let mut command = self.with_browser(self.program("signing-client"));
         command.env("CLIENT_METADATA", CLIENT_METADATA).arg(check);
+        command
+    }
+
+    /// The built `roundtrip` command, with one of the checks of its driver.
+    fn command(&self, check: &str) -> Command {
+        let mut command = self.with_browser(self.program("command-client"));
+        command.env("ROUNDTRIP", &self.roundtrip).args([check, "http"]);
         command
     }
 

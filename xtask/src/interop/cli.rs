@@ -1,6 +1,6 @@
 //! `cargo xtask interop cli`: the built `roundtrip` command calls tools of servers on other SDKs, and of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
@@ -19,14 +19,14 @@ const SERVERS: [Served; 7] = [
     ("typescript", "asking-server.mjs", "asking"),
     ("python-1x", "asking_server.py", "asking-handshake"),
     ("typescript-1x", "asking-server.mjs", "asking-handshake"),
-    ("python-1x", "task_server.py", "tasks"),
-    ("typescript-1x", "task-server.mjs", "tasks"),
+    ("python-1x", "task_server.py", "tasks-handshake"),
+    ("typescript-1x", "task-server.mjs", "tasks-handshake"),
     ("fastmcp", "task_server.py", "tasks"),
 ];
 
 /// Holds the meetings whose name has all of the words.
 pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<Tally> {
-    let roundtrip = workspace.build_programs("roundtrip-cli")?.join("roundtrip");
+    let roundtrip = build(workspace)?;
     let client = fixture::our_programs(workspace)?.join("command-client");
     let mut meetings = Vec::new();
     for transport in TRANSPORTS {
@@ -45,6 +45,11 @@ pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<Tally> {
         }
     }
     hold_all(workspace, meetings.into_iter().filter(|meeting| meeting.is_named(words)).collect())
+}
+
+/// Builds the command, and returns its path.
+pub(super) fn build(workspace: &Workspace) -> Result<PathBuf> {
+    Ok(workspace.build_programs("roundtrip-cli")?.join("roundtrip"))
 }
 
 /// Returns the command of its own server, which takes its port from the command line.

@@ -6,7 +6,9 @@ use inquire::error::InquireError;
 use inquire::ui::{RenderConfig, Styled};
 use inquire::{Password, PasswordDisplayMode, Select, Text, set_global_render_config};
 #[cfg(unix)]
-use tokio::io::{Interest, unix::AsyncFd};
+use rustix::event::{PollFd, PollFlags};
+#[cfg(unix)]
+use rustix::io::Errno;
 
 use crate::exit::{Exit, Failure};
 
@@ -19,18 +21,33 @@ pub(crate) fn is_there() -> bool {
 /// would read its end over and over.
 pub(crate) async fn gone() {
     #[cfg(unix)]
-    if is_there()
-        && let Ok(keys) = AsyncFd::with_interest(std::io::stdin(), Interest::READABLE)
-    {
-        while let Ok(mut guard) = keys.readable().await {
-            if guard.ready().is_read_closed() {
-                return;
+    if is_there() {
+        let (told, gone) = tokio::sync::oneshot::channel();
+        // It ends with the terminal or with the process.
+        std::thread::spawn(move || {
+            if hung_up().is_ok() {
+                let _ = told.send(());
             }
-            // A key, which is for the prompt to read.
-            guard.clear_ready();
+        });
+        if gone.await.is_ok() {
+            return;
         }
     }
     std::future::pending().await
+}
+
+/// Blocks until the other end of the terminal is closed. Keys are left to the prompts.
+#[cfg(unix)]
+fn hung_up() -> rustix::io::Result<()> {
+    let stdin = std::io::stdin();
+    let mut ends = [PollFd::new(&stdin, PollFlags::empty())];
+    loop {
+        match rustix::event::poll(&mut ends, None) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Runs prompts where they block no other task.

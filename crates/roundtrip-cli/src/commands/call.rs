@@ -68,6 +68,13 @@ impl Call {
             }
             turn => session.go_on(turn).await?,
         };
+        // Some servers answer a call of no tool with the error of a tool.
+        if result.is_error == Some(true) && !self.arguments.need_schema() {
+            let tools = session.client.list_tools().await?;
+            if !tools.iter().any(|known| known.name == *tool) {
+                return Err(unknown(&tools, tool));
+            }
+        }
         conclude(session, &result)
     }
 

@@ -2,8 +2,7 @@
 
 use roundtrip_interop::asking::{Asking, TOOLS};
 use roundtrip_interop::report::{Failure, Report, expect};
-use roundtrip_interop::user::everything;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use crate::command::{Ran, Roundtrip, says};
 
@@ -136,9 +135,7 @@ async fn resumed(roundtrip: &Roundtrip) -> Result<String, Failure> {
     let mut rounds = 0;
     while ran.code == 10 {
         rounds += 1;
-        let keys = ran.questions()?.into_iter().filter_map(|one| Some(one["key"].as_str()?.to_owned()));
-        let answers = keys.map(|key| (key, everything())).collect::<Map<String, Value>>();
-        let file = roundtrip.answers(&answers.into())?;
+        let file = roundtrip.answers(&ran.answers()?.into())?;
         ran = roundtrip.run_alone(&["resume", &flow, "--answers", &file, "--save", &flow, "--json"]).await?;
     }
     let text = says(&ran.exits(0)?, text)?;

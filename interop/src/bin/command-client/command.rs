@@ -56,10 +56,24 @@ impl Roundtrip {
         self.run_alone(&words).await
     }
 
+    /// Returns the URL of a server on HTTP.
+    pub(crate) fn url(&self) -> Result<&str, Failure> {
+        Ok(self.url.as_deref().ok_or("the server has no URL")?)
+    }
+
+    /// Returns the command, for a user with a home of their own and without a keyring.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(words).stdin(Stdio::null()).kill_on_drop(true);
+        command.env("HOME", &self.folder).env("XDG_DATA_HOME", self.folder.join("data"));
+        let no_bus = format!("unix:path={}", self.folder.join("no-bus").display());
+        command.env("DBUS_SESSION_BUS_ADDRESS", no_bus);
+        command
+    }
+
     /// Runs words that name the server themselves, or need none.
     pub(crate) async fn run_alone(&self, words: &[&str]) -> Result<Ran, Failure> {
-        let output =
-            Command::new(&self.program).args(words).stdin(Stdio::null()).kill_on_drop(true).output().await?;
+        let output = self.command(words).output().await?;
         let code = output.status.code().ok_or_else(|| format!("{}", output.status))?;
         Ok(Ran { code, out: String::from_utf8(output.stdout)?, err: String::from_utf8(output.stderr)? })
     }
@@ -86,10 +100,7 @@ impl Roundtrip {
             if ran.code != 10 {
                 return Ok(ran);
             }
-            for question in ran.questions()? {
-                let key = question["key"].as_str().ok_or("a question without a key")?;
-                answers.insert(key.to_owned(), answer(&question)?);
-            }
+            answers.extend(ran.answers()?);
         }
         Err(format!("no end after {MAX_RUNS} runs: {answers:?}").into())
     }
@@ -144,6 +155,15 @@ impl Ran {
         let error: Value = serde_json::from_str(&self.err).map_err(|error| format!("{error}: {self:?}"))?;
         expect(error["error"]["exit"] == self.code, || format!("another exit code: {self:?}"))?;
         Ok(error["error"].clone())
+    }
+
+    /// Returns the answers to the questions of a run that stopped at them.
+    pub(crate) fn answers(&self) -> Result<Map<String, Value>, Failure> {
+        let answers = self.questions()?.into_iter().map(|question| {
+            let key = question["key"].as_str().ok_or("a question without a key")?;
+            Ok((key.to_owned(), answer(&question)?))
+        });
+        answers.collect()
     }
 
     /// Returns the questions of a run that stopped at them.

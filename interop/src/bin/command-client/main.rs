@@ -2,12 +2,13 @@
 //! output and exit code are compared.
 //!
 //! `command-client CHECK http URL`, or `command-client CHECK stdio COMMAND [ARGUMENT ..]`. `ROUNDTRIP` in the environment is the
-//! command. `CHECK` is `asking` (`asking-handshake` where the server has nothing newer), `tasks` or `own`. Prints one line per
-//! check; the last line is `N passed, M failed`.
+//! command. `CHECK` is `asking` or `tasks` (with `-handshake` where the server has nothing newer), or `own`; `sign-in` and `scopes`
+//! are for servers that want tokens, and `BROWSER` signs in. Prints one line per check; the last line is `N passed, M failed`.
 
 mod asking;
 mod command;
 mod own;
+mod sign_in;
 mod tasks;
 
 use std::process::ExitCode;
@@ -24,8 +25,11 @@ async fn main() -> Result<ExitCode, Failure> {
     match check.as_str() {
         "asking" => asking::check(&mut report, &roundtrip, false).await,
         "asking-handshake" => asking::check(&mut report, &roundtrip, true).await,
-        "tasks" => tasks::check(&mut report, &roundtrip).await,
+        "tasks" => tasks::check(&mut report, &roundtrip, false).await,
+        "tasks-handshake" => tasks::check(&mut report, &roundtrip, true).await,
         "own" => own::check(&mut report, &roundtrip).await,
+        "sign-in" => sign_in::check(&mut report, &roundtrip).await,
+        "scopes" => sign_in::check_scopes(&mut report, &roundtrip).await,
         other => return Err(format!("there is no check `{other}`").into()),
     }
     Ok(report.conclude())

@@ -9,14 +9,19 @@ use crate::command::{Roundtrip, says};
 const ASKING: [(&str, &str); 3] =
     [("greet", "Hello, Ada!"), ("rounds", "Ada likes teal"), ("together", "Ada likes teal")];
 
-pub(crate) async fn check(report: &mut Report, roundtrip: &Roundtrip) {
+/// Greatest number of times that a task may ask.
+const MAX_ROUNDS: usize = 3;
+
+/// Runs the checks. Tasks of the handshake eras end with their session, and are for one process.
+pub(crate) async fn check(report: &mut Report, roundtrip: &Roundtrip, handshake: bool) {
     report.check("call compute", computed(roundtrip)).await;
-    for (tool, text) in ASKING {
-        report.check(&format!("call {tool} --answers"), answered(roundtrip, tool, text)).await;
-    }
     report.check("call greet --decline-all", declined(roundtrip)).await;
     report.check("call fail", failed(roundtrip)).await;
-    if roundtrip.is_shared() {
+    if roundtrip.is_shared() && !handshake {
+        for (tool, text) in ASKING {
+            let name = format!("call {tool} --detach, task wait, answer, wait");
+            report.check(&name, answered(roundtrip, tool, text)).await;
+        }
         report.check("call --detach, task status, cancel, wait", cancelled(roundtrip)).await;
         report.check("task status of no task", unknown(roundtrip)).await;
     }
@@ -27,8 +32,18 @@ async fn computed(roundtrip: &Roundtrip) -> Result<String, Failure> {
     says(&ran.exits(0)?, "seven: computed")
 }
 
+/// Checks that other processes see the questions of a task and answer them: their keys are the task's own.
 async fn answered(roundtrip: &Roundtrip, tool: &str, text: &str) -> Result<String, Failure> {
-    says(&roundtrip.answered(&["call"], &[tool]).await?.exits(0)?, text)
+    let id = detached(roundtrip, tool).await?;
+    for _ in 0..=MAX_ROUNDS {
+        let ran = roundtrip.run(&["task", "wait"], &[&id, "--json"]).await?;
+        if ran.code != 10 {
+            return says(&ran.exits(0)?, text);
+        }
+        let file = roundtrip.answers(&ran.answers()?.into())?;
+        roundtrip.run(&["task", "answer"], &[&id, "--answers", &file, "--json"]).await?.exits(0)?;
+    }
+    Err(format!("it asks more than {MAX_ROUNDS} times").into())
 }
 
 async fn declined(roundtrip: &Roundtrip) -> Result<String, Failure> {

@@ -5,9 +5,10 @@ use std::time::Duration;
 use roundtrip::client::PeerMisbehaved;
 use roundtrip::oauth::OAuth;
 use roundtrip::{Client, Error};
+use roundtrip_interop::browser::visit;
 use roundtrip_interop::report::{Failure, Report, expect};
 
-use crate::person::{ALICE, Person, visit};
+use crate::person::{ALICE, Person};
 use crate::{call, is_called, issuer};
 
 /// Life of tokens that are to be renewed, in seconds. Half of it goes by before they are; some issuers let the refresh token end

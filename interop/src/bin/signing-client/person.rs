@@ -1,11 +1,10 @@
 //! The users who sign in, with a browser that is a command.
 
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roundtrip::oauth::{DevicePending, HttpUrl, OAuth};
-use roundtrip_interop::report::Failure;
+use roundtrip_interop::browser::visit;
 
 /// Name of the user whom most checks sign in.
 pub(crate) const ALICE: &str = "alice";
@@ -51,17 +50,4 @@ impl Person {
     pub(crate) fn visits(&self) -> usize {
         self.visits.load(Ordering::Relaxed)
     }
-}
-
-/// Runs the browser of a user. Returns the URL that it ended at.
-pub(crate) async fn visit(name: &str, arguments: &[&str]) -> Result<String, Failure> {
-    let browser = std::env::var("BROWSER")?;
-    let mut words = browser.split(' ');
-    let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words).args(arguments).env("LOGIN", name);
-    let said = tokio::task::spawn_blocking(move || command.output()).await??;
-    if !said.status.success() {
-        return Err(format!("the browser: {}", String::from_utf8_lossy(&said.stderr)).into());
-    }
-    Ok(String::from_utf8(said.stdout)?.trim().to_owned())
 }

@@ -6,10 +6,11 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use roundtrip::oauth::store::FileStore;
 use roundtrip::oauth::{OAuth, Pending};
 use roundtrip::{Client, Error};
+use roundtrip_interop::browser::visit;
 use roundtrip_interop::report::{Failure, Report, expect};
 use serde_json::{Value, json};
 
-use crate::person::{ALICE, Person, visit};
+use crate::person::{ALICE, Person};
 use crate::{call, is_called, issuer};
 
 /// Processes that find one token due.
