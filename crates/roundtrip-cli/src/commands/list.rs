@@ -70,9 +70,9 @@ impl List {
         let work = async {
             let lists = fetch(&connection.client, self.only).await?;
             if self.json {
-                output::json(&lists)
+                output::json(&lists);
             } else {
-                show(&lists)
+                show(&lists);
             }
             Ok(())
         };
