@@ -52,6 +52,16 @@ fn measures_results_in_parts_of_the_yardstick_and_of_ours() {
 }
 
 #[test]
+fn presents_the_access_tokens_of_a_server() {
+    let server = concat!("ours=", env!("CARGO_BIN_EXE_bench-server"), " --authorize EdDSA 3");
+    let few = ["--only", "plain", "--calls", "100", "--rounds", "1"];
+    let output = load(&[&few[..], &[server]].concat()).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let others = load(&["--only", "flow", "--calls", "1", "--rounds", "1", server]).unwrap();
+    assert!(String::from_utf8_lossy(&others.stderr).contains("401"), "only plain calls present them");
+}
+
+#[test]
 fn fails_on_a_server_that_answers_wrongly() {
     // It sends the request back, which holds the text but is no answer.
     let output = load(&["--only", "stdio", "mirror=sh -c cat"]).unwrap();

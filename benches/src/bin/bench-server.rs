@@ -1,4 +1,6 @@
-//! Server under measurement: `bench-server http PORT [--tools N]` or `bench-server stdio`.
+//! Server under measurement: `bench-server [--authorize ALGORITHM N] http PORT [--tools N]` or `bench-server stdio`.
+//!
+//! With `--authorize` it lets only callers in that present one of the N access tokens which it prints, a line `token TOKEN` each.
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
@@ -7,8 +9,11 @@ mod part;
 #[path = "../tools.rs"]
 mod tools;
 
+use roundtrip::authorize::Algorithm;
+use roundtrip::http::Http;
+use roundtrip::testing::Issuer;
 use roundtrip::wire::ToolAnnotations;
-use roundtrip::{Parts, Server, Tool};
+use roundtrip::{Authorize, Parts, Server, Tool};
 
 use part::{PART, PARTS};
 use tools::{deploy, echo};
@@ -34,6 +39,19 @@ fn server(fillers: usize) -> Server {
     })
 }
 
+/// Lets callers in by tokens of an issuer in this process, and prints the tokens.
+fn authorized(http: Http, algorithm: &str, tokens: usize) -> Result<Http, Box<dyn std::error::Error>> {
+    const RESOURCE: &str = "https://bench.example/mcp";
+    let algorithm = Algorithm::parse(algorithm).ok_or("no such algorithm")?;
+    let issuer = Issuer::signing(algorithm, "https://login.example", RESOURCE)?;
+    for number in 0..tokens {
+        // Of one length, so that a request is as long with each of them.
+        let token = issuer.token("alice").scopes(["files:read"]).claim("jti", format!("{number:08}"));
+        println!("token {}", token.sign());
+    }
+    Ok(http.authorize(Authorize::testing(RESOURCE, &issuer).scopes(["files:read"])).checked()?)
+}
+
 /// Runs on one thread, because the cost of a call is measured.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,14 +61,27 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         [rest @ .., "--tools", number] => (number.parse()?, rest),
         all => (0, all),
     };
+    let (authorization, words) = match words {
+        ["--authorize", algorithm, tokens, rest @ ..] => (Some((*algorithm, tokens.parse()?)), rest),
+        all => (None, all),
+    };
     match words {
         ["http", port] => {
-            let bound = server(fillers).into_http()?.bind(("127.0.0.1", port.parse()?)).await?;
+            let mut http = server(fillers).into_http()?;
+            if let Some((algorithm, tokens)) = authorization {
+                http = authorized(http, algorithm, tokens)?;
+            }
+            let bound = http.bind(("127.0.0.1", port.parse()?)).await?;
             println!("listening on {}", bound.local_addr()?);
             bound.await?;
         }
         ["stdio"] => server(fillers).serve_stdio().await?,
-        _ => return Err("usage: bench-server http PORT [--tools N] | bench-server stdio".into()),
+        _ => {
+            return Err(
+                "usage: bench-server [--authorize ALGORITHM N] http PORT [--tools N] | bench-server stdio"
+                    .into(),
+            );
+        }
     }
     Ok(())
 }

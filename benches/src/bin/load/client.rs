@@ -1,6 +1,6 @@
 //! One keep-alive connection, with just enough HTTP/1.1 to be cheap.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use memchr::memmem;
 use tokio::{
@@ -12,6 +12,7 @@ use crate::{
     Fail,
     flow::{self, Retries},
     part::PARTS,
+    process::{Place, Tokens},
     request::{Ask, Request, TEXT, check, digits},
     task::{self, Created},
 };
@@ -21,6 +22,8 @@ use crate::{
 pub(crate) struct Connection {
     stream: TcpStream,
     host: String,
+    /// Access tokens of plain calls.
+    tokens: Arc<Tokens>,
     ask: Ask,
     request: Request,
     retries: Retries,
@@ -39,13 +42,13 @@ struct Head {
 }
 
 impl Connection {
-    pub(crate) async fn open(address: SocketAddr, ask: Ask, tasks: Arc<Created>) -> Result<Self, Fail> {
-        let stream = TcpStream::connect(address).await?;
+    pub(crate) async fn open(place: &Place, ask: Ask, tasks: Arc<Created>) -> Result<Self, Fail> {
+        let stream = TcpStream::connect(place.address).await?;
         stream.set_nodelay(true)?;
-        let host = address.to_string();
-        let (request, retries) = (Request::http(ask, &host), Retries::new(ask, &host));
+        let (host, tokens) = (place.address.to_string(), Arc::clone(&place.tokens));
+        let (request, retries) = (Request::http(ask, &host, tokens.next()), Retries::new(ask, &host));
         let (received, body) = (Vec::new(), Vec::new());
-        Ok(Self { stream, host, ask, request, retries, tasks, received, body, length: None })
+        Ok(Self { stream, host, tokens, ask, request, retries, tasks, received, body, length: None })
     }
 
     /// Makes one call with all its rounds, and checks every answer.
@@ -53,7 +56,7 @@ impl Connection {
         if let Ask::Get(status) = self.ask {
             return self.look(number, status).await;
         }
-        self.stream.write_all(self.request.number(number)).await?;
+        self.stream.write_all(self.request.number(number, self.tokens.next())).await?;
         match self.ask {
             Ask::Flow(rounds) => return self.flow(number, rounds, true).await,
             Ask::Abandoned => return self.flow(number, 1, false).await,

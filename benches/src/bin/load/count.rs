@@ -62,8 +62,8 @@ fn counted(line: &str) -> Option<f64> {
 async fn perf(contender: &Contender, ask: Ask) -> Result<f64, Fail> {
     const CALLS: usize = 20_000;
     let log = log_file("perf");
-    let (server, address) = Server::http(contender, 0, &[]).await?;
-    let mut fleet = Fleet::open(address, ask, CONNECTIONS).await?;
+    let (server, place) = Server::http(contender, 0, &[]).await?;
+    let mut fleet = Fleet::open(&place, ask, CONNECTIONS).await?;
     fleet.ask(FEW.div_ceil(ask.weight()), WINDOW).await?;
     let mut command = Command::new("perf");
     command
@@ -96,8 +96,8 @@ async fn difference(
         let log = log_file("valgrind");
         let mut under = vec!["valgrind".to_owned(), format!("--log-file={}", log.display())];
         under.extend(tool.iter().map(|&word| word.to_owned()));
-        let (server, address) = Server::http(contender, 0, &under).await?;
-        let mut fleet = Fleet::open(address, ask, CONNECTIONS).await?;
+        let (server, place) = Server::http(contender, 0, &under).await?;
+        let mut fleet = Fleet::open(&place, ask, CONNECTIONS).await?;
         let answered = fleet.ask(calls, WINDOW).await?;
         if answered != calls {
             return Err(format!("only {answered} of {calls} calls were answered in time").into());

@@ -1,7 +1,6 @@
 //! Many connections that send requests at the same time.
 
 use std::{
-    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -11,7 +10,7 @@ use std::{
 
 use tokio::{task::JoinSet, time::timeout};
 
-use crate::{Fail, client::Connection, request::Ask, task::Created};
+use crate::{Fail, client::Connection, process::Place, request::Ask, task::Created};
 
 /// Longest time for one answer before the server counts as hung.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,13 +25,13 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    pub(crate) async fn open(address: SocketAddr, ask: Ask, size: usize) -> Result<Self, Fail> {
-        Self::of_tasks(address, ask, size, &Arc::default()).await
+    pub(crate) async fn open(place: &Place, ask: Ask, size: usize) -> Result<Self, Fail> {
+        Self::of_tasks(place, ask, size, &Arc::default()).await
     }
 
     /// Opens connections that share tasks with others.
     pub(crate) async fn of_tasks(
-        address: SocketAddr,
+        place: &Place,
         ask: Ask,
         size: usize,
         tasks: &Arc<Created>,
@@ -41,9 +40,9 @@ impl Fleet {
         while connections.len() < size {
             let mut opening = JoinSet::new();
             for number in connections.len()..size.min(connections.len() + OPENED_AT_ONCE) {
-                let tasks = Arc::clone(tasks);
+                let (place, tasks) = (place.clone(), Arc::clone(tasks));
                 opening.spawn(async move {
-                    let mut connection = Connection::open(address, ask, tasks).await?;
+                    let mut connection = Connection::open(&place, ask, tasks).await?;
                     connection.call(number).await?;
                     Ok(connection)
                 });

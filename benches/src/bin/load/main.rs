@@ -10,7 +10,8 @@
 //! COMMAND is split at white space, without quoting; the words `http 0`, `http 0 --tools N` or `stdio` are
 //! appended, or put in the place of the word `{args}`. An HTTP server prints `listening on ADDRESS:PORT` on
 //! standard output and serves POST `/mcp`; its tools are `echo`, `deploy`, if it can `parts`, and N more. Ratios are to the server
-//! named `limit`, or else to the first.
+//! named `limit`, or else to the first. A server that lets only callers with access tokens in prints them before, of one length, a line
+//! `token TOKEN` each; plain calls present them in turn.
 //!
 //! ```text
 //! load limit=target/release/limit rmcp=benches/peers/rmcp/target/release/rmcp-server

@@ -1,6 +1,16 @@
 //! Server processes: started, observed and ended by their own handles.
 
-use std::{collections::HashMap, fs, net::SocketAddr, process::Stdio, time::Duration};
+use std::{
+    collections::HashMap,
+    fs,
+    net::SocketAddr,
+    process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -20,6 +30,28 @@ pub(crate) struct Server {
     pid: u32,
 }
 
+/// Place of a server: its address, and the access tokens that its callers present in turn.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) address: SocketAddr,
+    pub(crate) tokens: Arc<Tokens>,
+}
+
+/// Access tokens of equal length, or none.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens {
+    all: Vec<String>,
+    next: AtomicUsize,
+}
+
+impl Tokens {
+    /// Returns the next token.
+    pub(crate) fn next(&self) -> Option<&str> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.all.get(number.checked_rem(self.all.len())?).map(String::as_str)
+    }
+}
+
 /// Processor time that a server has used so far.
 #[derive(Debug)]
 pub(crate) struct Spent {
@@ -33,7 +65,7 @@ impl Server {
         contender: &Contender,
         fillers: usize,
         under: &[String],
-    ) -> Result<(Self, SocketAddr), Fail> {
+    ) -> Result<(Self, Place), Fail> {
         let count = fillers.to_string();
         let args: &[&str] = if fillers == 0 { &["http", "0"] } else { &["http", "0", "--tools", &count] };
         Self::listening(contender, args, under).await
@@ -44,13 +76,16 @@ impl Server {
         contender: &Contender,
         args: &[&str],
         under: &[String],
-    ) -> Result<(Self, SocketAddr), Fail> {
+    ) -> Result<(Self, Place), Fail> {
         let mut server = Self::start(under, contender, args, Stdio::null())?;
         let output = server.child.stdout.take().ok_or("the server has no standard output")?;
         let mut lines = BufReader::new(output).lines();
+        let mut tokens = Tokens::default();
         let listening = async {
             while let Some(line) = lines.next_line().await? {
-                if let Some(address) = line.strip_prefix("listening on ") {
+                if let Some(token) = line.strip_prefix("token ") {
+                    tokens.all.push(token.trim().to_owned());
+                } else if let Some(address) = line.strip_prefix("listening on ") {
                     return Ok(address.trim().parse()?);
                 }
             }
@@ -59,7 +94,7 @@ impl Server {
         let address = timeout(START, listening).await.map_err(|_| "it does not say where it listens".into());
         let address = address.and_then(|address| address);
         let address = address.map_err(|error| format!("{}: {error}", contender.name))?;
-        Ok((server, address))
+        Ok((server, Place { address, tokens: Arc::new(tokens) }))
     }
 
     /// Starts a server on pipes.

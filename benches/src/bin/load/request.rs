@@ -51,13 +51,19 @@ impl Ask {
 pub(crate) struct Request {
     bytes: Vec<u8>,
     numbers: Vec<usize>,
+    /// Place of the access token.
+    token: Option<usize>,
 }
 
 impl Request {
-    /// Returns the request as an HTTP/1.1 POST.
-    pub(crate) fn http(ask: Ask, host: &str) -> Self {
+    /// Returns the request as an HTTP/1.1 POST, with an access token if there is one.
+    pub(crate) fn http(ask: Ask, host: &str, token: Option<&str>) -> Self {
         let body = body(ask);
-        Self::numbered(format!("{}{}\r\n\r\n{body}", head(ask, host), body.len()))
+        let (head, length) = (head(ask, host), body.len());
+        let Some(token) = token else { return Self::numbered(format!("{head}{length}\r\n\r\n{body}")) };
+        let before = format!("{head}{length}\r\nauthorization: Bearer ");
+        let place = Some(before.len());
+        Self { token: place, ..Self::numbered(format!("{before}{token}\r\n\r\n{body}")) }
     }
 
     /// Returns the request as a line.
@@ -68,14 +74,17 @@ impl Request {
     fn numbered(text: String) -> Self {
         let number = FIRST_NUMBER.to_string();
         let numbers = text.match_indices(&number).map(|(place, _)| place).collect();
-        Self { bytes: text.into_bytes(), numbers }
+        Self { bytes: text.into_bytes(), numbers, token: None }
     }
 
-    /// Returns the bytes under the given number.
-    pub(crate) fn number(&mut self, number: usize) -> &[u8] {
+    /// Returns the bytes under the given number, with an access token as long as the one before.
+    pub(crate) fn number(&mut self, number: usize, token: Option<&str>) -> &[u8] {
         let digits = digits(number);
         for &place in &self.numbers {
             self.bytes[place..place + DIGITS].copy_from_slice(&digits);
+        }
+        if let (Some(place), Some(token)) = (self.token, token) {
+            self.bytes[place..place + token.len()].copy_from_slice(token.as_bytes());
         }
         &self.bytes
     }

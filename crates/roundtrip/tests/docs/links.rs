@@ -104,7 +104,9 @@ fn resolved(page: &Path, target: &str) -> PathBuf {
     let mut path = page.parent().map(Path::to_owned).unwrap_or_default();
     for part in Path::new(target.split('#').next().unwrap_or_default()).components() {
         match part {
-            Component::ParentDir => drop(path.pop()),
+            Component::ParentDir => {
+                path.pop();
+            }
             part => path.push(part),
         }
     }

@@ -108,8 +108,8 @@ pub(super) async fn measure(
     let mut running = Vec::new();
     for contender in &options.servers {
         progress(&format!("{ask:?} with {fillers} more tools: {}", contender.name));
-        let (server, address) = Server::http(contender, fillers, &[]).await?;
-        let fleet = Fleet::open(address, ask, CONNECTIONS).await;
+        let (server, place) = Server::http(contender, fillers, &[]).await?;
+        let fleet = Fleet::open(&place, ask, CONNECTIONS).await;
         let mut fleet = fleet.map_err(|error| format!("{}: {error}", contender.name))?;
         fleet.ask(calls, options.window).await.map_err(|error| format!("{}: {error}", contender.name))?;
         running.push((server, fleet));

@@ -40,10 +40,10 @@ pub(super) async fn measure(options: &Options) -> Result<Table, Fail> {
     for contender in &options.servers {
         say("memory", contender);
         let named = |error| format!("{}: {error}", contender.name);
-        let (server, address) = Server::http(contender, 0, &[]).await?;
+        let (server, place) = Server::http(contender, 0, &[]).await?;
         settle().await;
         let idle = server.resident()?;
-        let fleet = Fleet::open(address, Ask::Echo, size).await.map_err(named)?;
+        let fleet = Fleet::open(&place, Ask::Echo, size).await.map_err(named)?;
         settle().await;
         let connected = server.resident()?;
         drop(fleet);
@@ -67,8 +67,8 @@ pub(super) async fn abandoned(options: &Options) -> Result<Table, Fail> {
     for contender in &options.servers {
         say("abandoned", contender);
         let named = |error| format!("{}: {error}", contender.name);
-        let (server, address) = Server::http(contender, 0, &[]).await?;
-        let mut fleet = Fleet::open(address, Ask::Abandoned, CONNECTIONS).await.map_err(named)?;
+        let (server, place) = Server::http(contender, 0, &[]).await?;
+        let mut fleet = Fleet::open(&place, Ask::Abandoned, CONNECTIONS).await.map_err(named)?;
         settle().await;
         let before = server.resident()?;
         let asked = fleet.ask(flows, WINDOW).await.map_err(named)?;

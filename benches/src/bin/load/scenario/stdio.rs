@@ -91,7 +91,7 @@ impl Talk {
 
     /// Makes one call and checks the answer in full.
     async fn first(&mut self) -> Result<(), Fail> {
-        self.input.write_all(self.request.number(0)).await?;
+        self.input.write_all(self.request.number(0, None)).await?;
         timeout(PATIENCE, async {
             loop {
                 self.receive().await?;
@@ -121,7 +121,7 @@ impl Talk {
             if Instant::now() < deadline {
                 self.outgoing.clear();
                 while sent < calls && sent - received < UNDER_WAY {
-                    self.outgoing.extend_from_slice(self.request.number(sent));
+                    self.outgoing.extend_from_slice(self.request.number(sent, None));
                     sent += 1;
                 }
                 self.input.write_all(&self.outgoing).await?;

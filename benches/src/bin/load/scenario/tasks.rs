@@ -3,7 +3,6 @@
 use std::{
     fs::File,
     io::Write as _,
-    net::SocketAddr,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -16,7 +15,7 @@ use crate::{
     client::Connection,
     fleet::Fleet,
     options::{Contender, Options},
-    process::Server,
+    process::{Place, Server},
     report::{Rounds, Table, number},
     request::Ask,
     scenario::{CONNECTIONS, explain, say, settle},
@@ -38,7 +37,7 @@ const FEW: [usize; 2] = [10, 1_000];
 /// A server with its tasks.
 struct Tasked {
     server: Server,
-    address: SocketAddr,
+    place: Place,
     tasks: Arc<Created>,
 }
 
@@ -143,8 +142,8 @@ pub(super) async fn stored(options: &Options) -> Result<Table, Fail> {
 
 impl Tasked {
     async fn start(contender: &Contender) -> Result<Self, Fail> {
-        let (server, address) = Server::http(contender, 0, &[]).await?;
-        Ok(Self { server, address, tasks: Arc::default() })
+        let (server, place) = Server::http(contender, 0, &[]).await?;
+        Ok(Self { server, place, tasks: Arc::default() })
     }
 
     /// Creates so many tasks. The connections make one each to begin with.
@@ -153,7 +152,7 @@ impl Tasked {
             return Ok(());
         }
         let creators = CREATORS.min(count);
-        let mut fleet = Fleet::of_tasks(self.address, ask, creators, &self.tasks).await?;
+        let mut fleet = Fleet::of_tasks(&self.place, ask, creators, &self.tasks).await?;
         let created = fleet.ask(count - creators, WINDOW).await?;
         if creators + created < count {
             return Err(format!("only {created} of {count} tasks were created in time").into());
@@ -163,7 +162,7 @@ impl Tasked {
 
     /// Returns the processor time of a request, in microseconds.
     async fn cost(&self, options: &Options, ask: Ask) -> Result<f64, Fail> {
-        let mut fleet = Fleet::of_tasks(self.address, ask, CONNECTIONS, &self.tasks).await?;
+        let mut fleet = Fleet::of_tasks(&self.place, ask, CONNECTIONS, &self.tasks).await?;
         fleet.ask(options.calls / 10, options.window / 10).await?;
         let before = self.server.spent()?;
         let answered = fleet.ask(options.calls, options.window).await?;
@@ -173,8 +172,7 @@ impl Tasked {
     /// Waits until tasks have this status: every one of them, or about `most`, which costs the server less.
     async fn wait(&self, status: &'static str, most: usize) -> Result<(), Fail> {
         const LOOK: Duration = Duration::from_millis(20);
-        let mut connection =
-            Connection::open(self.address, Ask::Get(status), Arc::clone(&self.tasks)).await?;
+        let mut connection = Connection::open(&self.place, Ask::Get(status), Arc::clone(&self.tasks)).await?;
         let count = self.tasks.len();
         let all = async {
             for number in (0..count).rev().step_by(count.div_ceil(most).max(1)) {

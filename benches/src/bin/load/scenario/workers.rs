@@ -1,7 +1,6 @@
 //! Tasks that one process takes in and two others work on.
 
 use std::{
-    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -19,7 +18,7 @@ use crate::{
     client::Connection,
     fleet::PATIENCE,
     options::{Contender, Options},
-    process::Server,
+    process::{Place, Server},
     report::{Rounds, Table, number},
     request::Ask,
     scenario::{say, settle},
@@ -60,27 +59,27 @@ pub(super) async fn measure(options: &Options) -> Result<Table, Fail> {
 }
 
 async fn two_workers(contender: &Contender) -> Result<(f64, Rounds), Fail> {
-    let (_front, address) = Server::listening(contender, &["http", "0", "--at-once", "0"], &[]).await?;
+    let (_front, place) = Server::listening(contender, &["http", "0", "--at-once", "0"], &[]).await?;
     let _workers = [Server::worker(contender)?, Server::worker(contender)?];
     settle().await;
-    let mut connection = Connection::open(address, Ask::WaitingTask, Arc::default()).await?;
+    let mut connection = Connection::open(&place, Ask::WaitingTask, Arc::default()).await?;
     let mut delays = Rounds::default();
     for _ in 0..ANSWERS {
         delays.push(timeout(PATIENCE, one(&mut connection)).await.map_err(|_| "a task does not end")??);
     }
     let start = Instant::now();
-    all(address).await?;
+    all(&place).await?;
     Ok((start.elapsed().as_secs_f64(), delays))
 }
 
 /// Finishes all tasks.
-async fn all(address: SocketAddr) -> Result<(), Fail> {
+async fn all(place: &Place) -> Result<(), Fail> {
     let begun = Arc::new(AtomicUsize::new(0));
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
-        let begun = Arc::clone(&begun);
+        let (begun, place) = (Arc::clone(&begun), place.clone());
         clients.spawn(async move {
-            let mut connection = Connection::open(address, Ask::WaitingTask, Arc::default()).await?;
+            let mut connection = Connection::open(&place, Ask::WaitingTask, Arc::default()).await?;
             while begun.fetch_add(1, Ordering::Relaxed) < TASKS {
                 one(&mut connection).await?;
             }
