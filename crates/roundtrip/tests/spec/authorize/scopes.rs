@@ -197,6 +197,33 @@ async fn changes_are_told_to_callers_that_may_read() {
     }
 }
 
+/// O33: in a session of an earlier revision, too, a caller that may not read a resource is not told of its changes.
+#[cfg(feature = "legacy")]
+#[tokio::test]
+async fn sessions_are_told_of_what_they_may_read() {
+    let issuer = super::issuer();
+    let server = files().resource(Resource::new("app://free", "free", nothing));
+    let catalog = server.catalog();
+    let web = Web::at(super::guarded(server, Authorize::testing(super::RESOURCE, &issuer)));
+    let mut streams = Vec::new();
+    for scopes in [&[][..], &["files", "files:read"]] {
+        let token = format!("Bearer {}", issuer.token("alice").scopes(scopes).sign());
+        let session = web.with("authorization", &token).session(V2025_11_25, &json!({})).await;
+        for uri in ["app://file", "app://free"] {
+            let subscribe = crate::peers::request(1, "resources/subscribe", json!({ "uri": uri }));
+            assert_eq!(session.post(&subscribe).await.json().await["result"], json!({}));
+        }
+        streams.push(session.get().await);
+    }
+    catalog.resource_updated("app://file");
+    let told = streams[1].message().await.expect("a change");
+    assert_eq!(told["params"]["uri"], "app://file");
+    catalog.resource_updated("app://free");
+    for stream in &mut streams {
+        assert_eq!(stream.message().await.expect("a change")["params"]["uri"], "app://free");
+    }
+}
+
 /// O33: over HTTP without a guard no caller has scopes: an offer that needs some fails closed.
 #[tokio::test]
 async fn without_a_guard_scopes_are_not_granted() {

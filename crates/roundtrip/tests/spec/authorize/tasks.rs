@@ -9,8 +9,10 @@ use roundtrip::{Ask, Authorize, Caller, Form, MemoryTasks, Server, State, Tasks,
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::{Desk, ISSUER, RESOURCE, capable, guarded, issuer, lacking};
-use crate::support::{Answer, Running, accept};
+use super::{Desk, ISSUER, RESOURCE, bearer, capable, guarded, issuer, lacking};
+#[cfg(feature = "legacy")]
+use crate::peers::{V2025_11_25, Web, everything, request};
+use crate::support::{Answer, Connection, Running, accept, headers, message};
 
 #[derive(Form)]
 struct Sure {
@@ -109,4 +111,150 @@ async fn a_task_outlives_its_token() {
     go.notify_one();
     let task = until(&desk, "second", &id, "completed").await;
     assert_eq!(task["result"]["content"][0]["text"], "true blue true false");
+}
+
+/// A server with a tool that needs scopes, and one that needs none. Both wait.
+fn two_tools(go: &Arc<Notify>) -> Server {
+    async fn free(State(go): State<Arc<Notify>>) -> &'static str {
+        go.notified().await;
+        "free"
+    }
+    server(go).tool(Tool::new("free", free).task(When::Offered))
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    let tasks = list["tasks"].as_array().unwrap_or_else(|| panic!("tasks: {list}"));
+    tasks.iter().map(|task| task["taskId"].as_str().expect("an id")).collect()
+}
+
+/// T24, O33, O36: a list has the caller's own tasks, and of those the ones that its token is enough for at that moment.
+#[tokio::test]
+async fn a_list_of_tasks_has_what_the_caller_may_use() {
+    let go = Arc::new(Notify::new());
+    let server = two_tools(&go).tasks(Tasks::new(MemoryTasks::new()).sep_2322());
+    let desk = Desk::open(server).await;
+    let mut meta = capable();
+    meta["io.modelcontextprotocol/clientCapabilities"]["extensions"] =
+        json!({ "dev.roundtrip/tasks-sep-2322": {} });
+    let ask = async |token: &str, method: &str, mut params: Value| {
+        params["_meta"] = meta.clone();
+        desk.request(token, method, params).await
+    };
+    let (wide, narrow) = (desk.token("alice", "report"), desk.token("alice", ""));
+    let mut own = Vec::new();
+    for tool in ["report", "free"] {
+        let created = ask(&wide, "tools/call", json!({ "name": tool, "arguments": {}, "task": {} })).await;
+        let created = created.result();
+        own.push(created["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned());
+    }
+    let mut all = own.clone();
+    all.sort_unstable();
+    let list = ask(&wide, "tasks/list", json!({})).await.result();
+    let mut listed = ids(&list);
+    listed.sort_unstable();
+    assert_eq!(listed, all);
+    assert_eq!(ids(&ask(&narrow, "tasks/list", json!({})).await.result()), [&own[1]]);
+    let bob = desk.token("bob", "report");
+    assert!(ids(&ask(&bob, "tasks/list", json!({})).await.result()).is_empty());
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        let params = json!({ "taskId": own[0] });
+        let refused = ask(&narrow, method, params.clone()).await;
+        assert_eq!(lacking(&refused), (403, Some("report".to_owned())), "{method}");
+        assert_eq!(ask(&bob, method, params).await.refusal().1, -32602, "{method}");
+    }
+    let mut answers = json!({ "inputResponses": { "sure": accept(&json!({ "sure": true })) } });
+    answers["_meta"] = meta.clone();
+    answers["_meta"]["io.modelcontextprotocol/related-task"] = json!({ "taskId": own[0] });
+    let refused = desk.request(&narrow, "tasks/input_response", answers.clone()).await;
+    assert_eq!(lacking(&refused).0, 403);
+    assert_eq!(desk.request(&bob, "tasks/input_response", answers).await.refusal().1, -32602);
+}
+
+/// T27, O33, O36: the same in sessions of 2025-11-25, each request by the token that it comes with.
+#[cfg(feature = "legacy")]
+#[tokio::test]
+async fn tasks_of_sessions_need_their_scopes() {
+    let (go, issuer) = (Arc::new(Notify::new()), issuer());
+    let web = Web::at(guarded(two_tools(&go), Authorize::testing(RESOURCE, &issuer)));
+    let token = |who: &str, scopes: &[&str]| format!("Bearer {}", issuer.token(who).scopes(scopes).sign());
+    let alice = token("alice", &["report"]);
+    let wide = web.with("authorization", &alice).session(V2025_11_25, &everything()).await;
+    let narrow = wide.with("authorization", &token("alice", &[]));
+    let mut own = Vec::new();
+    for tool in ["report", "free"] {
+        let call = request(1, "tools/call", json!({ "name": tool, "arguments": {}, "task": {} }));
+        let created = wide.post(&call).await.json().await;
+        let id = created["result"]["task"]["taskId"].as_str();
+        own.push(id.unwrap_or_else(|| panic!("{created}")).to_owned());
+    }
+    let list = request(2, "tasks/list", json!({}));
+    assert_eq!(ids(&wide.post(&list).await.json().await["result"]).len(), 2);
+    assert_eq!(ids(&narrow.post(&list).await.json().await["result"]), [&own[1]]);
+    let stranger = token("bob", &["report"]);
+    let bob = web.with("authorization", &stranger).session(V2025_11_25, &everything()).await;
+    assert!(ids(&bob.post(&list).await.json().await["result"]).is_empty());
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        let about = request(3, method, json!({ "taskId": own[0] }));
+        let refused = narrow.post(&about).await;
+        let challenge = refused.header("www-authenticate").unwrap_or_else(|| panic!("{method}: a challenge"));
+        assert!(refused.status == 403 && challenge.contains("scope=\"report\""), "{method}: {challenge}");
+        assert_eq!(bob.post(&about).await.json().await["error"]["code"], -32602, "{method}");
+    }
+    let cancelled = wide.post(&request(4, "tasks/cancel", json!({ "taskId": own[0] }))).await.json().await;
+    assert_eq!(cancelled["result"]["status"], "cancelled", "{cancelled}");
+}
+
+/// Opens a subscription to tasks, and returns it with the ids that were agreed to.
+async fn watch(desk: &Desk, token: &str, ids: &[&str]) -> (Connection, Value) {
+    let params = json!({ "notifications": { "taskIds": ids }, "_meta": capable() });
+    let listen = message(1, "subscriptions/listen", params);
+    let mut headers = headers(&listen);
+    headers.push(bearer(token));
+    let mut connection = desk.running.connect().await;
+    connection.send("POST", &headers, listen.to_string().as_bytes()).await;
+    assert_eq!(connection.head().await.status, 200);
+    let acknowledged = connection.event().await.expect("an acknowledgement");
+    let agreed = acknowledged["params"]["notifications"].get("taskIds").cloned();
+    (connection, agreed.unwrap_or_else(|| json!([])))
+}
+
+/// The next task of a subscription that has ended.
+async fn ended(subscription: &mut Connection) -> Value {
+    loop {
+        let told = subscription.event().await.expect("a change");
+        if told["params"]["status"] != "working" {
+            return told["params"]["taskId"].clone();
+        }
+    }
+}
+
+/// T9, O33, O36: a subscription agrees to tasks that the caller may use, and tells of no other: neither of another caller's, nor
+/// of one whose tool its token is not enough for.
+#[tokio::test]
+async fn changes_of_tasks_are_told_to_callers_that_may_use_them() {
+    let go = Arc::new(Notify::new());
+    let desk = Desk::open(two_tools(&go)).await;
+    let (wide, narrow, bob) =
+        (desk.token("alice", "report"), desk.token("alice", ""), desk.token("bob", "report"));
+    let create = async |token: &str, tool: &str| {
+        let params = json!({ "name": tool, "arguments": {}, "_meta": capable() });
+        let created = desk.request(token, "tools/call", params).await.result();
+        created["taskId"].as_str().unwrap_or_else(|| panic!("a task: {created}")).to_owned()
+    };
+    let (report, free) = (create(&wide, "report").await, create(&wide, "free").await);
+    let bobs = create(&bob, "free").await;
+    let all = [&*report, &*free, &*bobs];
+    let (mut told, agreed) = watch(&desk, &wide, &all).await;
+    assert_eq!(agreed, json!([report, free]));
+    let (mut less, agreed) = watch(&desk, &narrow, &all).await;
+    assert_eq!(agreed, json!([free]));
+    let (mut other, agreed) = watch(&desk, &bob, &all).await;
+    assert_eq!(agreed, json!([bobs]));
+    // The guarded task changes first: a subscription that is told of it is told before it hears of others.
+    assert_eq!(about(&desk, &wide, "tasks/cancel", &report).await.status, 200);
+    assert_eq!(ended(&mut told).await, *report);
+    assert_eq!(about(&desk, &wide, "tasks/cancel", &free).await.status, 200);
+    assert_eq!(about(&desk, &bob, "tasks/cancel", &bobs).await.status, 200);
+    assert_eq!(ended(&mut less).await, *free);
+    assert_eq!(ended(&mut other).await, *bobs);
 }
