@@ -86,7 +86,7 @@ struct Inner {
 }
 
 impl Issuer {
-    /// Returns an issuer that answers once its gate is open.
+    /// Returns an issuer whose responses wait at a gate.
     pub(super) fn gated() -> (Self, Gate) {
         let gate = Gate(Arc::new((Notify::new(), Semaphore::new(0))));
         (Self(Arc::new(Inner { gate: Some(gate.clone()), ..Inner::default() })), gate)
@@ -122,25 +122,27 @@ impl Issuer {
 
 impl Exchange for Issuer {
     async fn refresh(&self, old: &Grant) -> Result<Option<Grant>, AuthError> {
+        // The refresh token is used up when it has come, whatever becomes of the response.
+        let answer = self.answer(old);
         if let Some(gate) = &self.0.gate {
             gate.0.0.notify_one();
             gate.0.1.acquire().await.expect("a gate").forget();
         }
-        self.answer(old)
+        answer
     }
 }
 
-/// A gate at which exchanges wait.
+/// A gate at which responses wait.
 #[derive(Clone)]
 pub(super) struct Gate(Arc<(Notify, Semaphore)>);
 
 impl Gate {
-    /// Waits until an exchange is at the gate.
+    /// Waits until a response is at the gate.
     pub(super) async fn reached(&self) {
         self.0.0.notified().await;
     }
 
-    /// Lets one exchange pass.
+    /// Lets one response pass.
     pub(super) fn open(&self) {
         self.0.1.add_permits(1);
     }
