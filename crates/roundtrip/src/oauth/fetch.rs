@@ -108,3 +108,74 @@ fn broken(url: &HttpUrl, error: reqwest::Error) -> AuthError {
 fn unreachable(url: &HttpUrl, why: String) -> AuthError {
     AuthError::Unreachable { url: url.without_query().to_owned(), why }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use roundtrip_core::auth::{Need, Settings};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    fn fetch(redirects: reqwest::redirect::Policy) -> Fetch {
+        let client = reqwest::Client::builder().redirect(redirects).build().unwrap();
+        Fetch { client, guard: None, trusted: vec!["127.0.0.1".to_owned()], private_networks: false }
+    }
+
+    /// Signs in to a server on this machine that treats every connection in one way. Returns the error.
+    async fn sign_in<F>(fetch: &Fetch, treat: impl Fn(TcpStream) -> F + Send + 'static) -> AuthError
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(treat(stream));
+            }
+        });
+        let settings = Arc::new(Settings::machine("client").secret("secret".into()));
+        let step = SignIn::begin(settings, Need::new(url)).unwrap();
+        fetch.drive(step).await.map(|step| format!("{step:?}")).expect_err("no way to sign in")
+    }
+
+    /// O52: a server that does not answer is waited for ten seconds.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_has_a_time_limit() {
+        let fetch = fetch(reqwest::redirect::Policy::none());
+        let error = sign_in(&fetch, async |_held| std::future::pending().await).await;
+        assert!(matches!(&error, AuthError::Unreachable { why, .. } if why.contains("10s")), "{error:?}");
+    }
+
+    /// O52: a response without an end is not read to its end.
+    #[tokio::test]
+    async fn an_endless_response_is_cut_off() {
+        let endless = async |mut stream: TcpStream| {
+            let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
+            drop(stream.read(&mut [0; 4096]).await);
+            let mut wrote = stream.write_all(head).await;
+            while wrote.is_ok() {
+                wrote = stream.write_all(&[b' '; 16 * 1024]).await;
+            }
+        };
+        let error = sign_in(&fetch(reqwest::redirect::Policy::none()), endless).await;
+        assert!(!matches!(error, AuthError::Unreachable { .. }), "{error:?}");
+    }
+
+    /// O51: a redirect that the author's HTTP client follows by itself is noticed: the rules for redirects are not its.
+    #[tokio::test]
+    async fn redirects_are_not_left_to_the_http_client() {
+        let redirect = async |mut stream: TcpStream| {
+            let mut asked = vec![0; 4096];
+            let read = stream.read(&mut asked).await.unwrap_or_default();
+            let moved = "HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            let there = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+            let answer = if asked[..read].starts_with(b"GET /elsewhere") { there } else { moved };
+            drop(stream.write_all(answer.as_bytes()).await);
+        };
+        let error = sign_in(&fetch(reqwest::redirect::Policy::default()), redirect).await;
+        assert!(matches!(error, AuthError::Settings(why) if why.contains("redirect")), "{error:?}");
+    }
+}
