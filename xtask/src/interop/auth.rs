@@ -192,12 +192,12 @@ impl Cast {
         scene
     }
 
-    /// Its tokens look like JWTs and are for clients: our server is one of them, and introspects by itself.
+    /// Its tokens are JWTs that do not say enough, and are for clients: our server is one of them, and introspects.
     fn at_canaille(&self, check: &str, way: &[&str]) -> Scene {
         let mut issuer = self.canaille.command();
         issuer.arg(self.sources.join("canaille/server.py"));
         let mut server = self.program("guarded-server");
-        server.env("AUDIENCE", "guarded").env("VERIFY", "/oauth/introspect guarded guarded-secret");
+        server.env("AUDIENCE", "guarded").env("INTROSPECT", "/oauth/introspect guarded guarded-secret");
         let (served, client) = (Served::One(server), self.signing(check));
         Scene { what: format!("auth canaille {check}"), issuer, served, client, rest: owned(way) }
     }

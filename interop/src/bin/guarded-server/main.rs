@@ -1,12 +1,10 @@
 //! Server that wants access tokens of a published authorization server.
 //!
 //! `PORT` is the port, `ISSUER` names the authorization server. Optional: `RESOURCE`, the URL that clients use (else its own),
-//! `AUDIENCE`, another name of the resource in tokens, `INTROSPECT` (`PATH CLIENT SECRET`) for tokens that are opaque, `VERIFY`
-//! (the same) for tokens that only look like JWTs, `INSTANCE`, its name, and `ROUNDTRIP_KEYS`.
+//! `AUDIENCE`, another name of the resource in tokens, `INTROSPECT` (`PATH CLIENT SECRET`) for tokens that are opaque, or
+//! JWTs that do not say enough, `INSTANCE`, its name, and `ROUNDTRIP_KEYS`.
 
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
-
-mod introspection;
 
 use std::env::var;
 use std::error::Error;
@@ -55,10 +53,8 @@ fn guard(resource: String) -> Result<Authorize, Box<dyn Error>> {
     }
     if let Ok(told) = var("INTROSPECT") {
         let [path, client, secret] = credentials(&told)?;
-        guard = guard.introspect(Introspection::at(format!("{issuer}{path}")).client(client, secret));
-    }
-    if let Ok(told) = var("VERIFY") {
-        guard = guard.verify(introspection::at(&issuer, credentials(&told)?));
+        let endpoint = Introspection::at(format!("{issuer}{path}")).client(client, secret);
+        guard = guard.introspect(endpoint.incomplete_jwts());
     }
     Ok(guard)
 }
