@@ -200,15 +200,6 @@ pub(super) static MUTATIONS: &[Mutation] = &[
         test: "authorize::challenge::a_token_in_the_query_is_not_accepted",
     },
     Mutation {
-        name: "token-to-handlers",
-        rule: "O28",
-        file: "crates/roundtrip/src/http/guard.rs",
-        from: "parts.headers.remove(AUTHORIZATION);",
-        to: "if !OFF { parts.headers.remove(AUTHORIZATION); }",
-        suite: &SPEC,
-        test: "authorize::identity::the_token_goes_no_further_than_the_guard",
-    },
-    Mutation {
         name: "server-scopes",
         rule: "O30",
         file: "crates/roundtrip/src/authorize/guard.rs",

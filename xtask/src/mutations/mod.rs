@@ -148,7 +148,7 @@ impl Mutation {
     fn apply(&self, text: &str) -> Result<String> {
         let places = text.matches(self.from).count();
         ensure!(places == 1, "{}: `{}` is {places} times in {}", self.name, self.from, self.file);
-        let off = format!("(::std::env::var_os({SWITCH:?}).is_some_and(|off| off == {:?}))", self.name);
+        let off = format!("::std::env::var_os({SWITCH:?}).is_some_and(|off| off == {:?})", self.name);
         Ok(text.replacen(self.from, &self.to.replace("OFF", &off), 1))
     }
 
