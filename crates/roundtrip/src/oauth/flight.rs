@@ -6,54 +6,94 @@ use tokio::sync::watch;
 
 use crate::lock::lock;
 
-/// Work that runs at most once at a time. It runs as a task, so that it ends even if nothing waits for it any more.
+type Landing<T> = Arc<watch::Sender<Option<T>>>;
+type Slot<T, L> = Arc<Mutex<Option<UnderWay<T, L>>>>;
+
+/// Work that runs at most once at a time, with a label that says what it is for. It runs as a task, so that a caller that is
+/// dropped does not end it for others.
 #[derive(Debug)]
-pub(crate) struct Flight<T> {
-    running: Arc<Mutex<Option<watch::Receiver<Option<T>>>>>,
+pub(crate) struct Flight<T, L = ()>(Slot<T, L>);
+
+#[derive(Debug)]
+struct UnderWay<T, L> {
+    label: L,
+    landing: Landing<T>,
 }
 
-impl<T> Default for Flight<T> {
+/// Callers that wait for a piece of work.
+pub(crate) struct Waiters<T>(Landing<T>);
+
+impl<T> Waiters<T> {
+    /// Waits until no caller waits any more.
+    pub(crate) async fn gone(&self) {
+        self.0.closed().await;
+    }
+}
+
+/// Work that was joined.
+pub(crate) struct Joined<T, L> {
+    /// Label of the work, which may be that of another caller.
+    pub(crate) label: L,
+    landed: watch::Receiver<Option<T>>,
+}
+
+impl<T: Clone, L> Joined<T, L> {
+    /// Waits for the result. `None` means that the work panicked, or that its runtime was shut down.
+    pub(crate) async fn result(mut self) -> Option<T> {
+        self.landed.wait_for(Option::is_some).await.ok()?.clone()
+    }
+}
+
+impl<T, L> Default for Flight<T, L> {
     fn default() -> Self {
-        Self { running: Arc::default() }
+        Self(Arc::default())
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> Flight<T> {
-    /// Joins the work that is running, or starts it. Returns `None` if it panicked or its runtime was shut down.
-    pub(crate) async fn join<F>(&self, work: impl FnOnce() -> F) -> Option<T>
+impl<T: Send + Sync + 'static, L: Clone + Send + 'static> Flight<T, L> {
+    /// Joins the work that is under way, or starts what `begin` makes, which is `None` where nothing is left to do.
+    pub(crate) fn join<F>(
+        &self,
+        label: L,
+        begin: impl FnOnce(Waiters<T>) -> Option<F>,
+    ) -> Option<Joined<T, L>>
     where
         F: Future<Output = T> + Send + 'static,
     {
-        let mut landed = self.running_or(work);
-        let result = landed.wait_for(Option::is_some).await.ok()?;
-        result.clone()
-    }
-
-    fn running_or<F>(&self, work: impl FnOnce() -> F) -> watch::Receiver<Option<T>>
-    where
-        F: Future<Output = T> + Send + 'static,
-    {
-        let mut running = lock(&self.running);
-        if let Some(flight) = &*running {
-            return flight.clone();
+        let mut slot = lock(&self.0);
+        if let Some(UnderWay { label, landing }) = &*slot {
+            return Some(Joined { label: label.clone(), landed: landing.subscribe() });
         }
-        let (sender, receiver) = watch::channel(None);
-        *running = Some(receiver.clone());
-        let (work, ended) = (work(), Ended(Arc::clone(&self.running)));
+        let (sender, landed) = watch::channel(None);
+        let landing = Arc::new(sender);
+        let work = begin(Waiters(Arc::clone(&landing)))?;
+        *slot = Some(UnderWay { label: label.clone(), landing: Arc::clone(&landing) });
+        let ended = Ended(Arc::clone(&self.0));
         tokio::spawn(async move {
             let result = work.await;
             // A caller that comes now starts anew: it may know more than this run did.
             drop(ended);
-            sender.send_replace(Some(result));
+            landing.send_replace(Some(result));
         });
-        receiver
+        Some(Joined { label, landed })
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Flight<T> {
+    /// Joins the work that is under way, or starts it, and waits for its result. `None` means that it panicked, or that its
+    /// runtime was shut down.
+    pub(crate) async fn run<F>(&self, work: impl FnOnce() -> F) -> Option<T>
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        self.join((), |_| Some(work()))?.result().await
     }
 }
 
 /// Clears the flight when its task ends, also by a panic.
-struct Ended<T>(Arc<Mutex<Option<watch::Receiver<Option<T>>>>>);
+struct Ended<T, L>(Slot<T, L>);
 
-impl<T> Drop for Ended<T> {
+impl<T, L> Drop for Ended<T, L> {
     fn drop(&mut self) {
         *lock(&self.0) = None;
     }
@@ -83,7 +123,7 @@ mod tests {
                         run
                     }
                 };
-                flight.join(work).await
+                flight.run(work).await
             }
         };
         let calls: Vec<_> = (0..100).map(|_| tokio::spawn(join())).collect();

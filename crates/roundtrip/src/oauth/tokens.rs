@@ -137,7 +137,7 @@ impl Tokens {
 
     async fn renew(&self, exchange: &impl Exchange) -> Renewed {
         let start = || Renewal::new(Arc::clone(&self.0), exchange.clone()).run();
-        self.0.renewals.join(start).await.unwrap_or(Err(AuthError::Interrupted))
+        self.0.renewals.run(start).await.unwrap_or(Err(AuthError::Interrupted))
     }
 
     /// Takes the grant of a sign-in.
