@@ -61,8 +61,8 @@ pub use resource::{ResourceIdentifier, ResourceSetupError, check_issuer, check_s
 pub use scope::{ImpliedScopes, OFFLINE_ACCESS, ScopeError, ScopeSet};
 pub use secret::Secret;
 pub use sign_in::{
-    Answered, AuthRequest, AuthResponse, DevicePending, IdentityProvider, Need, Pending, ScopeChoice,
-    Settings, SignIn, Step,
+    Answered, AuthRequest, AuthResponse, Choices, DevicePending, IdentityProvider, Need, Pending,
+    RegisteredClient, ScopeChoice, Settings, SignIn, Step,
 };
 pub use step_up::{CallAttempts, ResourceAttempts, step_up_scopes};
 pub use surroundings::Surroundings;

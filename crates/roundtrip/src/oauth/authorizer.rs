@@ -70,7 +70,7 @@ impl Authorizer {
             client: client.clone(),
             guard: guard.cloned(),
             trusted: self.config.trusted_hosts(&self.server),
-            private_networks: self.config.private_networks,
+            private_networks: self.config.choices.private_networks,
         }
     }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_core::auth::{
-    AuthError, ClientAuthMethod, ClientMetadataUrl, DevicePending, HttpUrl, ScopeChoice, ScopeSet, Secret,
-    Signer,
+    AuthError, ClientAuthMethod, ClientMetadataUrl, DevicePending, HttpUrl, RegisteredClient, ScopeChoice,
+    ScopeSet, Secret, Signer,
 };
 
 use super::authorizer::Authorizer;
-use super::config::{Config, Identity, Idp, Kind, Registered};
+use super::config::{Config, Identity, Idp, Kind};
 use super::proof_key::ProofKey;
 use super::store::{StoreHandle, TokenStore};
 use super::tokens::Tokens;
@@ -94,7 +94,7 @@ impl OAuth {
 
     /// Uses a client id that was registered by hand.
     pub fn client(mut self, client_id: impl Into<String>) -> Self {
-        self.config.registered.get_or_insert_default().client_id = client_id.into();
+        self.config.choices.registered.get_or_insert_default().client_id = client_id.into();
         self
     }
 
@@ -129,8 +129,8 @@ impl OAuth {
         self.of_registered(|client| client.method = Some(method))
     }
 
-    fn of_registered(mut self, change: impl FnOnce(&mut Registered)) -> Self {
-        match &mut self.config.registered {
+    fn of_registered(mut self, change: impl FnOnce(&mut RegisteredClient)) -> Self {
+        match &mut self.config.choices.registered {
             Some(client) => change(client),
             None => self.wrong(AuthError::Settings(
                 "`secret`, `key`, `issuer` and `auth_method` are for a client id: begin with `OAuth::registered`",
@@ -147,7 +147,7 @@ impl OAuth {
     /// client by request. [`ClientMetadataUrl::document`] is the document to host.
     pub fn client_metadata(mut self, url: impl AsRef<str>) -> Self {
         match ClientMetadataUrl::parse(url.as_ref()) {
-            Ok(url) => self.config.metadata_url = Some(url),
+            Ok(url) => self.config.choices.metadata_url = Some(url),
             Err(_) => self.wrong(AuthError::Settings(
                 "the URL of the client metadata must be https, with a path and without a fragment",
             )),
@@ -217,7 +217,7 @@ impl OAuth {
     /// Requests these scopes beside those that the server asks for.
     pub fn scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         match ScopeSet::of(scopes) {
-            Ok(scopes) => self.config.scopes = ScopeChoice::And(scopes),
+            Ok(scopes) => self.config.choices.scopes = ScopeChoice::And(scopes),
             Err(_) => self.wrong(AuthError::Settings("a scope has a character that scopes do not have")),
         }
         self
@@ -226,34 +226,34 @@ impl OAuth {
     /// Requests these scopes alone, until the server demands more.
     pub fn only_scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self = self.scopes(scopes);
-        if let ScopeChoice::And(scopes) = self.config.scopes {
-            self.config.scopes = ScopeChoice::Only(scopes);
+        if let ScopeChoice::And(scopes) = self.config.choices.scopes {
+            self.config.choices.scopes = ScopeChoice::Only(scopes);
         }
         self
     }
 
     /// Names the issuer of the server, whose resource metadata is then not read.
     pub fn server_issuer(mut self, issuer: impl Into<String>) -> Self {
-        self.config.issuer = Some(issuer.into());
+        self.config.choices.issuer = Some(issuer.into());
         self
     }
 
     /// Accepts metadata of this issuer where another one was asked for: some publish one document for many tenants.
     pub fn trust_issuer(mut self, issuer: impl Into<String>) -> Self {
-        self.config.trusted_issuer = Some(issuer.into());
+        self.config.choices.trusted_issuer = Some(issuer.into());
         self
     }
 
     /// Allows authorization servers in private networks, where a hostile server could send requests otherwise.
     pub fn private_networks(mut self) -> Self {
-        self.config.private_networks = true;
+        self.config.choices.private_networks = true;
         self
     }
 
     /// Uses `/authorize`, `/token` and `/register` of a server that publishes no metadata at all, as revision 2025-03-26 had it.
     #[cfg(feature = "legacy")]
     pub fn legacy_endpoints(mut self) -> Self {
-        self.config.legacy_endpoints = true;
+        self.config.choices.legacy_endpoints = true;
         self
     }
 
@@ -292,7 +292,8 @@ impl OAuth {
         self.config.settings("", None, None)?;
         let refuse = |why| AuthError::Server { server: server.to_owned(), why };
         let url = HttpUrl::of_server(server).map_err(refuse)?;
-        roundtrip_core::auth::UrlPolicy::new(url.clone(), self.config.private_networks).map_err(refuse)?;
+        roundtrip_core::auth::UrlPolicy::new(url.clone(), self.config.choices.private_networks)
+            .map_err(refuse)?;
         let tokens = Tokens::new(url.clone(), self.store);
         Ok(Authorizer::new(url, self.config, tokens))
     }

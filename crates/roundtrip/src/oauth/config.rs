@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_core::auth::{
-    AuthError, ClientAuthMethod, ClientMetadataUrl, DevicePending, HttpUrl, IdentityProvider, ScopeChoice,
-    Secret, Settings, Signer,
+    AuthError, Choices, DevicePending, HttpUrl, IdentityProvider, Secret, Settings, Signer,
 };
 
 use super::proof_key::ProofKey;
@@ -93,28 +92,12 @@ impl Idp {
     }
 }
 
-/// A client that was registered by hand.
-#[derive(Clone, Default)]
-pub(super) struct Registered {
-    pub(super) client_id: String,
-    pub(super) issuer: Option<String>,
-    pub(super) secret: Option<Secret>,
-    pub(super) key: Option<Arc<dyn Signer>>,
-    pub(super) method: Option<ClientAuthMethod>,
-}
-
 /// Settings as the author gave them.
 #[derive(Clone)]
 pub(super) struct Config {
     pub(super) name: String,
     pub(super) kind: Kind,
-    pub(super) registered: Option<Registered>,
-    pub(super) metadata_url: Option<ClientMetadataUrl>,
-    pub(super) scopes: ScopeChoice,
-    pub(super) issuer: Option<String>,
-    pub(super) trusted_issuer: Option<String>,
-    pub(super) private_networks: bool,
-    pub(super) legacy_endpoints: bool,
+    pub(super) choices: Choices,
     pub(super) redirect_uri: Option<String>,
     pub(super) browser: Option<Hook<HttpUrl, ()>>,
     pub(super) patience: Duration,
@@ -126,13 +109,7 @@ impl Config {
         Self {
             name,
             kind,
-            registered: None,
-            metadata_url: None,
-            scopes: ScopeChoice::Demanded,
-            issuer: None,
-            trusted_issuer: None,
-            private_networks: false,
-            legacy_endpoints: false,
+            choices: Choices::default(),
             redirect_uri: None,
             browser: None,
             patience: PATIENCE,
@@ -156,8 +133,9 @@ impl Config {
             Kind::Enterprise(provider) => Some(&provider.token_endpoint),
             _ => None,
         };
-        let registered = self.registered.as_ref().and_then(|client| client.issuer.as_ref());
-        let named = [provider, registered, self.issuer.as_ref(), self.trusted_issuer.as_ref()];
+        let Choices { registered, issuer, trusted_issuer, .. } = &self.choices;
+        let registered = registered.as_ref().and_then(|client| client.issuer.as_ref());
+        let named = [provider, registered, issuer.as_ref(), trusted_issuer.as_ref()];
         let named = named.into_iter().flatten().filter_map(|url| HttpUrl::parse(url).ok());
         named.chain([server.clone()]).map(|url| url.host().to_owned()).collect()
     }
@@ -172,67 +150,22 @@ impl Config {
         assertion: Option<Secret>,
         key: Option<Arc<dyn Signer>>,
     ) -> Result<Settings, AuthError> {
-        let client_id = self.registered.as_ref().map(|client| client.client_id.clone()).unwrap_or_default();
-        let mut settings = match &self.kind {
+        let settings = match &self.kind {
             Kind::Code => {
                 let own = self.redirect_uri.as_deref().unwrap_or(PASTED);
-                let settings =
-                    Settings::browser(&self.name, if redirect_uri.is_empty() { own } else { redirect_uri })?;
-                if self.registered.is_some() { settings.registered(client_id) } else { settings }
-            }
-            Kind::Device(_) if self.registered.is_some() => {
-                Settings::device(&self.name).registered(client_id)
+                Settings::browser(&self.name, if redirect_uri.is_empty() { own } else { redirect_uri })?
             }
             Kind::Device(_) => Settings::device(&self.name),
-            Kind::Machine => Settings::machine(client_id),
-            Kind::Enterprise(provider) => Settings::enterprise(client_id, provider.provider()?),
+            // The client's id is among the choices.
+            Kind::Machine => Settings::machine(""),
+            Kind::Enterprise(provider) => Settings::enterprise("", provider.provider()?),
             // A refresh needs none.
-            Kind::Workload(_) => Settings::workload(client_id, assertion.unwrap_or_else(|| Secret::new(""))),
+            Kind::Workload(_) => Settings::workload("", assertion.unwrap_or_else(|| Secret::new(""))),
         };
-        if let Some(client) = &self.registered {
-            settings = of_registered(settings, client);
-        }
-        if let Some(url) = &self.metadata_url {
-            settings = settings.client_metadata(url.clone());
-        }
-        Ok(self.of_server(settings, key))
-    }
-
-    /// Adds what the author said of the server and its issuer.
-    fn of_server(&self, mut settings: Settings, key: Option<Arc<dyn Signer>>) -> Settings {
-        settings = settings.scopes(self.scopes.clone());
-        if let Some(issuer) = &self.issuer {
-            settings = settings.issuer(issuer);
-        }
-        if let Some(issuer) = &self.trusted_issuer {
-            settings = settings.trust_issuer(issuer);
-        }
-        if self.private_networks {
-            settings = settings.private_networks();
-        }
-        if self.legacy_endpoints {
-            settings = settings.legacy_endpoints();
-        }
-        match key {
+        let settings = settings.choices(self.choices.clone());
+        Ok(match key {
             Some(key) => settings.dpop(key),
             None => settings,
-        }
-    }
-}
-
-/// Adds what the author said of a client that was registered by hand.
-fn of_registered(mut settings: Settings, client: &Registered) -> Settings {
-    if let Some(issuer) = &client.issuer {
-        settings = settings.registered_with(issuer);
-    }
-    if let Some(secret) = &client.secret {
-        settings = settings.secret(secret.clone());
-    }
-    if let Some(key) = &client.key {
-        settings = settings.key(Arc::clone(key));
-    }
-    match client.method {
-        Some(method) => settings.auth_method(method),
-        None => settings,
+        })
     }
 }

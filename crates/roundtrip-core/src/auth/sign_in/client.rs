@@ -22,7 +22,7 @@ pub(super) fn registration(
     now: Timestamp,
 ) -> Result<Option<Registration>, AuthError> {
     let issuer = &known.server.issuer;
-    if let Some(client) = &settings.registered {
+    if let Some(client) = &settings.choices.registered {
         let bound = client.issuer.as_ref().or_else(|| bound_before(known, &client.client_id));
         if let Some(bound) = bound.filter(|bound| *bound != issuer && *bound != &known.target.issuer) {
             return Err(AuthError::WrongIssuer { registered: bound.clone(), offered: quote(issuer) });
@@ -31,7 +31,7 @@ pub(super) fn registration(
         registration.method = client.method;
         return Ok(Some(registration));
     }
-    if let Some(url) = &settings.metadata_url
+    if let Some(url) = &settings.choices.metadata_url
         && known.server.client_id_metadata_document_supported == Some(true)
     {
         return Ok(Some(Registration::new(issuer, url.as_str(), RegistrationSource::MetadataDocument)));
@@ -80,7 +80,7 @@ pub(super) fn terms(
 /// Returns the client's secret: of its registration, or of the settings where it is configured.
 pub(super) fn secret_of<'a>(settings: &'a Settings, client: &'a Registration) -> Option<&'a Secret> {
     match client.source {
-        RegistrationSource::Configured => settings.registered.as_ref()?.secret.as_ref(),
+        RegistrationSource::Configured => settings.choices.registered.as_ref()?.secret.as_ref(),
         _ => client.secret.as_ref(),
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn secret_of<'a>(settings: &'a Settings, client: &'a Registration) ->
 /// Returns the key of a client that is configured.
 pub(super) fn key_of<'a>(settings: &'a Settings, client: &Registration) -> Option<&'a dyn Signer> {
     match client.source {
-        RegistrationSource::Configured => settings.registered.as_ref()?.key.as_deref(),
+        RegistrationSource::Configured => settings.choices.registered.as_ref()?.key.as_deref(),
         _ => None,
     }
 }

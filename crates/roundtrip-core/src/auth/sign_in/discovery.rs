@@ -26,7 +26,7 @@ pub(super) enum Found {
 
 /// Begins with the resource metadata: at the URL of the challenge, then at the well-known ones.
 pub(super) fn begin(settings: Arc<Settings>, flow: Flow) -> Result<Step, AuthError> {
-    if let Some(issuer) = &settings.issuer {
+    if let Some(issuer) = &settings.choices.issuer {
         let target = of_server_alone(&flow, issuer.clone(), false);
         return ask_issuer(settings, Box::new(flow), target);
     }
@@ -84,7 +84,7 @@ fn found_resource(
 /// Chooses an issuer: the one that the client is registered with, then in the order given.
 fn choose_issuer(settings: &Settings, flow: &Flow, offered: &[String]) -> Result<String, AuthError> {
     let first = offered.first().ok_or(AuthError::NoAuthorizationServer)?;
-    if let Some(registered) = settings.registered.as_ref().and_then(|client| client.issuer.as_ref()) {
+    if let Some(registered) = settings.choices.registered.as_ref().and_then(|client| client.issuer.as_ref()) {
         return if offered.contains(registered) {
             Ok(registered.clone())
         } else {
@@ -103,7 +103,7 @@ fn without_resource(settings: Arc<Settings>, flow: Box<Flow>, search: Search) ->
     if let Some(failure) = search.failure() {
         return Err(failure);
     }
-    if !settings.legacy_endpoints {
+    if !settings.choices.legacy_endpoints {
         return Err(AuthError::NoResourceMetadata(flow.server().as_str().to_owned()));
     }
     let target = of_server_alone(&flow, flow.server().base().to_owned(), true);
@@ -155,7 +155,7 @@ pub(super) fn server(
 fn read_server(settings: &Settings, target: &Target, body: &[u8]) -> Result<ServerMetadata, MetadataError> {
     match ServerMetadata::parse(body, &target.issuer) {
         Err(MetadataError::Issuer { found, .. })
-            if settings.trusted_issuer.as_ref() == Some(&found)
+            if settings.choices.trusted_issuer.as_ref() == Some(&found)
                 // No string led to an issuer that is assumed: a slash is no difference there.
                 || target.assumed && found.strip_suffix('/') == Some(&target.issuer) =>
         {

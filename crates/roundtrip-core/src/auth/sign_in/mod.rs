@@ -29,4 +29,4 @@ pub use device::DevicePending;
 pub use machine::{SignIn, Step};
 pub use need::Need;
 pub use pending::{Answered, Pending};
-pub use settings::{IdentityProvider, ScopeChoice, Settings};
+pub use settings::{Choices, IdentityProvider, RegisteredClient, ScopeChoice, Settings};

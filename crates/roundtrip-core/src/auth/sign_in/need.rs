@@ -49,7 +49,7 @@ impl Need {
     pub(super) fn into_flow(self, settings: &Settings) -> Result<Flow, AuthError> {
         let refuse = |why| AuthError::Server { server: self.server.clone(), why };
         let server = HttpUrl::of_server(&self.server).map_err(refuse)?;
-        let policy = UrlPolicy::new(server, settings.private_networks).map_err(refuse)?;
+        let policy = UrlPolicy::new(server, settings.choices.private_networks).map_err(refuse)?;
         Ok(Flow { policy, demand: self.demand, requested: self.requested, registrations: self.registrations })
     }
 }
@@ -100,7 +100,7 @@ impl Known {
             let demanded = demand.unwrap_or_else(|| self.target.scopes.clone());
             if lists_offline { demanded } else { demanded.without(OFFLINE_ACCESS) }
         };
-        let chosen = match &settings.scopes {
+        let chosen = match &settings.choices.scopes {
             ScopeChoice::Demanded => demanded(),
             ScopeChoice::And(more) => demanded().union(more),
             ScopeChoice::Only(these) => these.clone(),

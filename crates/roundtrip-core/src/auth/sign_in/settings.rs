@@ -26,9 +26,10 @@ pub(super) enum GrantType {
 }
 
 /// Choice of the scopes to request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum ScopeChoice {
     /// Those of the challenge, or all that the resource lists.
+    #[default]
     Demanded,
     /// Those, and these.
     And(ScopeSet),
@@ -37,13 +38,37 @@ pub enum ScopeChoice {
 }
 
 /// A client that was registered by hand.
-#[derive(Debug, Clone)]
-pub(super) struct Registered {
-    pub(super) client_id: String,
-    pub(super) issuer: Option<String>,
-    pub(super) secret: Option<Secret>,
-    pub(super) key: Option<Arc<dyn Signer>>,
-    pub(super) method: Option<ClientAuthMethod>,
+#[derive(Debug, Clone, Default)]
+pub struct RegisteredClient {
+    /// Its id.
+    pub client_id: String,
+    /// Issuer that it is bound to.
+    pub issuer: Option<String>,
+    /// Its secret.
+    pub secret: Option<Secret>,
+    /// Its key.
+    pub key: Option<Arc<dyn Signer>>,
+    /// Way in which it authenticates itself, in place of a choice by what the server lists.
+    pub method: Option<ClientAuthMethod>,
+}
+
+/// Choices of an author about a server, its issuer, and the client there. They are the same for every way to get tokens.
+#[derive(Debug, Clone, Default)]
+pub struct Choices {
+    /// The client, if it was registered by hand.
+    pub registered: Option<RegisteredClient>,
+    /// URL of a client metadata document, for issuers that take those.
+    pub metadata_url: Option<ClientMetadataUrl>,
+    /// Scopes to request.
+    pub scopes: ScopeChoice,
+    /// Issuer of the server, whose resource metadata is then not read.
+    pub issuer: Option<String>,
+    /// Issuer whose metadata is accepted where another one was asked for.
+    pub trusted_issuer: Option<String>,
+    /// Allows URLs in private networks.
+    pub private_networks: bool,
+    /// Uses endpoints at the origin of a server that publishes no metadata at all.
+    pub legacy_endpoints: bool,
 }
 
 /// An organisation's identity provider, and the identity that it is shown.
@@ -97,30 +122,13 @@ impl IdentityProvider {
 pub struct Settings {
     pub(super) name: String,
     pub(super) grant: GrantType,
-    pub(super) registered: Option<Registered>,
-    pub(super) metadata_url: Option<ClientMetadataUrl>,
-    pub(super) scopes: ScopeChoice,
-    pub(super) issuer: Option<String>,
-    pub(super) trusted_issuer: Option<String>,
-    pub(super) private_networks: bool,
-    pub(super) legacy_endpoints: bool,
+    pub(super) choices: Choices,
     pub(super) dpop: Option<Arc<dyn Signer>>,
 }
 
 impl Settings {
     fn new(name: impl Into<String>, grant: GrantType) -> Self {
-        Self {
-            name: name.into(),
-            grant,
-            registered: None,
-            metadata_url: None,
-            scopes: ScopeChoice::Demanded,
-            issuer: None,
-            trusted_issuer: None,
-            private_networks: false,
-            legacy_endpoints: false,
-            dpop: None,
-        }
+        Self { name: name.into(), grant, choices: Choices::default(), dpop: None }
     }
 
     /// Signs in with a browser that comes back to a redirect URI. The name is shown to the person.
@@ -156,11 +164,18 @@ impl Settings {
         Self::new("", GrantType::Workload { assertion }).registered(client_id)
     }
 
+    /// Takes all choices of an author at once.
+    #[must_use]
+    pub fn choices(mut self, choices: Choices) -> Self {
+        self.choices = choices;
+        self
+    }
+
     /// Uses a client id that was registered by hand.
     #[must_use]
     pub fn registered(mut self, client_id: impl Into<String>) -> Self {
-        let client_id = client_id.into();
-        self.registered = Some(Registered { client_id, issuer: None, secret: None, key: None, method: None });
+        let client = RegisteredClient { client_id: client_id.into(), ..RegisteredClient::default() };
+        self.choices.registered = Some(client);
         self
     }
 
@@ -189,8 +204,8 @@ impl Settings {
         self.with_registered(|client| client.issuer = Some(issuer.into()))
     }
 
-    fn with_registered(mut self, change: impl FnOnce(&mut Registered)) -> Self {
-        if let Some(registered) = &mut self.registered {
+    fn with_registered(mut self, change: impl FnOnce(&mut RegisteredClient)) -> Self {
+        if let Some(registered) = &mut self.choices.registered {
             change(registered);
         }
         self
@@ -199,42 +214,42 @@ impl Settings {
     /// Uses a client metadata document where the issuer takes those.
     #[must_use]
     pub fn client_metadata(mut self, url: ClientMetadataUrl) -> Self {
-        self.metadata_url = Some(url);
+        self.choices.metadata_url = Some(url);
         self
     }
 
     /// Chooses the scopes to request.
     #[must_use]
     pub fn scopes(mut self, scopes: ScopeChoice) -> Self {
-        self.scopes = scopes;
+        self.choices.scopes = scopes;
         self
     }
 
     /// Names the issuer of the server, whose resource metadata is then not read.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
-        self.issuer = Some(issuer.into());
+        self.choices.issuer = Some(issuer.into());
         self
     }
 
     /// Accepts metadata of this issuer where another one was asked for: some publish one document for many tenants.
     #[must_use]
     pub fn trust_issuer(mut self, issuer: impl Into<String>) -> Self {
-        self.trusted_issuer = Some(issuer.into());
+        self.choices.trusted_issuer = Some(issuer.into());
         self
     }
 
     /// Allows URLs in private networks.
     #[must_use]
     pub fn private_networks(mut self) -> Self {
-        self.private_networks = true;
+        self.choices.private_networks = true;
         self
     }
 
     /// Uses endpoints at the origin of a server that publishes no metadata at all, as revision 2025-03-26 had it.
     #[must_use]
     pub fn legacy_endpoints(mut self) -> Self {
-        self.legacy_endpoints = true;
+        self.choices.legacy_endpoints = true;
         self
     }
 
