@@ -78,11 +78,11 @@ async fn a_client_that_does_not_sign_in_says_so() {
     assert!(matches!(error, Error::ApiMisuse(ApiMisuse::Settings(_))), "{error:?}");
 }
 
-/// A sign-in is begun before any request, and no other is begun once there is a token.
+/// A sign-in is begun before any request, with the scopes of the settings, and no other is begun once there is a token.
 #[tokio::test]
 async fn a_sign_in_is_begun_before_a_request() {
     let world = World::of(greeter()).await;
-    let client = world.client(backend(&MemoryStore::new()));
+    let client = world.client(backend(&MemoryStore::new()).scopes(["read"]));
     let Err(Error::SignIn(pending)) = client.begin_sign_in().await else { panic!("a sign-in") };
     assert_eq!(world.count("/mcp"), 0);
     client.sign_in(pending.answered(&callback(&pending).await).expect("a code")).await.expect("a token");
