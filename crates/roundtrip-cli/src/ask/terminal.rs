@@ -33,7 +33,7 @@ pub(crate) async fn gone() {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Blocks until the other end of the terminal is closed. Keys are left to the prompts.

@@ -45,6 +45,8 @@ impl Terminal {
     pub(crate) fn running(columns: u16, mut command: Command) -> Self {
         let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None).unwrap();
+        // A process that inherits this end keeps the terminal open.
+        rustix::io::fcntl_setfd(&pty.master, rustix::io::FdFlags::CLOEXEC).unwrap();
         let end = |fd: &OwnedFd| fd.try_clone().unwrap();
         command.stdin(end(&pty.slave)).stdout(end(&pty.slave)).stderr(end(&pty.slave));
         let process = command.spawn().unwrap();
