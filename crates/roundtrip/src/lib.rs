@@ -93,12 +93,13 @@
 //!
 //! # Features
 //!
-//! The first five are on by default.
+//! The first six are on by default.
 //!
 //! | feature | contents |
 //! |---|---|
 //! | `authorize` | servers check access tokens: `Authorize` |
 //! | `client` | the client: HTTP with TLS, child processes, in process; response cache |
+//! | `http2` | clients speak HTTP/2 with servers that have it |
 //! | `legacy` | the handshake eras, revisions up to 2025-11-25, on both sides |
 //! | `validation` | arguments and results are validated against JSON Schemas; without it, parsing alone enforces arguments, a tool whose schema says more is a [`SetupError`](server::SetupError), and clients do not check results against output schemas |
 //! | `oauth` | clients that sign in: discovery, grants, stores of tokens |
