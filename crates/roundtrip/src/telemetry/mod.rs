@@ -35,13 +35,11 @@ pub(crate) use session::SessionTimer;
 /// Clones share everything. Servers and clients may share one.
 ///
 /// ```
-/// use opentelemetry_sdk::metrics::SdkMeterProvider;
-/// use opentelemetry_sdk::trace::SdkTracerProvider;
 /// use roundtrip::Server;
 /// use roundtrip::telemetry::Telemetry;
 ///
-/// let (traces, metrics) = (SdkTracerProvider::builder().build(), SdkMeterProvider::builder().build());
-/// let server = Server::new("greeter", "1.0.0").telemetry(Telemetry::new(&traces, &metrics));
+/// // After `opentelemetry::global::set_tracer_provider(..)` and `set_meter_provider(..)`.
+/// let server = Server::new("greeter", "1.0.0").telemetry(Telemetry::global());
 /// # server.build().unwrap();
 /// ```
 #[derive(Clone)]
