@@ -31,17 +31,17 @@ async fn a_round_costs_one_exchange_before_and_one_after<S: Site>(_: &S, through
 /// K3: a database that is away for a moment costs time, and nothing else: before a claim, and between claim and record.
 async fn a_database_that_comes_back_is_waited_for<S: Site>(site: &S, through: &S, proxy: &Proxy) {
     let store = instance(through).await;
-    let back_in = |time| {
+    let away_for = async |time| {
+        proxy.go_away().await;
         let proxy = proxy.clone();
-        proxy.go_away();
         tokio::spawn(async move {
             tokio::time::sleep(time).await;
             proxy.come_back();
-        })
+        });
     };
-    back_in(Duration::from_millis(700));
+    away_for(Duration::from_millis(700)).await;
     let guard = run(&store, &key(1)).await;
-    back_in(Duration::from_millis(700));
+    away_for(Duration::from_millis(700)).await;
     guard.record("reply".into(), later()).await.expect("a record");
     assert_eq!(replay(&instance(site).await, &key(1)).await, "reply");
 }
@@ -66,7 +66,7 @@ async fn a_lost_answer_changes_nothing<S: Site>(site: &S, through: &S, proxy: &P
 async fn a_reply_is_recorded_once_the_database_is_back<S: Site>(site: &S, through: &S, proxy: &Proxy) {
     let store = instance(through).await;
     let guard = run(&store, &key(1)).await;
-    proxy.go_away();
+    proxy.go_away().await;
     let begun = Instant::now();
     let other = key(2);
     let (recorded, claimed) = tokio::join!(guard.record("reply".into(), later()), claim(&store, &other));

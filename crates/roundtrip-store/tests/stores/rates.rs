@@ -90,7 +90,7 @@ async fn buckets_that_are_full_go<S: RateSite>(site: &S, _: &S, _: &Proxy) {
 async fn a_store_that_is_away_says_so_and_comes_back<S: RateSite>(_: &S, through: &S, proxy: &Proxy) {
     let (store, bucket) = (instance(through).await, bucket(1, HOUR, 1));
     assert_eq!(take(&store, &bucket).await, Taken::Passed);
-    proxy.go_away();
+    proxy.go_away().await;
     let begun = Instant::now();
     store.take(&bucket).await.expect_err("it is away");
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());

@@ -19,6 +19,24 @@ struct Inner {
     loses_an_answer: AtomicBool,
     /// Whether the database is away.
     away: watch::Sender<bool>,
+    /// Number of open connections.
+    open: watch::Sender<usize>,
+}
+
+/// An open connection: counted while it is there.
+struct Open(Proxy);
+
+impl Open {
+    fn new(proxy: &Proxy) -> Self {
+        proxy.0.open.send_modify(|open| *open += 1);
+        Self(proxy.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.0.open.send_modify(|open| *open -= 1);
+    }
 }
 
 impl Proxy {
@@ -36,6 +54,7 @@ impl Proxy {
             exchanges: AtomicUsize::new(0),
             loses_an_answer: AtomicBool::new(false),
             away: watch::channel(false).0,
+            open: watch::channel(0).0,
         }));
         tokio::spawn(proxy.clone().serve(listener));
         (proxy, url)
@@ -47,8 +66,10 @@ impl Proxy {
     }
 
     /// Breaks every connection, and refuses new ones until [`come_back`](Self::come_back).
-    pub(crate) fn go_away(&self) {
+    pub(crate) async fn go_away(&self) {
         self.0.away.send_replace(true);
+        // The sender is here, so this does not fail.
+        let _ = self.0.open.subscribe().wait_for(|open| *open == 0).await;
     }
 
     pub(crate) fn come_back(&self) {
@@ -67,13 +88,14 @@ impl Proxy {
     async fn serve(self, listener: TcpListener) {
         assert_ne!(self.0.address.port(), 0);
         while let Ok((client, _)) = listener.accept().await {
+            let open = Open::new(&self);
             if !*self.0.away.borrow() {
-                tokio::spawn(self.clone().pass(client));
+                tokio::spawn(self.clone().pass(client, open));
             }
         }
     }
 
-    async fn pass(self, client: TcpStream) {
+    async fn pass(self, client: TcpStream, _open: Open) {
         let Ok(database) = TcpStream::connect(&self.0.database).await else { return };
         let (from_client, to_client) = client.into_split();
         let (from_database, to_database) = database.into_split();
