@@ -8,8 +8,8 @@ use crate::support::terminal::Terminal;
 use crate::support::{Folder, ROUNDTRIP, Served};
 
 const ESCAPE: &str = "\u{1b}";
-/// The key that moves to the end of a line.
-const END: &str = "\u{1b}[F";
+/// A key that does nothing at the end of a line, nor in a list.
+const RIGHT: &str = "\u{1b}[C";
 /// Help of the prompt for a name: when it is there, keys are read one by one.
 const NAME: &str = "Name to greet you by";
 
@@ -184,11 +184,11 @@ fn a_terminal_may_change_its_width_at_a_prompt() {
     terminal.shows("A");
     terminal.resize(40);
     terminal.press("da");
-    terminal.shows_at_last("Ada", END);
+    terminal.shows_at_last("Ada", RIGHT);
     terminal.press("\r");
-    terminal.shows("name: Ada");
+    terminal.shows_at_last("name: Ada", RIGHT);
     terminal.answers("Send this?", "\r");
-    terminal.shows("Hello, Ada!");
+    terminal.shows_at_last("Hello, Ada!", RIGHT);
     ends(terminal, 0);
 }
 
