@@ -9,6 +9,8 @@ use inquire::{Password, PasswordDisplayMode, Select, Text, set_global_render_con
 use rustix::event::{PollFd, PollFlags};
 #[cfg(unix)]
 use rustix::io::Errno;
+#[cfg(unix)]
+use {std::sync::LazyLock, tokio::sync::watch};
 
 use crate::exit::{Exit, Failure};
 
@@ -21,20 +23,23 @@ pub(crate) fn is_there() -> bool {
 /// would read its end over and over.
 pub(crate) async fn gone() {
     #[cfg(unix)]
-    if is_there() {
-        let (told, gone) = tokio::sync::oneshot::channel();
-        // It ends with the terminal or with the process.
-        std::thread::spawn(move || {
-            if hung_up().is_ok() {
-                let _ = told.send(());
-            }
-        });
-        if gone.await.is_ok() {
-            return;
-        }
+    if is_there() && HANG_UP.clone().wait_for(|gone| *gone).await.is_ok() {
+        return;
     }
     std::future::pending::<()>().await;
 }
+
+/// True once the terminal has gone. One thread waits for all prompts, and ends with the terminal or with the process.
+#[cfg(unix)]
+static HANG_UP: LazyLock<watch::Receiver<bool>> = LazyLock::new(|| {
+    let (told, gone) = watch::channel(false);
+    std::thread::spawn(move || {
+        if hung_up().is_ok() {
+            let _ = told.send(true);
+        }
+    });
+    gone
+});
 
 /// Blocks until the other end of the terminal is closed. Keys are left to the prompts.
 #[cfg(unix)]
