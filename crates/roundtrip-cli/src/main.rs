@@ -20,12 +20,13 @@ mod trace;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use clap::error::{ContextKind, ContextValue};
 
 use crate::commands::Command;
 use crate::exit::Failure;
 
 fn main() -> ExitCode {
-    let command = match Command::try_parse() {
+    let command = match Command::try_parse().map_err(advised) {
         Ok(command) => command,
         Err(error) if error.use_stderr() && wants_json() => {
             let failure = Failure::usage(error.to_string().trim_end());
@@ -52,4 +53,15 @@ fn main() -> ExitCode {
 /// Returns whether errors are wanted as JSON, though the command line is wrong.
 fn wants_json() -> bool {
     std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
+}
+
+/// Takes back the advice to put a word that begins with a hyphen behind `--`: the command of a server stands there.
+fn advised(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::StyledStrs(mut kept)) = error.remove(ContextKind::Suggested) else { return error };
+    kept.retain(|line| !line.to_string().contains("as a value, use '-- "));
+    if std::env::args_os().nth(1).is_some_and(|command| command == "task") {
+        kept.push("give the identifier of a task that begins with a hyphen by '--id=ID'".into());
+    }
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(kept));
+    error
 }

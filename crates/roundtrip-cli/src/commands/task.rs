@@ -31,6 +31,9 @@ pub(crate) struct OneTask {
     /// The server, unless a command stands behind `--`; then the identifier of the task
     #[arg(value_name = "SERVER ID", num_args = 0..)]
     words: Vec<String>,
+    /// The identifier, whatever it begins with: the server has chosen it
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    id: Option<String>,
     /// Tool that the task is a call of
     #[arg(long, value_name = "NAME", default_value = "")]
     tool: String,
@@ -78,6 +81,7 @@ impl OneTask {
         work: impl AsyncFnOnce(&mut Session, Task) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let endpoint = Endpoint::take(&mut self.words, &self.command, self.options.connect.config.as_ref())?;
+        self.words.extend(self.id);
         let [id] = self.words.as_slice() else {
             return Err(Failure::usage(format!(
                 "give the identifier of one task, not {} words",

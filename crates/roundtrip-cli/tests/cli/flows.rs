@@ -115,6 +115,24 @@ fn a_task_is_answered_by_other_processes() {
     roundtrip(&["task", "status", &served.url, "no-such-task"]).exits(6);
 }
 
+/// Servers choose identifiers, some of them at random from an alphabet with a hyphen.
+#[test]
+fn an_identifier_is_never_an_option() {
+    let served = Served::start(&[]);
+    for id in ["-0abc", "--json", "--", "--answers=answers.json"] {
+        for named in [vec!["--id".to_owned(), id.to_owned()], vec![format!("--id={id}")]] {
+            let words: Vec<&str> = named.iter().map(String::as_str).collect();
+            let ran = roundtrip(&[&["task", "status", &served.url], &words[..]].concat()).exits(6);
+            assert!(ran.err.contains("does not know the task of `tools/call`,"), "{ran:?}");
+        }
+    }
+    let ran = roundtrip(&["task", "status", &served.url, "-0abc"]).exits(2);
+    assert!(ran.err.contains("--id=ID") && !ran.err.contains("-- -0"), "{ran:?}");
+    let ran = roundtrip(&["call", &served.url, "-0abc"]).exits(2);
+    assert!(ran.err.contains("unexpected argument") && !ran.err.contains("-- -0"), "{ran:?}");
+    roundtrip(&["task", "status", &served.url, "one", "--id", "two"]).exits(2);
+}
+
 #[test]
 fn a_cancelled_task_is_a_failure() {
     let served = Served::start(&[]);

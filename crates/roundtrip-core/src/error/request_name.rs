@@ -31,8 +31,8 @@ impl fmt::Display for RequestName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", self.method)?;
         match &self.target {
-            Some(target) => write!(f, " of `{}`", clip(target)),
-            None => Ok(()),
+            Some(target) if !target.is_empty() => write!(f, " of `{}`", clip(target)),
+            _ => Ok(()),
         }
     }
 }

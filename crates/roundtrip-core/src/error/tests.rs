@@ -33,6 +33,12 @@ fn debug_is_the_text_with_its_sources() {
     );
 }
 
+#[test]
+fn a_request_without_a_name_is_its_method() {
+    assert_eq!(book().to_string(), "`tools/call` of `book`");
+    assert_eq!(RequestName::new("tools/call", Some(String::new())).to_string(), "`tools/call`");
+}
+
 /// One error of every kind.
 fn every_kind() -> Vec<Error> {
     let cause = Some(Box::from("connection refused"));

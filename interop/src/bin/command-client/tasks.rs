@@ -36,12 +36,12 @@ async fn computed(roundtrip: &Roundtrip) -> Result<String, Failure> {
 async fn answered(roundtrip: &Roundtrip, tool: &str, text: &str) -> Result<String, Failure> {
     let id = detached(roundtrip, tool).await?;
     for _ in 0..=MAX_ROUNDS {
-        let ran = roundtrip.run(&["task", "wait"], &[&id, "--json"]).await?;
+        let ran = roundtrip.run(&["task", "wait"], &["--id", &id, "--json"]).await?;
         if ran.code != 10 {
             return says(&ran.exits(0)?, text);
         }
         let file = roundtrip.answers(&ran.answers()?.into())?;
-        roundtrip.run(&["task", "answer"], &[&id, "--answers", &file, "--json"]).await?.exits(0)?;
+        roundtrip.run(&["task", "answer"], &["--id", &id, "--answers", &file, "--json"]).await?.exits(0)?;
     }
     Err(format!("it asks more than {MAX_ROUNDS} times").into())
 }
@@ -66,10 +66,10 @@ pub(crate) async fn detached(roundtrip: &Roundtrip, tool: &str) -> Result<String
 /// Checks that other processes find a task.
 async fn cancelled(roundtrip: &Roundtrip) -> Result<String, Failure> {
     let id = detached(roundtrip, "endless").await?;
-    let seen: Value = roundtrip.run(&["task", "status"], &[&id, "--json"]).await?.exits(0)?.json()?;
+    let seen: Value = roundtrip.run(&["task", "status"], &["--id", &id, "--json"]).await?.exits(0)?.json()?;
     expect(seen["status"] == "working", || format!("it is {seen}"))?;
-    roundtrip.run(&["task", "cancel"], &[&id, "--json"]).await?.exits(0)?;
-    let ran = roundtrip.run(&["task", "wait"], &[&id, "--json"]).await?.exits(1)?;
+    roundtrip.run(&["task", "cancel"], &["--id", &id, "--json"]).await?.exits(0)?;
+    let ran = roundtrip.run(&["task", "wait"], &["--id", &id, "--json"]).await?.exits(1)?;
     Ok(ran.error()?["message"].to_string())
 }
 
