@@ -51,15 +51,11 @@ fn answers_are_checked_reviewed_and_edited() {
     ends(terminal, 0);
 }
 
-/// Two questions of one round, with choices, several choices, and a field that is left out. A default is taken by Enter.
+/// Two questions of one round in their order, with choices, several choices, and a field that is left out. A default is taken by Enter.
 #[test]
 fn choices_are_picked() {
     let served = Served::start(&[]);
     let mut terminal = call(&served, "order_pizza");
-    terminal.shows("| Where to?");
-    terminal.answers("Street", "Main Street\r");
-    terminal.answers("Where to confirm", "\r");
-    terminal.answers("Send this?", "\r");
     terminal.shows("| Which pizza?");
     terminal.answers("size", "\u{1b}[B\r");
     terminal.shows("toppings");
@@ -67,6 +63,10 @@ fn choices_are_picked() {
     terminal.press(" \u{1b}[B \u{1b}[B \r");
     terminal.answers("at most 2", " \r");
     terminal.shows("toppings:");
+    terminal.answers("Send this?", "\r");
+    terminal.shows("| Where to?");
+    terminal.answers("Street", "Main Street\r");
+    terminal.answers("Where to confirm", "\r");
     terminal.answers("Send this?", "\r");
     terminal.shows("Large with [Cheese, Olives] to Main Street, confirmed to nobody");
     ends(terminal, 0);
@@ -146,6 +146,33 @@ fn ctrl_c_cancels_the_call() {
     ends(terminal, 130);
     let sent = std::fs::read_to_string(log).unwrap();
     assert!(sent.contains("notifications/cancelled"), "{sent}");
+}
+
+/// A task outlives the command, which says how to find it again.
+#[test]
+fn ctrl_c_names_the_task_that_goes_on() {
+    let served = Served::start(&[]);
+    let mut terminal = call(&served, "report");
+    terminal.shows("Publish 42 rows?");
+    terminal.signal(Signal::INT);
+    terminal.shows("roundtrip: interrupted");
+    terminal.shows("roundtrip task wait --id ");
+    ends(terminal, 130);
+}
+
+/// A server that is slow to start is waited for in sight.
+#[test]
+fn a_server_that_says_nothing_is_waited_for_in_sight() {
+    for command in ["list", "listen"] {
+        let mut terminal = Terminal::start(&[command, "--", "sleep", "60"]);
+        terminal.shows("connecting to sleep");
+        terminal.signal(Signal::INT);
+        ends(terminal, 130);
+    }
+    let mut terminal = Terminal::start(&["call", "greet", "--", "sleep", "60"]);
+    terminal.shows("connecting to sleep");
+    terminal.signal(Signal::INT);
+    ends(terminal, 130);
 }
 
 /// No signal says that a terminal is gone which is not the controlling one: prompts must not wait for its keys.

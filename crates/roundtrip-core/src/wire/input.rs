@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -91,8 +92,8 @@ impl<'de> Deserialize<'de> for InputRequest {
     }
 }
 
-/// `inputRequests`: questions by key.
-pub type InputRequests = BTreeMap<String, InputRequest>;
+/// `inputRequests`: questions by key, in the order in which the server wrote them.
+pub type InputRequests = IndexMap<String, InputRequest>;
 
 /// `inputResponses`: answers by key, kept as text, because decoding an answer needs its question.
 pub type InputResponses = BTreeMap<String, Raw>;
@@ -104,7 +105,7 @@ pub struct InputRequiredResult {
     /// The `resultType`: `input_required`. Never assumed: a result without it is complete.
     pub result_type: ResultInputRequired,
     /// The questions.
-    #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "IndexMap::is_empty")]
     pub input_requests: InputRequests,
     /// State for the client to return unchanged with the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,6 @@
 //! Tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
@@ -78,7 +77,7 @@ pub struct Task {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
     /// Open questions of a task that is `input_required`.
-    #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null::or_default", skip_serializing_if = "InputRequests::is_empty")]
     pub input_requests: InputRequests,
     /// Result of a task that is `completed`: that of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -99,7 +99,7 @@ async fn a_question_as_a_parameter_goes_out_with_those_of_the_body() {
     }
     let endpoint = endpoint([Tool::new("book", book)]);
     let first = nopa("book").begin(&endpoint).await;
-    assert_eq!(first.keys(), ["garden", "party"]);
+    assert_eq!(first.keys(), ["party", "garden"]);
     assert_eq!(first.told("party"), "How many people at Nopa?");
     let garden = accept(&json!({ "confirm": true }));
     for (party, text) in [

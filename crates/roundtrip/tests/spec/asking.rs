@@ -52,6 +52,22 @@ pub(crate) fn people(key: &str, people: u8) -> Value {
     json!({ key: accept(&json!({ "people": people })) })
 }
 
+/// Questions of one round go out in the order in which the handler asks them.
+#[tokio::test]
+async fn questions_go_out_as_they_are_asked() {
+    async fn address(ask: Ask) -> Result<String, AskError> {
+        let (street, city, again) = try_join!(
+            ask.confirm("street", "Is the street right?"),
+            ask.confirm("city", "Is the city right?"),
+            ask.confirm("again", "Shall we ask again?"),
+        )?;
+        Ok(format!("{street} {city} {again}"))
+    }
+    let (endpoint, _) = endpoint(Tool::new("address", address));
+    let asked = Call::tool("address").begin(&endpoint).await;
+    assert_eq!(asked.keys(), ["street", "city", "again"]);
+}
+
 /// A1: every kind of question gives its typed answer.
 #[tokio::test]
 async fn every_kind_of_question_gives_a_typed_answer() {

@@ -76,7 +76,7 @@ async fn every_kind_of_question_can_be_asked_by_hand() {
     let endpoint = endpoint([Tool::new("kinds", kinds)]);
     let call = Call::tool("kinds");
     let first = call.begin(&endpoint).await;
-    assert_eq!(first.keys(), ["model", "page", "roots", "sure", "table"]);
+    assert_eq!(first.keys(), ["table", "page", "sure", "model", "roots"]);
     assert_eq!(first.question("page")["params"]["mode"], "url");
     assert_eq!(first.question("table")["params"]["requestedSchema"]["properties"]["people"]["default"], 2);
     let done = call.answer(&endpoint, &first, answers()).await;
@@ -174,7 +174,7 @@ async fn by_hand_an_answer_counts_for_its_schema_and_its_site() {
     let endpoint = server.build().expect("a server");
     let call = Call::tool("moving");
     let first = call.begin(&endpoint).await;
-    assert_eq!(first.keys(), ["go on 0", "page", "table"]);
+    assert_eq!(first.keys(), ["page", "table", "go on 0"]);
     let second = call.answer(&endpoint, &first, answers()).await;
     assert_eq!(second.keys(), ["go on 1"], "another path and another wording");
     let third = call.answer(&endpoint, &second, json!({})).await;
@@ -234,7 +234,7 @@ async fn by_hand_an_identity_is_for_readers_that_are_given_the_question() {
     let first = call.begin(&rounds).await;
     let given = json!({ "terms": { "action": "accept" }, "table": accept(&json!({ "name": "Ada" })) });
     assert_eq!(call.answer(&rounds, &first, given.clone()).await.text(), "done");
-    assert_eq!(call.answer(&rounds, &first, given).await.keys(), ["table", "terms"], "another version");
+    assert_eq!(call.answer(&rounds, &first, given).await.keys(), ["terms", "table"], "another version");
 
     for question in [
         Question::confirm("key", "Sure?"),

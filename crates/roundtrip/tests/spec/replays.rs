@@ -167,7 +167,7 @@ async fn parameters_are_asked_together() {
     let endpoint = Server::new("s", "1").tool(Tool::new("book", book)).build().expect("a server");
     let first = call(&endpoint, &json!({ "name": "book", "arguments": { "restaurant": "Nopa" } })).await;
     let questions = first["inputRequests"].as_object().expect("questions");
-    assert_eq!(questions.keys().collect::<Vec<_>>(), ["party", "sure", "when"]);
+    assert_eq!(questions.keys().collect::<Vec<_>>(), ["party", "when", "sure"]);
     assert_eq!(questions["party"]["params"]["message"], "How many people at Nopa?");
 
     let server = || Server::new("s", "1").tool(Tool::new("book", book));

@@ -59,6 +59,23 @@ fn a_retry_has_the_same_parameters_and_the_newest_answers() {
     assert!(matches!(reply(retry, done()), Ok(Action::Done(_))));
 }
 
+/// Questions are shown in the order in which the server wrote them, after a stay in a file too.
+#[test]
+fn questions_keep_their_order() {
+    let written: serde_json::Map<String, Value> =
+        ["street", "city", "a10", "a9"].into_iter().map(|key| (key.to_owned(), people())).collect();
+    let keys = |pending: &super::super::Pending| -> Vec<String> {
+        pending.questions().map(|question| question.key().to_owned()).collect()
+    };
+    let pending = asked(call(), asks(written.into(), None));
+    assert_eq!(keys(&pending), ["street", "city", "a10", "a9"]);
+    let stored = serde_json::to_string(&pending).expect("it serialises");
+    assert_eq!(
+        keys(&serde_json::from_str(&stored).expect("it is read back")),
+        ["street", "city", "a10", "a9"]
+    );
+}
+
 /// C1: a flow does not go on before every question of the round is answered.
 #[test]
 fn every_question_is_answered_before_the_retry() {

@@ -1,7 +1,6 @@
 //! Requests that a server of the handshake eras sends to the client: which are questions, which are allowed, and how
 //! they are answered outside of a call.
 
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -13,8 +12,8 @@ use std::time::Duration;
 use roundtrip_core::exchange::{Action, Exchange, Params};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, Implementation,
-    InputRequest, InputRequiredResult, InputResponses, METHOD_NOT_FOUND, Raw, Request, RequestId, ResultMeta,
-    clip, clip_error,
+    InputRequest, InputRequests, InputRequiredResult, InputResponses, METHOD_NOT_FOUND, Raw, Request,
+    RequestId, ResultMeta, clip, clip_error,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -236,7 +235,7 @@ async fn answer_of(
 ) -> Result<Raw, Error> {
     let method = request.method();
     let asks = InputRequiredResult {
-        input_requests: BTreeMap::from([(KEY.to_owned(), request)]),
+        input_requests: InputRequests::from([(KEY.to_owned(), request)]),
         meta: ResultMeta { server_info: Some(server), ..ResultMeta::default() },
         ..InputRequiredResult::default()
     };

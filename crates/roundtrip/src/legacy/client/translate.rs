@@ -1,6 +1,5 @@
 //! Translates the outcome of a legacy call into modern results.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -197,7 +196,7 @@ fn pages(error: &ErrorObject, most: usize) -> Option<InputRequests> {
     if pages.is_empty() || pages.len() > most {
         return None;
     }
-    let mut questions = BTreeMap::new();
+    let mut questions = InputRequests::new();
     for (index, page) in pages.iter().enumerate() {
         let shape = json!({ "method": "elicitation/create", "params": page });
         let question: InputRequest = serde_json::from_value(shape).ok()?;
