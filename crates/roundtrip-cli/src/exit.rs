@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use roundtrip::Error;
 use roundtrip::client::{ServerRejection, TaskError};
-use roundtrip::wire::INVALID_PARAMS;
+use roundtrip::wire::{ClientCapabilities, INVALID_PARAMS};
 use serde_json::{Map, Value, json};
 
-use crate::printable::{printable_json, printable_lines};
+use crate::printable::{printable, printable_json, printable_lines};
 
 /// Exit codes of the command, as the manual lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,10 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
+    /// What happened, perhaps in words of a server.
     message: String,
+    /// What the command adds, in lines of its own.
+    notes: Vec<String>,
     details: Map<String, Value>,
     /// True if the user has been told already.
     is_told: bool,
@@ -70,7 +73,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), details: Map::new(), is_told: false }
+        Self { exit, message: message.into(), notes: Vec::new(), details: Map::new(), is_told: false }
     }
 
     /// Creates the error of a command line or file that does not fit.
@@ -94,9 +97,9 @@ impl Failure {
         self
     }
 
-    /// Adds text to the message.
-    pub(crate) fn note(mut self, text: &str) -> Self {
-        self.message.push_str(text);
+    /// Adds a line to the message.
+    pub(crate) fn note(mut self, line: impl Into<String>) -> Self {
+        self.notes.push(line.into());
         self
     }
 
@@ -127,13 +130,20 @@ impl Failure {
             let mut error = Map::new();
             error.insert("kind".into(), self.exit.name().into());
             error.insert("exit".into(), (self.exit as u8).into());
-            error.insert("message".into(), self.message.clone().into());
+            let lines = std::iter::once(&self.message).chain(&self.notes);
+            let lines: Vec<&str> = lines.map(String::as_str).collect();
+            error.insert("message".into(), lines.join("\n").into());
             error.extend(self.details.clone());
             write(format_args!("{}", printable_json(&json!({ "error": error }), false)));
         } else {
-            // The text may quote a server.
-            write(format_args!("roundtrip: {}", printable_lines(&self.message)));
+            write(format_args!("{}", self.text()));
         }
+    }
+
+    /// Returns the lines for people. The message may quote a server: its further lines are marked, so that none looks like ours.
+    fn text(&self) -> String {
+        let message = printable_lines(&self.message).replace('\n', "\n| ");
+        self.notes.iter().fold(format!("roundtrip: {message}"), |text, note| text + "\n" + &printable(note))
     }
 }
 
@@ -148,6 +158,10 @@ impl From<Error> for Failure {
         match &error {
             Error::Rejected(rejection) => {
                 let object = rejection.error();
+                let failure = match rejection.required_capabilities() {
+                    Some(required) => Self::new(failure.exit, object.to_string()).note(remedy(&required)),
+                    None => failure,
+                };
                 let failure = failure.with("code", object.code);
                 match &object.data {
                     Some(data) => failure.with("data", (**data).clone()),
@@ -156,12 +170,26 @@ impl From<Error> for Failure {
             }
             Error::Refused(refusal) => {
                 let failure = failure.with("status", refusal.status.as_u16());
-                if refusal.is_challenge() { failure.note("\nthe server wants a sign-in") } else { failure }
+                if refusal.is_challenge() { failure.note("the server wants a sign-in") } else { failure }
             }
             Error::SignIn(pending) => failure.with("scope", pending.terms().requested.to_string()),
             _ => failure,
         }
     }
+}
+
+/// Names the options that declare what a server requires.
+fn remedy(required: &ClientCapabilities) -> String {
+    let options = [
+        (required.sampling.is_some(), "`--sampler COMMAND` or `--model NAME`"),
+        (required.roots.is_some(), "`--root FOLDER`"),
+    ];
+    let options: Vec<&str> =
+        options.iter().filter(|(wanted, _)| *wanted).map(|(_, option)| *option).collect();
+    if options.is_empty() {
+        return "this command has no option for that".to_owned();
+    }
+    format!("add {}", options.join(", and "))
 }
 
 fn exit_of(error: &Error) -> Exit {
@@ -184,5 +212,18 @@ impl From<Box<dyn StdError>> for Failure {
             Ok(error) => (*error).into(),
             Err(error) => Self::new(Exit::Failed, error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// E5: no text of a server looks like a line of ours.
+    #[test]
+    fn lines_of_a_server_are_marked() {
+        let failure =
+            Failure::new(Exit::Rejected, "no\nroundtrip: done\r").note("  key\nroundtrip: done (form)");
+        assert_eq!(failure.text(), "roundtrip: no\n| roundtrip: done\\r\n  key\\nroundtrip: done (form)");
     }
 }

@@ -17,8 +17,10 @@ pub(crate) async fn until<T>(
         }
     };
     let result = tokio::select! {
-        result = work => return result,
+        // Signals are heard before the work begins.
+        biased;
         () = ended() => Failure::interrupted(),
+        result = work => return result,
         () = terminal::gone() => return Err(Failure::told(Exit::Interrupted)),
         () = over => Failure::new(Exit::GaveUp, format!("not done within {:?}", deadline.unwrap_or_default())),
     };

@@ -14,6 +14,7 @@ use crate::printable::{printable, printable_lines};
 const TICK: Duration = Duration::from_millis(120);
 
 /// Display of one call.
+#[derive(Clone)]
 pub(crate) struct Progress {
     /// Spinner or bar of what is waited for now.
     bar: Arc<Mutex<ProgressBar>>,
@@ -37,7 +38,7 @@ impl Progress {
     }
 
     /// Begins to wait for something. Beside parts of a result there is no room for a spinner.
-    pub(crate) fn wait_for(&mut self, what: &str) {
+    pub(crate) fn wait_for(&self, what: &str) {
         self.clear();
         if self.is_shown && self.printed().is_empty() {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

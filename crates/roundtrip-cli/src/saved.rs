@@ -79,5 +79,5 @@ pub(crate) fn stopped<M: Method>(file: &Path, pending: &Pending<M>) -> Failure {
     let shown = file.display().to_string();
     ask::stopped("the server asks:", pending)
         .with("saved", shown.clone())
-        .note(&format!("\nthe call is kept in {shown}: go on with `roundtrip resume {shown}`"))
+        .note(format!("the call is kept in {shown}: go on with `roundtrip resume {shown}`"))
 }

@@ -6,12 +6,13 @@ use clap::Args;
 use roundtrip::client::{OneRound, TaskHandle};
 use roundtrip::wire::{CallTool, Era, GetPrompt, MayAsk, ReadResource};
 use roundtrip::{Client, Error, Pending, Task, Turn};
+use serde::Serialize;
 
 use crate::ask::{self, AskOptions, Asker};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::saved;
-use crate::server::{Connect, Connection, Endpoint};
+use crate::server::{Connect, Connection, Endpoint, quoted};
 use crate::trace::Trace;
 
 /// Options of calls that may be asked something.
@@ -84,6 +85,8 @@ pub(crate) struct Session {
     save: Option<PathBuf>,
     deadline: Option<std::time::Duration>,
     pub(crate) json: bool,
+    /// Identifier of the task that the call has become.
+    task: Option<String>,
 }
 
 impl Session {
@@ -91,7 +94,7 @@ impl Session {
     pub(crate) async fn open(endpoint: Endpoint, options: &SessionOptions) -> Result<Self, Failure> {
         let asker = Asker::new(&options.ask, endpoint.label())?;
         let progress = Progress::new(options.json);
-        let mut connection = Connection::open(endpoint, &options.connect, progress.clearing()).await?;
+        let mut connection = Connection::open(endpoint, &options.connect, &progress).await?;
         connection.client = connection.client.capabilities(asker.capabilities());
         Ok(Self {
             client: connection.client.clone(),
@@ -102,6 +105,7 @@ impl Session {
             save: options.save.clone(),
             deadline: options.deadline,
             json: options.json,
+            task: None,
         })
     }
 
@@ -112,11 +116,38 @@ impl Session {
     ) -> Result<T, Failure> {
         let (connection, deadline) = (self.connection.clone(), self.deadline);
         let result = connection.run(deadline, work(&mut self)).await;
-        self.progress.clear();
         if result.is_err() {
             self.progress.end_line();
         }
-        result
+        result.map_err(|failure| self.with_task(failure))
+    }
+
+    /// Adds how to go on with a task that has not ended with the command.
+    fn with_task(&self, failure: Failure) -> Failure {
+        let Some(id) = &self.task else { return failure };
+        if !matches!(failure.exit, Exit::Interrupted | Exit::GaveUp | Exit::Asked | Exit::Transport) {
+            return failure;
+        }
+        let wait = self.connection.endpoint.words(&format!("task wait --id {}", quoted(id)));
+        failure
+            .note(format!("the call goes on as a task of the server: `{wait}`"))
+            .with("taskId", id.as_str())
+    }
+
+    /// Reads a list that the call needs. The display is clear then, for questions about arguments.
+    pub(crate) async fn listed<T: Serialize>(
+        &mut self,
+        method: &str,
+        list: impl AsyncFnOnce(&Client) -> Result<Vec<T>, Error>,
+    ) -> Result<Vec<T>, Failure> {
+        self.trace.request(method);
+        let listed = list(&self.client).await;
+        self.progress.clear();
+        match &listed {
+            Ok(listed) => self.trace.done(listed),
+            Err(error) => self.trace.failed(error),
+        }
+        Ok(listed?)
     }
 
     /// Makes a call through all its rounds, and as a task if it becomes one.
@@ -186,7 +217,7 @@ impl Session {
         if let Some(file) = &self.save {
             if self.client.protocol_version().is_some_and(|version| version.era() != Era::Modern) {
                 return Err(ask::unanswered(&pending).note(
-                    "\nit cannot be saved: this server speaks a revision that keeps the call open in this process",
+                    "it cannot be saved: this server speaks a revision that keeps the call open in this process",
                 ));
             }
             saved::write(file, &self.connection.endpoint, &pending)?;
@@ -197,7 +228,7 @@ impl Session {
 
     /// Sends the answers of a round.
     pub(crate) async fn send<M: Driven>(&mut self, answered: Pending<M>) -> Result<Turn<M>, Failure> {
-        let what = format!("{} with answers, round {}", answered.request_name(), answered.round() + 1);
+        let what = self.trace.next(&answered);
         self.trace.request(&what);
         self.progress.wait_for(&what);
         let turn = self.client.resume(answered).on_progress(self.progress.on_progress());
@@ -215,12 +246,18 @@ impl Session {
         self.seen(turn).map_err(Failure::of_task)
     }
 
-    fn seen<M: Driven>(&self, turn: Result<Turn<M>, Error>) -> Result<Turn<M>, Failure> {
+    fn seen<M: Driven>(&mut self, turn: Result<Turn<M>, Error>) -> Result<Turn<M>, Failure> {
         self.progress.clear();
+        if self.trace.is_on() {
+            self.progress.end_line();
+        }
         match &turn {
             Ok(Turn::Done(result)) => self.trace.done(result),
             Ok(Turn::Asked(pending)) => self.trace.asked(pending),
-            Ok(Turn::Task(task)) => self.trace.task(task),
+            Ok(Turn::Task(task)) => {
+                self.trace.task(task);
+                self.task = Some(task.id().to_owned());
+            }
             Ok(_) => {}
             Err(error) => self.trace.failed(error),
         }

@@ -28,6 +28,23 @@ impl Trace {
         Self { is_on, sent: Instant::now() }
     }
 
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Describes the request that goes on with a flow.
+    pub(crate) fn next<M: Method>(&self, answered: &Pending<M>) -> String {
+        let stored = serde_json::to_value(answered).unwrap_or_default();
+        let (round, size) = (answered.round() + 1, size(&stored["answers"]));
+        match (answered.task(), answered.questions().next()) {
+            (Some(task), _) => format!("answers to task {}, {size} bytes", task.task_id),
+            (None, Some(_)) => {
+                format!("{} with {size} bytes of answers, round {round}", answered.request_name())
+            }
+            (None, None) => format!("{} again, round {round}", answered.request_name()),
+        }
+    }
+
     /// Shows a request before it is sent.
     pub(crate) fn request(&mut self, what: impl Display) {
         self.sent = Instant::now();

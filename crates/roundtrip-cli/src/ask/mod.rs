@@ -139,7 +139,8 @@ impl Asker {
         question: &PendingQuestion<'_>,
         pending: &Pending<M>,
     ) -> Result<Given, Failure> {
-        let unanswered = || unanswered(pending);
+        let says_yes = matches!(self.policy, Policy::Yes);
+        let unanswered = || if says_yes { not_by_yes(pending) } else { unanswered(pending) };
         let is_for_user = matches!(question.kind(), Kind::Form | Kind::Url);
         if let Policy::Answers(answers) = &mut self.policy
             && (is_for_user || answers.have(question.key()))
@@ -234,15 +235,21 @@ pub(crate) fn stopped<M: Method>(why: impl Into<String>, pending: &Pending<M>) -
     let asked = pending.open().map(|question| describe(&question));
     let failure = Failure::new(Exit::Asked, why).with("questions", asked.collect::<Vec<Value>>());
     pending.open().fold(failure, |failure, question| {
-        let text = question.message().or(question.url()).unwrap_or_default();
-        failure.note(&format!("\n  {} ({}): {}", question.key(), question.kind(), printable(text)))
+        let text: Vec<&str> = question.message().into_iter().chain(question.url()).collect();
+        failure.note(format!("  {} ({}): {}", question.key(), question.kind(), text.join(" ")))
     })
 }
 
 /// Creates the error of a call that nobody is there to answer.
 pub(crate) fn unanswered<M: Method>(pending: &Pending<M>) -> Failure {
     stopped("the server asks, and nobody is there to answer", pending)
-        .note("\nanswer in a terminal, by `--answers FILE`, or keep the call by `--save FILE`")
+        .note("answer in a terminal, by `--answers FILE`, or keep the call by `--save FILE`")
+}
+
+/// Creates the error of a call with a question to which there is no yes.
+fn not_by_yes<M: Method>(pending: &Pending<M>) -> Failure {
+    stopped("the server asks for more than `--yes` can answer", pending)
+        .note("answer in a terminal without `--yes`, or by `--answers FILE`")
 }
 
 /// Describes a question for programs.

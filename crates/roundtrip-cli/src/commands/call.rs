@@ -52,7 +52,7 @@ impl Call {
     }
 
     async fn call(&self, session: &mut Session, tool: &str) -> Result<(), Failure> {
-        let arguments = self.read_arguments(&session.client, tool).await?;
+        let arguments = self.read_arguments(session, tool).await?;
         let what = format!("tools/call {tool}, {} bytes of arguments", size(&arguments));
         let call = session.client.call_tool(tool, arguments).one_round();
         let turn = match session.start(call, &what).await {
@@ -78,11 +78,11 @@ impl Call {
         conclude(session, &result)
     }
 
-    async fn read_arguments(&self, client: &Client, tool: &str) -> Result<Map<String, Value>, Failure> {
+    async fn read_arguments(&self, session: &mut Session, tool: &str) -> Result<Map<String, Value>, Failure> {
         if !self.arguments.need_schema() {
             return self.arguments.whole();
         }
-        let tools = client.list_tools().await?;
+        let tools = session.listed("tools/list", async |client| client.list_tools().await).await?;
         let Some(found) = tools.iter().find(|found| found.name == tool) else {
             return Err(unknown(&tools, tool));
         };

@@ -5,6 +5,7 @@ use clap::Args;
 use crate::exit::Failure;
 use crate::output::{self, out};
 use crate::printable::printable;
+use crate::progress::Progress;
 use crate::server::{Connect, Connection, Endpoint};
 
 /// Complete an argument of a prompt, or a variable of a resource template
@@ -50,7 +51,8 @@ impl Complete {
                 return Err(Failure::usage(why));
             }
         };
-        let connection = Connection::open(endpoint, &self.connect, || {}).await?;
+        let progress = Progress::new(self.json);
+        let connection = Connection::open(endpoint, &self.connect, &progress).await?;
         let client = &connection.client;
         let mut call = if target.contains("://") || target.contains('{') {
             client.complete_resource(target, argument, typed)
@@ -65,6 +67,7 @@ impl Complete {
         }
         let work = async {
             let completion = call.await?.completion;
+            progress.clear();
             if self.json {
                 output::json(&completion);
             } else {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::output::{self, out};
 use crate::printable::printable;
+use crate::progress::Progress;
 use crate::server::{Connect, Connection, Endpoint};
 
 /// List what a server offers
@@ -66,9 +67,11 @@ impl List {
         if let Some(word) = self.words.first() {
             return Err(Failure::usage(format!("`{word}` is one word too many")));
         }
-        let connection = Connection::open(endpoint, &self.connect, || {}).await?;
+        let progress = Progress::new(self.json);
+        let connection = Connection::open(endpoint, &self.connect, &progress).await?;
         let work = async {
             let lists = fetch(&connection.client, self.only).await?;
+            progress.clear();
             if self.json {
                 output::json(&lists);
             } else {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::exit::{Exit, Failure};
 use crate::output::out;
 use crate::printable::{printable, printable_json};
+use crate::progress::Progress;
 use crate::server::{Connect, Connection, Endpoint};
 
 /// Listen for changes on a server, until it closes the stream or Ctrl-C
@@ -47,11 +48,12 @@ impl Listen {
         if let Some(word) = self.words.first() {
             return Err(Failure::usage(format!("`{word}` is one word too many")));
         }
-        let connection = Connection::open(endpoint, &self.connect, || {}).await?;
-        connection.run(None, self.listen(&connection.client)).await
+        let progress = Progress::new(self.json);
+        let connection = Connection::open(endpoint, &self.connect, &progress).await?;
+        connection.run(None, self.listen(&connection.client, &progress)).await
     }
 
-    async fn listen(&self, client: &Client) -> Result<(), Failure> {
+    async fn listen(&self, client: &Client, progress: &Progress) -> Result<(), Failure> {
         let mut listen = client.listen();
         if self.resources.is_empty() && self.tasks.is_empty() {
             listen = listen.tools().prompts().resources();
@@ -59,6 +61,7 @@ impl Listen {
         listen = self.resources.iter().fold(listen, Listening::resource);
         listen = self.tasks.iter().fold(listen, Listening::task);
         let mut changes = listen.await?;
+        progress.clear();
         let agreed = changes.acknowledged();
         if self.json {
             out!("{}", printable_json(&json!({ "listening": agreed }), false));

@@ -142,7 +142,7 @@ fn advised(error: Error) -> Failure {
     };
     let failure = Failure::from(error);
     match advice {
-        Some(advice) => failure.note("\n").note(advice),
+        Some(advice) => failure.note(advice),
         None => failure,
     }
 }

@@ -47,7 +47,7 @@ impl Prompt {
     }
 
     async fn get(&self, session: &mut Session, name: &str) -> Result<(), Failure> {
-        let prompts = session.client.list_prompts().await?;
+        let prompts = session.listed("prompts/list", async |client| client.list_prompts().await).await?;
         let Some(known) = prompts.iter().find(|prompt| prompt.name == name) else {
             let near = nearest(name, prompts.iter().map(|prompt| prompt.name.as_str()));
             return Err(

@@ -1,5 +1,7 @@
 //! `roundtrip serve`: a server with one of everything, to try clients with.
 
+use std::net::SocketAddr;
+
 use clap::{Args, ValueEnum};
 use roundtrip::{Keyring, Server};
 use serde_json::{Value, json};
@@ -69,9 +71,13 @@ impl Serve {
         let program =
             std::env::current_exe().map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
         let mut server = if self.stdio {
-            json!({ "command": program, "args": ["serve", "--stdio"] })
+            let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
+            if let Some(keys) = &self.keys {
+                args.extend(["--keys".to_owned(), from_anywhere(keys)]);
+            }
+            json!({ "command": program, "args": args })
         } else {
-            json!({ "url": format!("http://{}/mcp", self.http) })
+            json!({ "url": format!("http://{}/mcp", reachable(&self.http)) })
         };
         let (place, has_type) = match client {
             Config::Claude => ("mcpServers", true),
@@ -82,6 +88,23 @@ impl Serve {
             server["type"] = if self.stdio { "stdio" } else { "http" }.into();
         }
         Ok(json!({ place: { "roundtrip-demo": server } }))
+    }
+}
+
+/// Returns the place of keys for a process in another folder.
+fn from_anywhere(keys: &str) -> String {
+    if keys.starts_with("env:") {
+        return keys.to_owned();
+    }
+    std::path::absolute(keys).map_or_else(|_| keys.to_owned(), |file| file.display().to_string())
+}
+
+/// Returns an address for clients on this machine: nothing connects to "any address".
+fn reachable(address: &str) -> String {
+    match address.parse::<SocketAddr>() {
+        Ok(SocketAddr::V4(any)) if any.ip().is_unspecified() => format!("127.0.0.1:{}", any.port()),
+        Ok(SocketAddr::V6(any)) if any.ip().is_unspecified() => format!("[::1]:{}", any.port()),
+        _ => address.to_owned(),
     }
 }
 

@@ -9,6 +9,7 @@ use super::{Connect, Endpoint};
 use crate::ask::terminal;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
+use crate::progress::Progress;
 use crate::sign_in::{Consent, Refusal, SignedIn};
 
 /// Client of a server that the command line names.
@@ -20,36 +21,43 @@ pub(crate) struct Connection {
     has_header: bool,
     /// Reason the user did not consent to a sign-in.
     refusal: Refusal,
+    progress: Progress,
 }
 
 impl Connection {
-    /// Builds the client, which has the tokens that are stored for the server. Nothing is sent yet. The function clears
-    /// the terminal for a question.
+    /// Builds the client, which has the tokens that are stored for the server. Nothing is sent yet.
     pub(crate) async fn open(
         endpoint: Endpoint,
         options: &Connect,
-        clear: impl Fn() + Send + Sync + 'static,
+        progress: &Progress,
     ) -> Result<Self, Failure> {
         let (client, url) = endpoint.client(options)?;
-        let mut this = Self { client, endpoint, has_header: url.is_none(), refusal: Refusal::default() };
+        let (refusal, progress) = (Refusal::default(), progress.clone());
+        let mut this = Self { client, endpoint, has_header: url.is_none(), refusal, progress };
         let signed_in = match url {
             Some(url) => SignedIn::find(&url).await.map_err(|failure| this.explained(failure))?,
             None => None,
         };
         if let Some(signed_in) = signed_in {
-            let consent = || Consent::new(this.endpoint.label(), Arc::new(clear), Arc::clone(&this.refusal));
+            let clear = Arc::new(this.progress.clearing());
+            let consent = || Consent::new(this.endpoint.label(), clear, Arc::clone(&this.refusal));
             this.client = this.client.oauth(signed_in.oauth(terminal::is_there().then(consent)));
         }
         Ok(this)
     }
 
-    /// Waits for work, and closes the client however it ends. Ctrl-C and the deadline end it.
+    /// Waits for work, in sight, and closes the client however it ends. Ctrl-C and the deadline end it.
     pub(crate) async fn run<T>(
         &self,
         deadline: Option<Duration>,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let result = interrupt::until(deadline, work).await;
+        let seen = async {
+            self.progress.wait_for(&format!("connecting to {}", self.endpoint.label()));
+            work.await
+        };
+        let result = interrupt::until(deadline, seen).await;
+        self.progress.clear();
         self.client.close().await;
         result.map_err(|failure| self.explained(failure))
     }
@@ -63,12 +71,12 @@ impl Connection {
             return failure;
         }
         if self.has_header {
-            return failure.note("\nthe credentials that a header gives are not enough");
+            return failure.note("the credentials that a header gives are not enough");
         }
         let mut login = self.endpoint.words("login");
         if let Some(scope) = failure.scope() {
             login = format!("{login} --scope {}", super::quoted(scope));
         }
-        failure.note(&format!("\nsign in with `{login}`")).with("login", login)
+        failure.note(format!("sign in with `{login}`")).with("login", login)
     }
 }

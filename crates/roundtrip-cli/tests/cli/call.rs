@@ -74,7 +74,8 @@ fn rules_answer_for_scripts() {
     // There is no default for a name, and no consent to a page by default.
     roundtrip(&["call", &served.url, "greet", "--yes"]).exits(10);
     let page = roundtrip(&["call", &served.url, "connect_account", "--yes"]).exits(10);
-    assert!(page.err.contains("connect (url)"), "{page:?}");
+    assert!(page.err.contains("connect (url)") && page.err.contains("https://accounts.example/"), "{page:?}");
+    assert!(page.err.contains("more than `--yes` can answer"), "{page:?}");
 }
 
 #[test]
@@ -118,8 +119,11 @@ fn pages_models_and_roots_are_answered() {
         roundtrip(&["call", &served.url, "folders", "--root", "/srv/a b", "--root", "file:///c"]).exits(0);
     assert_eq!(folders.out, "file:///srv/a%20b\nfile:///c\n");
     // What cannot be answered is not declared, and the server says what it needs.
-    let missing = roundtrip(&["call", &served.url, "poem", "--json"]);
-    assert!(matches!(missing.code, 1 | 6) && format!("{missing:?}").contains("sampling"), "{missing:?}");
+    for (tool, remedy) in [("poem", "`--sampler COMMAND` or `--model NAME`"), ("folders", "`--root FOLDER`")]
+    {
+        let missing = roundtrip(&["call", &served.url, tool]).exits(6);
+        assert!(missing.err.contains(remedy) && !missing.err.contains("Client::"), "{missing:?}");
+    }
 }
 
 #[test]
@@ -258,18 +262,20 @@ fn a_trace_shows_every_round_and_no_state() {
     let ran = roundtrip(&call).exits(0);
     let lines: Vec<&str> = ran.err.lines().collect();
     let begin = [
+        "--> tools/list",
+        "<-- complete",
         "--> tools/call book_table",
         "<-- input_required",
         "    party (form",
-        "--> ",
+        "--> `tools/call` of `book_table` with ",
         "<-- input_required",
         "    day (form",
-        "--> ",
+        "--> `tools/call` of `book_table` with ",
         "<-- complete",
     ];
     assert_eq!(lines.len(), begin.len(), "{ran:?}");
     for (line, begin) in lines.iter().zip(begin) {
         assert!(line.starts_with(begin), "{line} should begin with {begin}");
     }
-    assert!(lines[1].contains("characters, digest ") && lines.iter().all(|line| line.len() < 160), "{ran:?}");
+    assert!(lines[3].contains("characters, digest ") && lines.iter().all(|line| line.len() < 160), "{ran:?}");
 }

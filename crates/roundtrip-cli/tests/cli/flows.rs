@@ -91,7 +91,15 @@ fn a_task_is_waited_for() {
     let served = Served::start(&[]);
     let ran = roundtrip(&["call", &served.url, "report", "--yes"]).exits(0);
     assert_eq!(ran.out, "42 rows published\n");
-    roundtrip(&["call", &served.url, "report"]).exits(10);
+    // A call that stops says how its task goes on.
+    let stopped = roundtrip(&["call", &served.url, "report", "--json"]).exits(10).error();
+    let id = stopped["taskId"].as_str().unwrap();
+    let wait = format!("roundtrip task wait --id {id} {}", served.url);
+    assert!(stopped["message"].as_str().unwrap().contains(&wait), "{stopped}");
+    assert_eq!(
+        roundtrip(&["task", "wait", "--id", id, &served.url, "--yes"]).exits(0).out,
+        "42 rows published\n"
+    );
 }
 
 #[test]
@@ -252,6 +260,13 @@ fn clients_are_told_how_to_start_the_server() {
         let list = roundtrip(&["list", "--config", &config, "roundtrip-demo", "--only", "prompts"]).exits(0);
         assert!(list.out.contains("letter"), "{client}: {list:?}");
     }
+    let keys = folder.path("keys.txt");
+    roundtrip(&["keys", "new", "--output", &keys]).exits(0);
+    let sealed =
+        roundtrip(&["serve", "--stdio", "--keys", &keys, "--print-config", "claude"]).exits(0).json();
+    assert_eq!(sealed["mcpServers"]["roundtrip-demo"]["args"], json!(["serve", "--stdio", "--keys", keys]));
+    let any = roundtrip(&["serve", "--http", "0.0.0.0:9000", "--print-config", "claude"]).exits(0).json();
+    assert_eq!(any["mcpServers"]["roundtrip-demo"]["url"], "http://127.0.0.1:9000/mcp");
     let http = roundtrip(&["serve", "--print-config", "vscode"]).exits(0).json();
     assert_eq!(http["servers"]["roundtrip-demo"]["url"], "http://127.0.0.1:8000/mcp");
     assert!(
