@@ -245,12 +245,14 @@ impl Started {
         };
         let runs = !matches!(work, Work::Ready(_));
         let runner = Runner::new(work, call.input.flow);
-        let runner = match received.promotion.filter(|_| runs) {
+        let promotion = received.promotion.filter(|_| runs);
+        let commitment = promotion.as_ref().map(|promotion| promotion.commitment.clone());
+        let runner = match promotion {
             Some(promotion) => promotion.around(runner),
             None => runner,
         };
         let runner = match recorder {
-            Some(recorder) => recorder.around(runner),
+            Some(recorder) => recorder.around(runner, commitment.unwrap_or_default()),
             None => runner,
         };
         (runner, call.outbox.into())

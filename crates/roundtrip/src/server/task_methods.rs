@@ -24,6 +24,7 @@ use super::notify::status::StatusSlot;
 use super::offer::entry::ToolEntry;
 use super::outcome::{OutcomeFuture, panicked};
 use super::peer::{Listens, Peer, Principal};
+use super::run::commitment::Commitment;
 use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
 use super::started::Started;
@@ -72,6 +73,7 @@ impl Started {
             account: Owner::of(peer).digest(),
             call: TaskCall { params, principal, rights: peer.access.kept(), extensions },
             status: Arc::default(),
+            commitment: Commitment::default(),
         })))
     }
 

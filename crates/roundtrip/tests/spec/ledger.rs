@@ -29,6 +29,26 @@ impl Store for InMemory {
     }
 }
 
+/// The same, for a server with tasks whose client can have them.
+#[derive(Default)]
+struct WithTasks(InMemory);
+
+impl Store for WithTasks {
+    type Ledger = MemoryLedger;
+
+    async fn instance(&self) -> MemoryLedger {
+        self.0.instance().await
+    }
+
+    async fn bounded(&self, records: usize, bytes: usize) -> MemoryLedger {
+        self.0.bounded(records, bytes).await
+    }
+
+    fn shop(&self) -> Shop {
+        Shop { has_tasks: true, ..Shop::default() }
+    }
+}
+
 impl Counted for MemoryLedger {
     async fn count(&self) -> usize {
         self.len()
@@ -36,6 +56,7 @@ impl Counted for MemoryLedger {
 }
 
 on_every_store!(memory, InMemory::default());
+on_every_store!(memory_with_tasks, WithTasks::default());
 
 fn poll(call: &mut InFlight) {
     assert!(call.poll_event(&mut Context::from_waker(Waker::noop())).is_pending());

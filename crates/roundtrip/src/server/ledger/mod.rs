@@ -15,12 +15,12 @@
 //!   (-32602). Without a key the first round is not recorded. Keys are remembered as long as an answer may take
 //!   ([`answer_within`](super::Server::answer_within)). In later rounds the token counts, and the key is not looked up.
 //! - Duplicates that arrive while the first one runs wait for its reply, and share it.
-//! - Recorded are results, questions, tool errors, and errors such as a refusal by the user. Not recorded, so that the
+//! - Recorded are results, questions, tasks, tool errors, and errors such as a refusal by the user. Not recorded, so that the
 //!   client can try again: panics and internal errors, a missing client capability and a busy server. The effects
 //!   of such a run may be repeated: that is what [`Step::idempotency_key`](super::Step::idempotency_key) is for.
 //! - A client that hangs up cancels its round as long as the handler has begun no step of [`once`](super::Ask::once).
-//!   From the first step on, and while the reply is being recorded, the round goes on without the client and is recorded
-//!   ([`Limits::finish_within`](super::Limits::finish_within) bounds it).
+//!   From the first step on, while the call becomes a task, and while the reply is being recorded, the round goes on without the
+//!   client and is recorded ([`Limits::finish_within`](super::Limits::finish_within) bounds it).
 //!
 //! Hooks run around all this, for repeats too. A call that a hook refuses, or whose parameters do not fit, claims nothing:
 //! its token or key is good for another try.

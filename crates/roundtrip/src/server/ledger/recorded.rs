@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
-    CallToolResult, CreateTaskResult, ErrorObject, GetPromptResult, INTERNAL_ERROR, InputRequiredResult,
-    MISSING_REQUIRED_CLIENT_CAPABILITY, ReadResourceResult, ServerResult,
+    CallToolResult, CreateBareTaskResult, CreateTaskResult, ErrorObject, GetPromptResult, INTERNAL_ERROR,
+    InputRequiredResult, MISSING_REQUIRED_CLIENT_CAPABILITY, ReadResourceResult, ServerResult,
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,8 @@ pub(super) enum Recorded {
     Resource(ReadResourceResult),
     Asks(InputRequiredResult),
     Task(Box<CreateTaskResult>),
+    /// A task of SEP-2322 or of revision 2025-11-25.
+    BareTask(Box<CreateBareTaskResult>),
     Error(ErrorObject),
 }
 
@@ -32,6 +34,7 @@ impl Recorded {
             Ok(ServerResult::ReadResource(result)) => Self::Resource(result),
             Ok(ServerResult::InputRequired(result)) => Self::Asks(result),
             Ok(ServerResult::CreateTask(result)) => Self::Task(result),
+            Ok(ServerResult::CreateBareTask(result)) => Self::BareTask(result),
             Err(error) if !can_be_tried_again(&error) => Self::Error(error),
             other => return Err(other),
         })
@@ -59,6 +62,7 @@ impl Recorded {
             Self::Resource(result) => Ok(ServerResult::ReadResource(result)),
             Self::Asks(result) => Ok(ServerResult::InputRequired(result)),
             Self::Task(result) => Ok(ServerResult::CreateTask(result)),
+            Self::BareTask(result) => Ok(ServerResult::CreateBareTask(result)),
             Self::Error(error) => Err(error),
         }
     }

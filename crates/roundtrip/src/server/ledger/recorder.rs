@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use crate::server::handler::call::Call;
 use crate::server::limits::Admission;
 use crate::server::outcome::{Outcome, OutcomeFuture};
 use crate::server::round::RoundState;
+use crate::server::run::commitment::Commitment;
 use crate::server::run::runner::{Runner, Work};
 
 /// A server's ledger, and the time for which it remembers callers' keys.
@@ -34,8 +34,8 @@ pub(crate) struct Recorder {
     ledger: LedgerHandle,
     key: RoundKey,
     repeatable: Repeatable,
-    /// Set once the reply is on its way to the ledger.
-    recording: Arc<AtomicBool>,
+    /// State of the round, if its handler can ask. It is that of the call: a run that may become a task has none to show.
+    round: Option<Arc<RoundState>>,
     admission: Arc<Admission>,
 }
 
@@ -83,19 +83,20 @@ impl Recorder {
             (None, None) => return Ok(None),
         };
         let key = key.owned_by(Owner::of(call.peer).digest());
-        let (recording, admission) = (Arc::default(), Arc::clone(&input.flows.admission));
-        Ok(Some(Self { ledger: config.ledger.clone(), key, repeatable, recording, admission }))
+        let round = input.flow.as_ref().map(|flow| Arc::clone(&flow.round));
+        let admission = Arc::clone(&input.flows.admission);
+        Ok(Some(Self { ledger: config.ledger.clone(), key, repeatable, round, admission }))
     }
 
-    /// Wraps a run: claims the round before it, records the reply after it.
-    pub(crate) fn around(self, run: Runner) -> Runner {
-        let (recording, admission) = (Arc::clone(&self.recording), Arc::clone(&self.admission));
-        let round = run.round_state().map(Arc::clone);
-        let work: OutcomeFuture = Box::pin(self.fulfil(run));
-        Work::Other(Box::pin(RecordedRun { work: Some(work), round, recording, admission })).into()
+    /// Wraps a run: claims the round before it, records the reply after it. `commitment` is that of the run, where it may become
+    /// a task.
+    pub(crate) fn around(self, run: Runner, commitment: Commitment) -> Runner {
+        let (round, admission) = (self.round.clone(), Arc::clone(&self.admission));
+        let work: OutcomeFuture = Box::pin(self.fulfil(run, commitment.clone()));
+        Work::Other(Box::pin(RecordedRun { work: Some(work), round, commitment, admission })).into()
     }
 
-    async fn fulfil(self, run: Runner) -> Outcome {
+    async fn fulfil(self, run: Runner, commitment: Commitment) -> Outcome {
         // The token may have expired while hooks ran.
         if matches!(self.repeatable, Repeatable::Until(end, _) if now() > end) {
             let rejected = Rejected::from(Reason::Expired);
@@ -122,25 +123,24 @@ impl Recorder {
         let _claimed = self.admission.claimed();
         // Moved here to be dropped first: the handler is gone before another request may run it.
         let mut run = run;
-        let round = run.round_state().map(Arc::clone);
         let outcome = poll_fn(|cx| run.poll(cx)).await;
-        if self.leaves_round_open(&outcome, round.as_deref()) {
+        if self.leaves_round_open(&outcome) {
             return outcome;
         }
-        self.recording.store(true, Ordering::Relaxed);
+        commitment.set(true);
         self.record(held, outcome).await
     }
 
     /// Returns whether a round only asked again or handed off: it settled no answer, began no step and kept no new state.
     /// Its token stays good, so that the answers that do count can still be given. So does that of a round whose caller lacks
     /// scopes: the caller comes back with more of them (O34).
-    fn leaves_round_open(&self, outcome: &Outcome, round: Option<&RoundState>) -> bool {
+    fn leaves_round_open(&self, outcome: &Outcome) -> bool {
         if outcome.as_ref().is_err_and(|error| needed_scope(error).is_some()) {
             return true;
         }
         matches!(self.repeatable, Repeatable::Until(..))
             && matches!(outcome, Ok(ServerResult::InputRequired(_)))
-            && round.is_some_and(|round| !round.has_advanced())
+            && self.round.as_ref().is_some_and(|round| !round.has_advanced())
     }
 
     async fn record(&self, held: Box<dyn ClaimGuard>, outcome: Outcome) -> Outcome {
@@ -163,12 +163,13 @@ impl Recorder {
 }
 
 /// A run under a claim. Dropped before its end, because the client hung up, it goes on by itself if its handler has begun a
-/// step or its reply is being recorded: to drop it then would let the round run again, and its effects with it (M6).
+/// step, it is becoming a task or its reply is being recorded: to drop it then would let the round run again, and its effects
+/// with it (M6).
 struct RecordedRun {
     /// `None` once it has ended.
     work: Option<OutcomeFuture>,
     round: Option<Arc<RoundState>>,
-    recording: Arc<AtomicBool>,
+    commitment: Commitment,
     admission: Arc<Admission>,
 }
 
@@ -187,7 +188,7 @@ impl Drop for RecordedRun {
     fn drop(&mut self) {
         let stepped = self.round.as_ref().is_some_and(|round| round.has_stepped());
         if let Some(work) = self.work.take()
-            && (stepped || self.recording.load(Ordering::Relaxed))
+            && (stepped || self.commitment.is_made())
         {
             self.admission.finish(work);
         }

@@ -15,6 +15,7 @@ use super::service::TaskService;
 use crate::server::notify::status::StatusSlot;
 use crate::server::outcome::Outcome;
 use crate::server::round::{RoundState, Snapshot as _};
+use crate::server::run::commitment::Commitment;
 use crate::server::run::runner::{Runner, Work};
 use crate::server::when::When;
 use crate::task::{TaskCall, TaskOwner};
@@ -32,6 +33,8 @@ pub(crate) struct Promotion {
     pub(crate) ttl: Duration,
     /// Name of the tool.
     pub(crate) tool: String,
+    /// Made while the task is being created.
+    pub(crate) commitment: Commitment,
 }
 
 impl Promotion {
@@ -53,7 +56,7 @@ impl Promotion {
         let snapshot = round.as_ref().map(|round| (round.flow(), round.snapshot()));
         let (flow, journal) = snapshot.unzip();
         let (call, owner) = ((self.tool.clone(), self.call), (self.owner, self.account));
-        let created = self.service.create((call, flow, journal), owner, (self.ttl, true));
+        let created = self.service.create((call, flow, journal), owner, (self.ttl, true), &self.commitment);
         match created.await {
             Ok((record, stored)) => {
                 let view = read_view(&stored.view)?;
@@ -76,8 +79,9 @@ impl Promotion {
         let slot = self.service.slot();
         let (flow, journal) = runner.round_state().map(|round| (round.flow(), round.snapshot())).unzip();
         let (call, owner) = ((self.tool.clone(), self.call), (self.owner, self.account));
-        let created = self.service.create((call, flow, journal), owner, (self.ttl, slot.is_some())).await;
-        let (record, stored) = created?;
+        let lease = (self.ttl, slot.is_some());
+        let created = self.service.create((call, flow, journal), owner, lease, &self.commitment);
+        let (record, stored) = created.await?;
         let view = read_view(&stored.view)?;
         if slot.is_some() {
             self.service.run((stored, record), (runner, self.status), slot);

@@ -25,6 +25,7 @@ use crate::server::clock::random;
 use crate::server::limits::Admission;
 use crate::server::notify::status::StatusSlot;
 use crate::server::notify::subscription::{Change, Hub};
+use crate::server::run::commitment::Commitment;
 use crate::server::run::runner::Runner;
 use crate::task::{
     Ended, Millis, Record, StoredTask, TaskCall, TaskChanges, TaskId, TaskOwner, TaskStoreError,
@@ -126,12 +127,14 @@ impl TaskService {
         Arc::clone(&self.slots).try_acquire_owned().ok()
     }
 
-    /// Creates a task durably. Where `held`, this process has it from the start.
+    /// Creates a task durably. Where `held`, this process has it from the start. The call that becomes it is committed from when the
+    /// store has the task, which may add it though no call waits for that any more.
     pub(super) async fn create(
         &self,
         (call, flow, journal): ((String, TaskCall), Option<FlowId>, Option<Vec<u8>>),
         (owner, account): (TaskOwner, Digest),
         (ttl, held): (Duration, bool),
+        commitment: &Commitment,
     ) -> Result<(Record, StoredTask), ErrorObject> {
         let (id, now) = (TaskId::new(random()?), Millis::now());
         let flow = match flow {
@@ -144,7 +147,10 @@ impl TaskService {
         }
         let lease = if held { (1, now.plus(self.lease)) } else { (0, now) };
         let stored = record.stored(&id, (owner, account), lease).map_err(|error| unwritable(&error))?;
-        match self.store.0.create(stored.clone(), self.per_caller).await {
+        commitment.set(true);
+        let created = self.store.0.create(stored.clone(), self.per_caller).await;
+        commitment.set(created.is_ok());
+        match created {
             Ok(()) => Ok((record, stored)),
             Err(TaskStoreError::TooMany) => Err(too_many(self.per_caller)),
             Err(error) => Err(busy(&error)),

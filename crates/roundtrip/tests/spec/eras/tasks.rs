@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip::server::Peer;
+use roundtrip::server::ledger::IDEMPOTENCY_KEY;
 use roundtrip::wire::ErrorObject;
-use roundtrip::{Ask, Form, MemoryTasks, Principal, Progress, Server, Tasks, Tool, ToolError, When};
+use roundtrip::{
+    Ask, Form, MemoryLedger, MemoryTasks, Principal, Progress, Server, Tasks, Tool, ToolError, When,
+};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -119,6 +122,18 @@ async fn the_handshake_names_tasks() {
     for method in ["tasks/get", "tasks/result", "tasks/list", "tasks/cancel"] {
         assert_eq!(older.call(&request(3, method, json!({}))).await["error"]["code"], -32601, "{method}");
     }
+}
+
+/// M6, T27: with a ledger, a call that is repeated with its caller's key names the task that it became.
+#[tokio::test]
+async fn a_repeated_call_names_its_task() {
+    let mut client = Client::of(server().ledger(MemoryLedger::new())).await;
+    let call = json!({ "name": "train", "task": {}, "_meta": { IDEMPOTENCY_KEY: "k" } });
+    let created = client.call("tools/call", call.clone()).await;
+    assert!(created["result"]["task"]["taskId"].is_string(), "{created}");
+    assert_eq!(client.call("tools/call", call).await["result"], created["result"]);
+    let list = client.call("tasks/list", json!({})).await;
+    assert_eq!(list["result"]["tasks"].as_array().map(Vec::len), Some(1), "{list}");
 }
 
 /// T27: a call with `task` is a task from the start, whose `ttl` is capped; its result is that of the call, with the related task.

@@ -48,7 +48,7 @@ macro_rules! on_every_store {
 
 /// M6: a first round whose reply was lost is repeated with its caller's key, and gets the same questions and state.
 pub(crate) async fn a_lost_first_reply_is_sent_again(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let first = call(&endpoint, keyed("k", soup())).await;
     assert_eq!(first["result"]["resultType"], "input_required", "{first}");
@@ -65,7 +65,7 @@ pub(crate) async fn a_lost_first_reply_is_sent_again(store: impl Store) {
 /// M6: an intermediate round and the final one are answered from the record, as often as their tokens come, though other
 /// answers come with them; and what each round does outside `once` is done once.
 pub(crate) async fn lost_intermediate_and_final_replies_are_sent_again(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let first = call(&endpoint, plain(soup())).await;
     let second = call(&endpoint, answer(&first, "sure", true)).await;
@@ -84,7 +84,7 @@ pub(crate) async fn lost_intermediate_and_final_replies_are_sent_again(store: im
 
 /// M6: a repeat that lands on another instance gets the reply that the first one recorded.
 pub(crate) async fn instances_that_share_a_ledger_share_replies(store: impl Store) {
-    let (shop, keys) = (Shop::default(), Keyring::random().expect("a key"));
+    let (shop, keys) = (store.shop(), Keyring::random().expect("a key"));
     let instance = |ledger| server(&shop).seal(keys.clone()).ledger(ledger).build().expect("a server");
     let (one, two) = (instance(store.instance().await), instance(store.instance().await));
     let first = call(&one, keyed("k", soup())).await;
@@ -98,7 +98,7 @@ pub(crate) async fn instances_that_share_a_ledger_share_replies(store: impl Stor
 
 /// M6: duplicates that come while the first one runs wait for it, run nothing, and get its reply.
 pub(crate) async fn concurrent_duplicates_run_once_and_share_the_reply(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let calls = (0..20).map(|_| {
         let endpoint = endpoint.clone();
@@ -117,7 +117,7 @@ pub(crate) async fn concurrent_duplicates_run_once_and_share_the_reply(store: im
 
 /// M6: panics and internal errors are not recorded, so that a retry can run; a tool's own error is a result.
 pub(crate) async fn failures_release_and_tool_errors_are_recorded(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let shaky = || call(&endpoint, keyed("k", json!({ "name": "shaky" })));
     for _ in 0..2 {
@@ -133,7 +133,7 @@ pub(crate) async fn failures_release_and_tool_errors_are_recorded(store: impl St
 
 /// M6: prompts and resources are recorded as tools are, and refusals as results are.
 pub(crate) async fn every_method_that_may_ask_is_recorded(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let ask = async |State(shop): State<Shop>, ask: Ask| {
         shop.work();
         let yes = ask.confirm("sure", "Sure?").await?;
@@ -161,7 +161,7 @@ pub(crate) async fn every_method_that_may_ask_is_recorded(store: impl Store) {
 
 /// M6: one key stands for one call; with another target or other arguments it is refused, and runs nothing.
 pub(crate) async fn a_key_stands_for_one_call(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let first = call(&endpoint, keyed("k", soup())).await;
     for other in [json!({ "name": "order", "arguments": { "what": "cake" } }), json!({ "name": "slow" })] {
@@ -188,7 +188,7 @@ pub(crate) async fn a_key_stands_for_one_call(store: impl Store) {
 
 /// M5, M6: nobody reads a reply that was recorded for another principal, by token or by key.
 pub(crate) async fn a_reply_is_for_its_own_principal(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let alice = Some("alice");
     let first = call_as(alice, &endpoint, keyed("k", soup())).await;
@@ -211,7 +211,7 @@ pub(crate) async fn rounds_without_state_are_told_apart_by_their_answers(store: 
     struct Size {
         number: u8,
     }
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let size = async |State(shop): State<Shop>, round: Round| {
         shop.work();
         let round = round.by_key_alone();
@@ -220,7 +220,8 @@ pub(crate) async fn rounds_without_state_are_told_apart_by_their_answers(store: 
         };
         Ok::<Reply, ToolError>(Reply::text(format!("size {number}")))
     };
-    let endpoint = server(&shop).tool(Tool::new("size", size)).ledger(ledger).build().expect("a server");
+    let endpoint = server(&shop).tool(shop.offer(Tool::new("size", size)));
+    let endpoint = endpoint.ledger(ledger).build().expect("a server");
     let asked = call(&endpoint, keyed("k", json!({ "name": "size" }))).await;
     assert_eq!(
         (&asked["result"]["resultType"], &asked["result"]["requestState"]),
@@ -237,7 +238,7 @@ pub(crate) async fn rounds_without_state_are_told_apart_by_their_answers(store: 
 
 /// M6: a round that is refused before its handler begins is not used up: the same token or key is good for another try.
 pub(crate) async fn a_refused_round_is_not_used_up(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let misfit = keyed("k", json!({ "name": "order", "arguments": { "what": 7 } }));
     assert_eq!(call(&endpoint, misfit).await["result"]["isError"], true);
@@ -262,7 +263,7 @@ fn without_answers(asked: &Value) -> Value {
 /// M6, M9, M12: a round that settled no answer and began no step is not recorded: the honest retry with the same token still
 /// counts, whatever came before it. But one answer counts, whichever of the tokens it comes with.
 pub(crate) async fn a_round_that_settles_nothing_leaves_its_token_good(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let endpoint = endpoint(&shop, &ledger);
     let first = call(&endpoint, plain(soup())).await;
     let mut misfit = answer(&first, "sure", true);
@@ -287,7 +288,7 @@ pub(crate) async fn a_round_that_settles_nothing_leaves_its_token_good(store: im
 
 /// M6: a step that began, and state that a round by hand has kept, are progress: their rounds are recorded.
 pub(crate) async fn a_round_that_began_a_step_or_kept_state_is_recorded(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let stepping = async |State(shop): State<Shop>, ask: Ask| {
         ask.confirm("first", "First?").optional().await?;
         let paid = ask.once("pay", async |_| Err::<(), _>(ToolError::new(format!("try {}", shop.work()))));
@@ -301,7 +302,8 @@ pub(crate) async fn a_round_that_began_a_step_or_kept_state_is_recorded(store: i
         let reply: Reply = round.hand_off(&(kept + 1));
         Ok::<_, ToolError>(reply)
     };
-    let server = server(&shop).tool(Tool::new("stepping", stepping)).tool(Tool::new("by_hand", by_hand));
+    let [stepping, by_hand] = [Tool::new("stepping", stepping), Tool::new("by_hand", by_hand)];
+    let server = server(&shop).tool(shop.offer(stepping)).tool(shop.offer(by_hand));
     let endpoint = server.ledger(ledger.clone()).build().expect("a server");
     for name in ["stepping", "by_hand"] {
         let first = call(&endpoint, plain(json!({ "name": name }))).await;
@@ -328,7 +330,7 @@ fn spawned(endpoint: &Endpoint, call: InFlight) -> tokio::task::JoinHandle<Value
 
 /// M6: a run that is dropped before its end gives the round back: to the one who waits, or who comes next.
 pub(crate) async fn a_dropped_run_releases_its_round(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.instance().await);
+    let (shop, ledger) = (store.shop(), store.instance().await);
     let (one, other) = (endpoint(&shop, &ledger), endpoint(&shop, &store.instance().await));
     let slow =
         |endpoint: &Endpoint| begin_as(None, endpoint, "tools/call", keyed("k", json!({ "name": "slow" })));
@@ -352,7 +354,7 @@ pub(crate) async fn a_dropped_run_releases_its_round(store: impl Store) {
 /// M6: a claimed round whose client hangs up inside a step goes on and is recorded: the repeat, on any instance, gets its
 /// reply, and nothing is done twice.
 pub(crate) async fn a_round_with_a_step_outlives_its_client(store: impl Store) {
-    let shop = Shop::default();
+    let shop = store.shop();
     let charge = async |State(shop): State<Shop>, ask: Ask| {
         let charge = async |_| {
             let run = shop.work();
@@ -362,8 +364,10 @@ pub(crate) async fn a_round_with_a_step_outlives_its_client(store: impl Store) {
         let run = ask.once("charge", charge).await?;
         Ok::<_, ToolError>(format!("charge {run}"))
     };
-    let instance =
-        |ledger| server(&shop).tool(Tool::new("charge", charge)).ledger(ledger).build().expect("a server");
+    let instance = |ledger| {
+        let server = server(&shop).tool(shop.offer(Tool::new("charge", charge)));
+        server.ledger(ledger).build().expect("a server")
+    };
     let (one, other) = (instance(store.instance().await), instance(store.instance().await));
     let charge = || keyed("k", json!({ "name": "charge" }));
     let first = spawned(&one, begin_as(None, &one, "tools/call", charge()));
@@ -380,7 +384,7 @@ pub(crate) async fn a_round_with_a_step_outlives_its_client(store: impl Store) {
 /// M6, Z3: one principal cannot fill the ledger for all: it is refused before its round runs, others still get in, and
 /// what is recorded stays.
 pub(crate) async fn one_principal_does_not_fill_the_ledger(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.bounded(4, usize::MAX).await);
+    let (shop, ledger) = (store.shop(), store.bounded(4, usize::MAX).await);
     let endpoint = endpoint(&shop, &ledger);
     let order = |principal, key: &str| call_as(Some(principal), &endpoint, keyed(key, soup()));
     let (first, second) = (order("eve", "k1").await, order("eve", "k2").await);
@@ -393,7 +397,7 @@ pub(crate) async fn one_principal_does_not_fill_the_ledger(store: impl Store) {
 
 /// M6, Z3: a ledger without room for another byte refuses new rounds before they run, and forgets none.
 pub(crate) async fn a_ledger_full_of_bytes_refuses_new_rounds(store: impl Store) {
-    let (shop, ledger) = (Shop::default(), store.bounded(usize::MAX, 1).await);
+    let (shop, ledger) = (store.shop(), store.bounded(usize::MAX, 1).await);
     let endpoint = endpoint(&shop, &ledger);
     let first = call(&endpoint, keyed("k", soup())).await;
     assert_eq!(call(&endpoint, keyed("other", soup())).await["error"]["code"], 503);

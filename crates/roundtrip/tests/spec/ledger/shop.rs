@@ -8,7 +8,9 @@ use std::time::Duration;
 use roundtrip::server::ledger::IDEMPOTENCY_KEY;
 use roundtrip::server::{Endpoint, Event, InFlight, Ledger, Peer};
 use roundtrip::wire::{ErrorObject, Message};
-use roundtrip::{Args, Ask, Principal, Prompt, Resource, Server, State, Tool, ToolError};
+use roundtrip::{
+    Args, Ask, MemoryTasks, Principal, Prompt, Resource, Server, State, Tasks, Tool, ToolError, When,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,6 +25,11 @@ pub(crate) trait Store {
 
     /// Opens an instance that holds so many records and bytes.
     fn bounded(&self, records: usize, bytes: usize) -> impl Future<Output = Self::Ledger>;
+
+    /// Opens the shop of a test.
+    fn shop(&self) -> Shop {
+        Shop::default()
+    }
 }
 
 /// A ledger whose records a test can count.
@@ -51,11 +58,18 @@ struct Order {
 /// Effects so far, outside `once` on purpose, and the signal to go on.
 #[derive(Clone, Default)]
 pub(crate) struct Shop {
-    done: Arc<AtomicUsize>,
+    pub(crate) done: Arc<AtomicUsize>,
     pub(crate) go: Arc<Notify>,
+    /// True if its tools could become tasks.
+    pub(crate) has_tasks: bool,
 }
 
 impl Shop {
+    /// Lets calls of a tool become tasks in a shop that has them, after longer than any test takes.
+    pub(crate) fn offer(&self, tool: Tool) -> Tool {
+        if self.has_tasks { tool.task(When::After(Duration::MAX)) } else { tool }
+    }
+
     pub(crate) fn done(&self) -> usize {
         self.done.load(Ordering::SeqCst)
     }
@@ -106,11 +120,13 @@ async fn shaky(State(shop): State<Shop>) -> Result<String, ToolError> {
 }
 
 pub(crate) fn server(shop: &Shop) -> Server {
-    Server::new("shop", "1")
+    let server = Server::new("shop", "1");
+    let server = if shop.has_tasks { server.tasks(Tasks::new(MemoryTasks::new())) } else { server };
+    server
         .state(shop.clone())
-        .tool(Tool::new("order", order))
-        .tool(Tool::new("slow", slow))
-        .tool(Tool::new("shaky", shaky))
+        .tool(shop.offer(Tool::new("order", order)))
+        .tool(shop.offer(Tool::new("slow", slow)))
+        .tool(shop.offer(Tool::new("shaky", shaky)))
         .prompt(Prompt::new("hint", async |State(shop): State<Shop>| format!("hint {}", shop.work())))
         .resource(Resource::new("shop://count", "count", async |State(shop): State<Shop>| {
             format!("count {}", shop.work())
@@ -121,11 +137,14 @@ pub(crate) fn endpoint(shop: &Shop, ledger: &(impl Ledger + Clone + 'static)) ->
     server(shop).ledger(ledger.clone()).build().expect("a server")
 }
 
-/// Parameters with a key of the caller's own.
+/// Parameters with a key of the caller's own. The client can have tasks, where the server has any.
 pub(crate) fn keyed(key: impl Into<Value>, mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+        "io.modelcontextprotocol/clientCapabilities": {
+            "elicitation": {},
+            "extensions": { "io.modelcontextprotocol/tasks": {} },
+        },
         IDEMPOTENCY_KEY: key.into(),
     });
     params

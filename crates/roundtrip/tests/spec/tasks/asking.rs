@@ -168,6 +168,34 @@ async fn a_call_that_takes_long_becomes_a_task() {
     assert_eq!(quick["resultType"], "input_required", "{quick}");
 }
 
+/// T12: for a client that does not declare the extension the call goes on past that time, and is answered when it ends.
+#[tokio::test(start_paused = true)]
+async fn a_call_of_another_client_takes_as_long_as_it_takes() {
+    let (runs, go_on) = (Arc::new(AtomicUsize::new(0)), Arc::new(tokio::sync::Notify::new()));
+    let noted = (Arc::clone(&runs), Arc::clone(&go_on));
+    let slow = move || {
+        let (runs, go_on) = noted.clone();
+        async move {
+            runs.fetch_add(1, Ordering::SeqCst);
+            go_on.notified().await;
+            "done"
+        }
+    };
+    let after = Duration::from_millis(20);
+    let client = TaskClient::of(server([Tool::new("slow", slow).task(When::After(after))]));
+    let plain = client.clone().without_extension();
+    let call = tokio::spawn(async move { plain.ask("tools/call", json!({ "name": "slow" })).await });
+    // With nothing else to do, the clock goes on by itself.
+    tokio::time::sleep(after * 10).await;
+    assert!(!call.is_finished() && runs.load(Ordering::SeqCst) == 1, "it runs in the call");
+    go_on.notify_one();
+    let answer = call.await.expect("an answer");
+    assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    // One that declares it has a task after the same time.
+    client.start("slow", json!({})).await;
+}
+
 /// T4: a handler that asks by hand runs as a task too: it is entered again with the answers, and its state is kept.
 #[tokio::test]
 async fn rounds_by_hand_run_as_a_task() {

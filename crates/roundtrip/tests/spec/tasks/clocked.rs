@@ -1,4 +1,4 @@
-//! A store whose clock can be set, and which counts what is asked of it.
+//! A store whose clock can be set, whose tasks can be held up, and which counts what is asked of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -8,6 +8,7 @@ use bytes::Bytes;
 use roundtrip::MemoryTasks;
 use roundtrip::seal::BoxFuture;
 use roundtrip::task::{Millis, StoredTask, TaskChanges, TaskId, TaskOwner, TaskStore, TaskStoreError};
+use tokio::sync::{Notify, Semaphore};
 
 type Answer<'a, T> = BoxFuture<'a, Result<T, TaskStoreError>>;
 
@@ -17,8 +18,16 @@ pub(super) struct Clocked {
     pub(super) inner: Arc<MemoryTasks>,
     /// Milliseconds by which the clock is ahead.
     ahead: Arc<AtomicI64>,
+    creates: Arc<AtomicUsize>,
     views: Arc<AtomicUsize>,
     writes: Arc<AtomicUsize>,
+    gate: Option<Arc<Gate>>,
+}
+
+/// Holds tasks up that are being created, until the test lets them go.
+struct Gate {
+    reached: Notify,
+    open: Semaphore,
 }
 
 impl Clocked {
@@ -30,6 +39,27 @@ impl Clocked {
     /// Sets the clock back.
     pub(super) fn jump_back(&self, by: Duration) {
         self.ahead.fetch_sub(i64::try_from(by.as_millis()).expect("a jump"), Ordering::SeqCst);
+    }
+
+    /// Creates a store that holds new tasks up. As in a database, a task that is on its way is created even if its caller goes.
+    pub(super) fn held_up() -> Self {
+        let gate = Gate { reached: Notify::new(), open: Semaphore::new(0) };
+        Self { gate: Some(Arc::new(gate)), ..Self::default() }
+    }
+
+    /// Waits until a task is being created.
+    pub(super) async fn is_creating(&self) {
+        self.gate.as_ref().expect("a store that holds tasks up").reached.notified().await;
+    }
+
+    /// Lets all tasks go that are created from now on, and those that are held up.
+    pub(super) fn let_go(&self) {
+        self.gate.as_ref().expect("a store that holds tasks up").open.add_permits(1);
+    }
+
+    /// The number of tasks that it was to create.
+    pub(super) fn creates(&self) -> usize {
+        self.creates.load(Ordering::SeqCst)
     }
 
     pub(super) fn views(&self) -> usize {
@@ -53,8 +83,16 @@ impl Clocked {
 
 impl TaskStore for Clocked {
     fn create(&self, mut task: StoredTask, most: usize) -> Answer<'_, ()> {
+        self.creates.fetch_add(1, Ordering::SeqCst);
         task.due = task.due.map(|due| self.shown(due));
-        self.inner.create(task, most)
+        let Some(gate) = self.gate.clone() else { return self.inner.create(task, most) };
+        let inner = Arc::clone(&self.inner);
+        let creating = tokio::spawn(async move {
+            gate.reached.notify_one();
+            let _open = gate.open.acquire().await.expect("a gate");
+            inner.create(task, most).await
+        });
+        Box::pin(async move { creating.await.expect("no panic") })
     }
 
     fn view<'a>(&'a self, owner: &'a TaskOwner, id: &'a TaskId) -> Answer<'a, Option<Bytes>> {

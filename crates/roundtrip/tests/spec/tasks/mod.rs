@@ -6,6 +6,7 @@ mod clocks;
 mod extensions;
 mod faults;
 mod faults_http;
+mod ledger;
 mod lifecycle;
 mod parts;
 mod sep_2322;
