@@ -238,8 +238,11 @@ impl Record {
     }
 
     /// Ends a run with the questions of its handler. One that is asked as before keeps its key; any other gets a key that was
-    /// never used in this task.
+    /// never used in this task. A task that was cancelled meanwhile ends here: there is no worker to do so later.
     pub(crate) fn park(&mut self, journal: Vec<u8>, asked: Vec<NewQuestion>, now: Millis) {
+        if self.cancelled {
+            return self.end(Ended::Cancelled, now);
+        }
         self.journal = journal;
         self.rounds = self.rounds.saturating_add(1);
         self.updated = now;

@@ -9,8 +9,8 @@ use roundtrip_core::wire::InputRequest;
 
 /// A task that a round is run in: it keeps the journal in its store, where other rounds keep it in `requestState`.
 pub(crate) trait Keeper: fmt::Debug + Send + Sync {
-    /// Stores the journal as it is. Does not return if the handler is not to go on.
-    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, ()>;
+    /// Stores the journal as it is. Returns whether the handler is to go on; the worker drops one that is not.
+    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, bool>;
 
     /// Takes the journal and the questions of a round that has ended without a result, to be stored.
     fn park(&self, parked: ParkedRound);

@@ -276,7 +276,7 @@ impl Lease {
 }
 
 impl Keeper for Lease {
-    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, ()> {
+    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, bool> {
         Box::pin(async move {
             // The journal is read inside the change, so that an earlier one never replaces a later one.
             if self.admission.is_draining() {
@@ -286,22 +286,13 @@ impl Keeper for Lease {
             } else {
                 self.change(Due::Held, |record, now| record.keep(round.snapshot(), now)).await;
             }
-            if !self.goes_on() {
-                // The worker drops the handler.
-                std::future::pending::<()>().await;
-            }
+            // A cancelled handler ends the steps that run, and begins no other.
+            self.stop.borrow().is_none()
         })
     }
 
     fn park(&self, parked: ParkedRound) {
         *lock(&self.parked) = Some(parked);
-    }
-}
-
-impl Lease {
-    /// Returns whether the handler may go on: a cancelled one ends its steps first.
-    fn goes_on(&self) -> bool {
-        matches!(*self.stop.borrow(), None | Some(Stop::Cancelled))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663).
 
 mod asking;
+mod cancelling;
 mod clocked;
 mod clocks;
 mod extensions;
