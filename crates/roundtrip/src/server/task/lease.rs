@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use roundtrip_core::seal::BoxFuture;
-use roundtrip_core::wire::Raw;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::lock::lock;
 use crate::server::limits::Admission;
+use crate::server::notify::status::StatusSlot;
 use crate::server::round::{Keeper, ParkedRound, Snapshot};
 use crate::task::{Ended, Millis, Record, StoredTask, TaskId, TaskStoreError, TaskStoreHandle};
 
@@ -168,17 +168,19 @@ impl Lease {
         self.change(Due::Held, |_, _| {}).await;
     }
 
-    /// Stores the description of the task's state, and new parts of its result, the first of which has this number.
-    pub(crate) async fn describe(&self, message: Option<&str>, (first, parts): (u32, &[Raw])) {
-        let describe = |record: &mut Record, now| {
-            if let Some(message) = message {
-                record.set_message(message, now);
-            }
-            if !parts.is_empty() {
-                record.add_parts(first, parts, now);
-            }
-        };
-        self.change(Due::Held, describe).await;
+    /// Takes the description of the task's state and the new parts of its result into the record. Returns whether there were any.
+    ///
+    /// The next change stores them: nothing waits between the slot and the record, so a change that is given up half-way loses none.
+    pub(crate) async fn note(&self, status: &StatusSlot) -> bool {
+        let record = &mut self.held.lock().await.record;
+        let (message, (first, parts)) = (status.take(), status.take_parts());
+        if let Some(message) = &message {
+            record.set_message(message, Millis::now());
+        }
+        if !parts.is_empty() {
+            record.add_parts(first, &parts, Millis::now());
+        }
+        message.is_some() || !parts.is_empty()
     }
 
     /// Ends the task.

@@ -55,7 +55,10 @@ impl Run {
             }
         };
         match ended {
-            Ok(outcome) => conclude(&hub, &lease, &status, outcome).await,
+            Ok(outcome) => {
+                describe(&hub, &lease, &status).await;
+                conclude(&lease, outcome).await;
+            }
             Err(Stop::Cancelled) => {
                 // The lease is renewed meanwhile: another worker would find the task cancelled, and end it in mid-step.
                 tokio::select! {
@@ -65,6 +68,7 @@ impl Run {
                     () = attend(&hub, &lease, &status) => {}
                 }
                 drop(runner);
+                describe(&hub, &lease, &status).await;
                 lease.end(|| Ended::Cancelled).await;
             }
             Err(Stop::Expired) => {
@@ -92,7 +96,9 @@ async fn attend(hub: &Hub, lease: &Lease, status: &StatusSlot) {
         tokio::select! {
             () = sleep_until(renewal) => lease.renew().await,
             () = async { status.is_set().await; sleep_until(described).await } => {
-                describe(hub, lease, status).await;
+                if describe(hub, lease, status).await {
+                    lease.renew().await;
+                }
                 described = Instant::now() + PACE;
             }
         }
@@ -100,15 +106,13 @@ async fn attend(hub: &Hub, lease: &Lease, status: &StatusSlot) {
     }
 }
 
-/// Announces the task's progress, and stores the description of its state and the new parts of its result.
-async fn describe(hub: &Hub, lease: &Lease, status: &StatusSlot) {
+/// Announces the task's progress, and takes the description of its state and the new parts of its result into the record. Returns
+/// whether there is something to store.
+async fn describe(hub: &Hub, lease: &Lease, status: &StatusSlot) -> bool {
     if let Some(progress) = status.take_progress() {
         hub.announce_progress(lease.id().as_str(), &progress);
     }
-    let (message, (first, parts)) = (status.take(), status.take_parts());
-    if message.is_some() || !parts.is_empty() {
-        lease.describe(message.as_deref(), (first, &parts)).await;
-    }
+    lease.note(status).await
 }
 
 /// Lets the steps that are running end and be stored, within a bound.
@@ -130,8 +134,7 @@ async fn finish_steps(runner: &mut Runner, round: Option<&RoundState>) {
 }
 
 /// Stores the outcome of a run.
-async fn conclude(hub: &Hub, lease: &Lease, status: &StatusSlot, outcome: Outcome) {
-    describe(hub, lease, status).await;
+async fn conclude(lease: &Lease, outcome: Outcome) {
     match outcome {
         Ok(ServerResult::InputRequired(_)) => {
             let parked = lease.take_parked();

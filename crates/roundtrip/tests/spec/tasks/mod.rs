@@ -4,6 +4,7 @@ mod asking;
 mod cancelling;
 mod clocked;
 mod clocks;
+mod describing;
 mod extensions;
 mod faults;
 mod faults_http;
