@@ -23,8 +23,10 @@ pub(crate) struct ParkedRound {
     pub(crate) journal: Vec<u8>,
     /// Keys and questions, in the order they were asked.
     pub(crate) asked: Vec<(Cow<'static, str>, InputRequest)>,
-    /// True if the round was progress. One that was not, and asks nothing, waits for something outside.
-    pub(crate) advanced: bool,
+    /// True if the handler asks nothing, and has not stopped at a checkpoint: it waits for something outside.
+    pub(crate) waits: bool,
+    /// True if the round has begun a step.
+    pub(crate) stepped: bool,
 }
 
 /// A round whose journal can be read while it runs.

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::lock::lock;
+use crate::server::delivery::pause_after;
 use crate::server::limits::Admission;
 use crate::server::notify::status::StatusSlot;
 use crate::server::round::{Keeper, ParkedRound, Snapshot};
@@ -62,8 +63,8 @@ struct Held {
 enum Due {
     /// This worker keeps it.
     Held,
-    /// None has it, and it can be taken after this pause if there is something to do.
-    Released(Duration),
+    /// None has it, and it can be taken if there is something to do: after a pause if it waits for something outside.
+    Released,
 }
 
 impl Lease {
@@ -185,17 +186,19 @@ impl Lease {
 
     /// Ends the task.
     pub(crate) async fn end(&self, how: impl Fn() -> Ended) {
-        self.change(Due::Released(Duration::ZERO), |record, now| record.end(how(), now)).await;
+        self.change(Due::Released, |record, now| record.end(how(), now)).await;
     }
 
-    /// Gives the task back with the round that its handler has ended. `pause` is the time before it is taken up again where it
-    /// waits for something outside.
-    pub(crate) async fn release(&self, parked: Option<ParkedRound>, pause: Duration) {
-        let Some(ParkedRound { journal, asked, .. }) = parked else {
-            return self.change(Due::Released(pause), |_, _| {}).await;
+    /// Gives the task back with the round that its handler has ended. Returns the pause before it is taken up again.
+    pub(crate) async fn release(&self, parked: Option<ParkedRound>) -> Duration {
+        let park = |record: &mut Record, now| {
+            if let Some(ParkedRound { journal, asked, waits, stepped }) = &parked {
+                record.park(journal.clone(), asked.clone(), now);
+                record.count_wait(*waits, *stepped);
+            }
         };
-        let park = |record: &mut Record, now| record.park(journal.clone(), asked.clone(), now);
-        self.change(Due::Released(pause), park).await;
+        self.change(Due::Released, park).await;
+        self.with(|record| pause_after(record.waits())).await
     }
 
     /// Takes the round that the handler has ended.
@@ -216,7 +219,7 @@ impl Lease {
             }
             let due = match due {
                 Due::Held => Some(now.plus(self.length)),
-                Due::Released(pause) => record.is_runnable().then(|| now.plus(pause)),
+                Due::Released => record.is_runnable().then(|| now.plus(pause_after(record.waits()))),
             };
             let mut stored = held.stored.clone();
             if let Err(error) = record.put(&mut stored, due) {
@@ -282,8 +285,7 @@ impl Keeper for Lease {
         Box::pin(async move {
             // The journal is read inside the change, so that an earlier one never replaces a later one.
             if self.admission.is_draining() {
-                self.change(Due::Released(Duration::ZERO), |record, now| record.keep(round.snapshot(), now))
-                    .await;
+                self.change(Due::Released, |record, now| record.keep(round.snapshot(), now)).await;
                 self.stop(Stop::Released);
             } else {
                 self.change(Due::Held, |record, now| record.keep(round.snapshot(), now)).await;

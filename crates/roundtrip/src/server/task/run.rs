@@ -22,8 +22,6 @@ use crate::task::{Ended, Millis};
 const PACE: Duration = Duration::from_millis(500);
 /// Longest time that a step has to end after its task was cancelled.
 const LAST_STEP: Duration = Duration::from_secs(30);
-/// Pause before a handler that waits for something outside looks again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A task that is being run by this process.
 pub(crate) struct Run {
@@ -34,8 +32,9 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs the handler until it ends, asks, or has to stop.
-    pub(crate) async fn drive(self) {
+    /// Runs the handler until it ends, asks, or has to stop. Returns the pause before it is run again, if it waits for something
+    /// outside.
+    pub(crate) async fn drive(self) -> Duration {
         let Self { hub, lease, mut runner, status } = self;
         let round = runner.round_state().map(Arc::clone);
         if let Some(round) = &round {
@@ -57,7 +56,7 @@ impl Run {
         match ended {
             Ok(outcome) => {
                 describe(&hub, &lease, &status).await;
-                conclude(&lease, outcome).await;
+                return conclude(&lease, outcome).await;
             }
             Err(Stop::Cancelled) => {
                 // The lease is renewed meanwhile: another worker would find the task cancelled, and end it in mid-step.
@@ -78,6 +77,7 @@ impl Run {
             // Nothing may be written any more, or has to be.
             Err(Stop::Lost | Stop::Released) => {}
         }
+        Duration::ZERO
     }
 }
 
@@ -133,18 +133,15 @@ async fn finish_steps(runner: &mut Runner, round: Option<&RoundState>) {
     }
 }
 
-/// Stores the outcome of a run.
-async fn conclude(lease: &Lease, outcome: Outcome) {
+/// Stores the outcome of a run. Returns the pause before the next.
+async fn conclude(lease: &Lease, outcome: Outcome) -> Duration {
     match outcome {
-        Ok(ServerResult::InputRequired(_)) => {
-            let parked = lease.take_parked();
-            let waits = parked.as_ref().is_some_and(|parked| parked.asked.is_empty() && !parked.advanced);
-            lease.release(parked, if waits { LOOK_AGAIN } else { Duration::ZERO }).await;
-        }
+        Ok(ServerResult::InputRequired(_)) => return lease.release(lease.take_parked()).await,
         Ok(result) => match Raw::of(&result) {
             Ok(result) => lease.end(|| Ended::Completed(result.clone())).await,
             Err(error) => lease.end(|| Ended::Failed(unwritable(&error))).await,
         },
         Err(error) => lease.end(|| Ended::Failed(error.clone())).await,
     }
+    Duration::ZERO
 }

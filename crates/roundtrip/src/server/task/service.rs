@@ -177,12 +177,16 @@ impl TaskService {
     async fn attended(self: Arc<Self>, run: Run, slot: Option<OwnedSemaphorePermit>) {
         let lease = Arc::clone(&run.lease);
         // A process that stops waits for its workers, which give their tasks back.
-        let _claimed = self.admission.claimed();
+        let claimed = self.admission.claimed();
         let span = tracing::info_span!("task", id = %lease.id());
-        run.drive().instrument(span).await;
+        let pause = run.drive().instrument(span).await;
         self.left(&lease);
-        drop(slot);
+        drop((slot, claimed));
         self.wake.notify_one();
+        if !pause.is_zero() {
+            sleep(pause).await;
+            self.wake.notify_one();
+        }
     }
 
     /// Forgets a task that this process does not work on any more, unless it has taken it up again under another lease.
@@ -204,7 +208,7 @@ impl TaskService {
         };
         let lease = self.lease_of(stored, record);
         if slot.is_none() {
-            lease.release(None, Duration::ZERO).await;
+            lease.release(None).await;
             lock(&self.running).remove(lease.id());
             return;
         }

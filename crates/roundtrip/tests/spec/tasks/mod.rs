@@ -13,6 +13,7 @@ mod parts;
 mod sep_2322;
 mod sep_2322_requests;
 mod stores;
+mod waiting;
 mod workers;
 
 use std::time::Duration;
