@@ -176,6 +176,16 @@ impl LiveQuestion {
     }
 }
 
+/// First and longest pause before a handler is entered again that waits for something outside.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
+/// Returns the pause before a handler is entered again that has waited in this many rounds in a row: each is twice the one before, up
+/// to a bound.
+pub(crate) fn pause_after(waits: u32) -> Duration {
+    let (first, longest) = PAUSES;
+    waits.checked_sub(1).map_or(Duration::ZERO, |doubled| longest.min(first * 2_u32.saturating_pow(doubled)))
+}
+
 /// Pace of a transport that enters a handler again by itself when a round has ended with `requestState` alone. For a modern
 /// client there is none: it retries when it likes, on any instance.
 #[derive(Debug, Default)]

@@ -73,6 +73,6 @@ pub(crate) use round::{AskedAgain, Disagreement, Trace, is_in_step};
 pub(crate) use started::SUPPORTED;
 #[cfg(feature = "legacy")]
 pub(crate) use {
-    clock::random, endpoint::INITIALIZE, handshake::Served, handshake::YEAR,
+    clock::random, delivery::pause_after, endpoint::INITIALIZE, handshake::Served, handshake::YEAR,
     notify::subscription::Subscription, outcome::given_up,
 };

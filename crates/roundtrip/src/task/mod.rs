@@ -20,5 +20,6 @@ pub use store::{StoredTask, TaskChanges, TaskStore, TaskStoreError};
 pub use time::Millis;
 
 pub(crate) use call::{TaskCall, TaskRights};
-pub(crate) use record::{Ended, Record, SHORTEST_POLL};
+pub(crate) use record::{Ended, Record};
 pub(crate) use store::TaskStoreHandle;
+pub(crate) use view::SHORTEST_POLL;

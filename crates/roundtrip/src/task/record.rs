@@ -23,10 +23,6 @@ const GRACE: Duration = Duration::from_secs(60);
 const LARGEST_JOURNAL: usize = 4 * 1024 * 1024;
 /// Longest status message, in bytes.
 const LONGEST_MESSAGE: usize = 1024;
-/// Bounds of the time between two `tasks/get`: the longer nothing has changed, the longer.
-const POLL: (Duration, Duration) = (Duration::from_millis(SHORTEST_POLL), Duration::from_secs(5));
-/// The shorter of them, in milliseconds: that of the examples in SEP-2322.
-pub(crate) const SHORTEST_POLL: u64 = 100;
 
 /// A question that is open in a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -64,6 +60,9 @@ pub(crate) struct Record {
     flow: [u8; 16],
     /// Number of runs that have ended without a result.
     rounds: u32,
+    /// Number of those in a row that waited for something outside, up to the last.
+    #[serde(default)]
+    waits: u32,
     questions: Vec<OpenQuestion>,
     /// Keys that have been sent to the client, and are not those of open questions.
     spent: BTreeSet<String>,
@@ -98,6 +97,7 @@ impl Record {
             call: Some(call),
             flow: *flow.as_bytes(),
             rounds: 0,
+            waits: 0,
             questions: Vec::new(),
             spent: BTreeSet::new(),
             answers: BTreeMap::new(),
@@ -119,6 +119,11 @@ impl Record {
 
     pub(crate) fn rounds(&self) -> u32 {
         self.rounds
+    }
+
+    /// Returns the number of runs in a row that have waited for something outside.
+    pub(crate) fn waits(&self) -> u32 {
+        self.waits
     }
 
     pub(crate) fn journal(&self) -> &[u8] {
@@ -230,6 +235,11 @@ impl Record {
         self.spent.extend(answered.into_keys());
     }
 
+    /// Counts a run that has ended: `waits` for something outside or not, `anew` if it has begun a step before.
+    pub(crate) fn count_wait(&mut self, waits: bool, anew: bool) {
+        self.waits = if waits && !anew { self.waits.saturating_add(1) } else { u32::from(waits) };
+    }
+
     /// Keeps the journal of a run that goes on. A handler that does is not waiting for its questions.
     pub(crate) fn keep(&mut self, journal: Vec<u8>, now: Millis) {
         self.journal = journal;
@@ -238,8 +248,11 @@ impl Record {
     }
 
     /// Ends a run with the questions of its handler. One that is asked as before keeps its key; any other gets a key that was
-    /// never used in this task.
+    /// never used in this task. A task that was cancelled meanwhile ends here: there is no worker to do so later.
     pub(crate) fn park(&mut self, journal: Vec<u8>, asked: Vec<NewQuestion>, now: Millis) {
+        if self.cancelled {
+            return self.end(Ended::Cancelled, now);
+        }
         self.journal = journal;
         self.rounds = self.rounds.saturating_add(1);
         self.updated = now;
@@ -371,12 +384,10 @@ impl Record {
     /// # Errors
     /// Fails if the bytes are not those of a view.
     pub(crate) fn read_view(view: &[u8], now: Millis) -> Result<Task, serde_json::Error> {
-        let View { updated, task, .. } = View::split(view);
-        let mut task: Task = serde_json::from_slice(task)?;
+        let view = View::split(view);
+        let mut task: Task = serde_json::from_slice(view.task)?;
         if !task.status.is_terminal() {
-            let unchanged_for = now.since(updated);
-            let interval = (unchanged_for / 4).clamp(POLL.0, POLL.1);
-            task.poll_interval_ms = Some(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX));
+            task.poll_interval_ms = Some(view.poll_interval(now));
         }
         Ok(task)
     }

@@ -1,6 +1,13 @@
 //! [`View`]: the bytes of a stored task that clients are answered from.
 
+use std::time::Duration;
+
 use super::Millis;
+
+/// Bounds of the time between two `tasks/get`: the longer nothing has changed, the longer.
+const POLL: (Duration, Duration) = (Duration::from_millis(SHORTEST_POLL), Duration::from_secs(5));
+/// The shorter of them, in milliseconds: that of the examples in SEP-2322.
+pub(crate) const SHORTEST_POLL: u64 = 100;
 
 /// The view of a stored task.
 pub(super) struct View<'a> {
@@ -21,6 +28,12 @@ impl<'a> View<'a> {
         let (tool, rest) = split(rest);
         let (task, parts) = split(rest);
         Self { updated: Millis(u64::from_be_bytes(*updated)), tool, task, parts }
+    }
+
+    /// Returns the time after which it is worth another look, in milliseconds.
+    pub(super) fn poll_interval(&self, now: Millis) -> u64 {
+        let interval = (now.since(self.updated) / 4).clamp(POLL.0, POLL.1);
+        u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Returns the bytes of the view.

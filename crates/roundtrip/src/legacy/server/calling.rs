@@ -1,7 +1,6 @@
 //! One call of a legacy client: run as a modern call, with its questions sent to the client (L2, L3).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
@@ -14,10 +13,9 @@ use tokio::time::{Instant, sleep};
 use super::outstanding::{AGAIN, Outstanding};
 use super::session::{Session, Sink, Weight, answer};
 use super::{question, translate};
-use crate::server::{AskError, CannotAsk, Delivery, Event, Listens, Outcome, Peer, Reentry, When, given_up};
-
-/// First and longest pause before a handler is entered again that waits for something outside.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+use crate::server::{
+    AskError, CannotAsk, Delivery, Event, Listens, Outcome, Peer, Reentry, When, given_up, pause_after,
+};
 
 /// One call of a legacy client.
 pub(super) struct Calling {
@@ -100,7 +98,7 @@ impl Calling {
     async fn rounds(&mut self) -> Outcome {
         let task = self.task();
         let outstanding = Outstanding::new(&self.session, &self.sink, task.clone());
-        let (mut rounds, mut pause, mut waiting) = (0, PAUSES.0, None::<Instant>);
+        let (mut rounds, mut waits, mut waiting) = (0, 0, None::<Instant>);
         loop {
             let asks = match self.round(&outstanding).await? {
                 ServerResult::InputRequired(asks) => asks,
@@ -114,10 +112,10 @@ impl Calling {
                 if waiting.get_or_insert_with(Instant::now).elapsed() > self.session.settings.answer_within {
                     return given_up(&self.method, "this call has not ended in time".to_owned());
                 }
-                pause = self.pace(pause).await;
+                waits = self.pace(waits).await;
                 None
             } else {
-                (pause, waiting) = (PAUSES.0, None);
+                (waits, waiting) = (0, None);
                 // A task has bounds of its own.
                 rounds += u32::from(task.is_none());
                 if let (Some(_), Delivery::Refuse { why, .. }) = (&task, self.delivery(&outstanding)) {
@@ -142,15 +140,16 @@ impl Calling {
     }
 
     /// Waits until a handler that asked nothing is to be entered again: not at all if its last round was progress. Returns the
-    /// pause after this one.
-    async fn pace(&self, pause: Duration) -> Duration {
+    /// number of rounds in a row that were none.
+    async fn pace(&self, waits: u32) -> u32 {
         if self.reentry.is_due() {
             // A handler may hand off often without waiting for anything: other calls have their turn.
             yield_now().await;
-            return PAUSES.0;
+            return 0;
         }
-        sleep(pause).await;
-        PAUSES.1.min(pause * 2)
+        let waits = waits.saturating_add(1);
+        sleep(pause_after(waits)).await;
+        waits
     }
 
     /// Runs the handler once. It may ask live questions, and waits for their answers without being entered again.

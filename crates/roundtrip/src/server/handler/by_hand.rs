@@ -158,7 +158,8 @@ impl Round {
     }
 
     /// Ends the round with state of your own and without a question: the client retries, on any instance. For a client of the
-    /// handshake eras the handler is entered again here: at once if the state is new, otherwise after a pause.
+    /// handshake eras the handler is entered again here: at once if the state is new, otherwise after a pause. In a task it is
+    /// entered again by a worker, always after a pause; each in a row is longer than the one before, up to two seconds.
     pub fn hand_off<R: reply::HandlerResult>(&self, state: &impl Serialize) -> Reply<R> {
         match self.set_state(state) {
             Ok(()) => {

@@ -58,7 +58,7 @@ where
     };
     let step = Step { round: Arc::clone(round), key: key.to_owned(), idempotency_key };
     // In a task, a worker that replaces this one knows the step and its idempotency key.
-    round.keep().await;
+    let running = round.keep(running).await;
     let result = match running.run(in_step(effect(step))).await.map_err(Into::into) {
         Ok(value) => Ok(keep(round, key, &value)?.0),
         Err(failure) => {
@@ -68,8 +68,7 @@ where
             Err(failure)
         }
     };
-    round.keep().await;
-    drop(running);
+    drop(round.keep(running).await);
     result
 }
 

@@ -75,7 +75,7 @@ impl FlowConfig {
 
     /// Builds the `InputRequiredResult` of a suspended round: its questions, and the sealed journal.
     pub(crate) async fn conclude(&self, flow: &Flow, suspended: Suspended) -> Outcome {
-        let Suspended { mut journal, asked, misuse, stateless, advanced } = suspended;
+        let Suspended { mut journal, asked, misuse, stateless, advanced, waits, stepped } = suspended;
         if let Some(misuse) = misuse {
             return Err(misuse.into());
         }
@@ -89,7 +89,7 @@ impl FlowConfig {
         if let Some(keeper) = flow.round.keeper() {
             let journal = journal.encode(asked.iter().map(|asked| (&*asked.key, asked.pin)));
             let asked = asked.into_iter().map(|asked| (asked.key, asked.request)).collect();
-            keeper.park(ParkedRound { journal, asked, advanced });
+            keeper.park(ParkedRound { journal, asked, waits, stepped });
             return Ok(ServerResult::InputRequired(InputRequiredResult::default()));
         }
         let claims = self.next_claims(flow, &asked);

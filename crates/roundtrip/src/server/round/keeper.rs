@@ -9,8 +9,8 @@ use roundtrip_core::wire::InputRequest;
 
 /// A task that a round is run in: it keeps the journal in its store, where other rounds keep it in `requestState`.
 pub(crate) trait Keeper: fmt::Debug + Send + Sync {
-    /// Stores the journal as it is. Does not return if the handler is not to go on.
-    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, ()>;
+    /// Stores the journal as it is. Returns whether the handler is to go on; the worker drops one that is not.
+    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, bool>;
 
     /// Takes the journal and the questions of a round that has ended without a result, to be stored.
     fn park(&self, parked: ParkedRound);
@@ -23,8 +23,10 @@ pub(crate) struct ParkedRound {
     pub(crate) journal: Vec<u8>,
     /// Keys and questions, in the order they were asked.
     pub(crate) asked: Vec<(Cow<'static, str>, InputRequest)>,
-    /// True if the round was progress. One that was not, and asks nothing, waits for something outside.
-    pub(crate) advanced: bool,
+    /// True if the handler asks nothing, and has not stopped at a checkpoint: it waits for something outside.
+    pub(crate) waits: bool,
+    /// True if the round has begun a step.
+    pub(crate) stepped: bool,
 }
 
 /// A round whose journal can be read while it runs.

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use roundtrip_core::seal::BoxFuture;
-use roundtrip_core::wire::Raw;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::lock::lock;
+use crate::server::delivery::pause_after;
 use crate::server::limits::Admission;
+use crate::server::notify::status::StatusSlot;
 use crate::server::round::{Keeper, ParkedRound, Snapshot};
 use crate::task::{Ended, Millis, Record, StoredTask, TaskId, TaskStoreError, TaskStoreHandle};
 
@@ -59,11 +60,35 @@ struct Held {
 }
 
 /// Time at which a task is next for a worker, once it has been changed.
+#[derive(Clone, Copy)]
 enum Due {
     /// This worker keeps it.
     Held,
-    /// None has it, and it can be taken after this pause if there is something to do.
-    Released(Duration),
+    /// None has it, and it can be taken at once: its handler was stopped in the middle. A cancelled task is kept, and ended here.
+    GivenBack,
+    /// None has it, and it can be taken if there is something to do: after a pause if it waits for something outside.
+    Released,
+}
+
+impl Due {
+    /// Returns the time at which the task is due for a worker, where a lease has this length.
+    fn time(self, record: &Record, now: Millis, length: Duration) -> Option<Millis> {
+        match self {
+            Self::GivenBack if !record.is_cancelled() => Some(now),
+            Self::Held | Self::GivenBack => Some(now.plus(length)),
+            Self::Released => record.is_runnable().then(|| now.plus(pause_after(record.waits()))),
+        }
+    }
+
+    /// Returns the reason why the worker stops once the record is stored, if it does.
+    fn stop(self, record: &Record) -> Option<Stop> {
+        match self {
+            _ if record.has_ended() => Some(Stop::Lost),
+            _ if record.is_cancelled() => Some(Stop::Cancelled),
+            Self::Held => None,
+            Self::GivenBack | Self::Released => Some(Stop::Released),
+        }
+    }
 }
 
 impl Lease {
@@ -168,32 +193,47 @@ impl Lease {
         self.change(Due::Held, |_, _| {}).await;
     }
 
-    /// Stores the description of the task's state, and new parts of its result, the first of which has this number.
-    pub(crate) async fn describe(&self, message: Option<&str>, (first, parts): (u32, &[Raw])) {
-        let describe = |record: &mut Record, now| {
-            if let Some(message) = message {
-                record.set_message(message, now);
-            }
-            if !parts.is_empty() {
-                record.add_parts(first, parts, now);
-            }
-        };
-        self.change(Due::Held, describe).await;
+    /// Takes the description of the task's state and the new parts of its result into the record. Returns whether there were any.
+    ///
+    /// The next change stores them: nothing waits between the slot and the record, so a change that is given up half-way loses none.
+    pub(crate) async fn note(&self, status: &StatusSlot) -> bool {
+        let record = &mut self.held.lock().await.record;
+        let (message, (first, parts)) = (status.take(), status.take_parts());
+        if let Some(message) = &message {
+            record.set_message(message, Millis::now());
+        }
+        if !parts.is_empty() {
+            record.add_parts(first, &parts, Millis::now());
+        }
+        message.is_some() || !parts.is_empty()
     }
 
     /// Ends the task.
     pub(crate) async fn end(&self, how: impl Fn() -> Ended) {
-        self.change(Due::Released(Duration::ZERO), |record, now| record.end(how(), now)).await;
+        self.change(Due::Released, |record, now| record.end(how(), now)).await;
     }
 
-    /// Gives the task back with the round that its handler has ended. `pause` is the time before it is taken up again where it
-    /// waits for something outside.
-    pub(crate) async fn release(&self, parked: Option<ParkedRound>, pause: Duration) {
-        let Some(ParkedRound { journal, asked, .. }) = parked else {
-            return self.change(Due::Released(pause), |_, _| {}).await;
+    /// Gives the task back as it was taken. One that was cancelled ends: it has no handler.
+    pub(crate) async fn give_back(&self) {
+        let cancelled = |record: &mut Record, now| {
+            if record.is_cancelled() {
+                record.end(Ended::Cancelled, now);
+            }
         };
-        let park = |record: &mut Record, now| record.park(journal.clone(), asked.clone(), now);
-        self.change(Due::Released(pause), park).await;
+        self.change(Due::GivenBack, cancelled).await;
+    }
+
+    /// Gives the task back with the round that its handler has ended. Returns the pause before it is taken up again.
+    pub(crate) async fn release(
+        &self,
+        ParkedRound { journal, asked, waits, stepped }: ParkedRound,
+    ) -> Duration {
+        let park = |record: &mut Record, now| {
+            record.park(journal.clone(), asked.clone(), now);
+            record.count_wait(waits, stepped);
+        };
+        self.change(Due::Released, park).await;
+        self.with(|record| pause_after(record.waits())).await
     }
 
     /// Takes the round that the handler has ended.
@@ -212,23 +252,16 @@ impl Lease {
             if let Some(error) = record.overflow() {
                 record.end(Ended::Failed(error), now);
             }
-            let due = match due {
-                Due::Held => Some(now.plus(self.length)),
-                Due::Released(pause) => record.is_runnable().then(|| now.plus(pause)),
-            };
             let mut stored = held.stored.clone();
-            if let Err(error) = record.put(&mut stored, due) {
+            if let Err(error) = record.put(&mut stored, due.time(&record, now, self.length)) {
                 tracing::error!(%error, task = %self.id, "a task cannot be written");
                 return self.stop(Stop::Lost);
             }
             match self.store.0.write(stored.clone()).await {
                 Ok(true) => {
                     stored.version += 1;
-                    if record.has_ended() {
-                        self.stop(Stop::Lost);
-                    } else if record.is_cancelled() {
-                        self.stop(Stop::Cancelled);
-                    }
+                    // Under the lock: a change that waits for it must not take back what was given back.
+                    due.stop(&record).into_iter().for_each(|why| self.stop(why));
                     *held = Held { stored, record };
                     return;
                 }
@@ -239,7 +272,7 @@ impl Lease {
     }
 
     fn may_write(&self) -> bool {
-        *self.stop.borrow() != Some(Stop::Lost)
+        !matches!(*self.stop.borrow(), Some(Stop::Lost | Stop::Released))
     }
 
     /// Reads the task again, which another has changed, and takes over what clients may change.
@@ -276,32 +309,18 @@ impl Lease {
 }
 
 impl Keeper for Lease {
-    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, ()> {
+    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, bool> {
         Box::pin(async move {
             // The journal is read inside the change, so that an earlier one never replaces a later one.
-            if self.admission.is_draining() {
-                self.change(Due::Released(Duration::ZERO), |record, now| record.keep(round.snapshot(), now))
-                    .await;
-                self.stop(Stop::Released);
-            } else {
-                self.change(Due::Held, |record, now| record.keep(round.snapshot(), now)).await;
-            }
-            if !self.goes_on() {
-                // The worker drops the handler.
-                std::future::pending::<()>().await;
-            }
+            let due = if self.admission.is_draining() { Due::GivenBack } else { Due::Held };
+            self.change(due, |record, now| record.keep(round.snapshot(), now)).await;
+            // A cancelled handler ends the steps that run, and begins no other.
+            self.stop.borrow().is_none()
         })
     }
 
     fn park(&self, parked: ParkedRound) {
         *lock(&self.parked) = Some(parked);
-    }
-}
-
-impl Lease {
-    /// Returns whether the handler may go on: a cancelled one ends its steps first.
-    fn goes_on(&self) -> bool {
-        matches!(*self.stop.borrow(), None | Some(Stop::Cancelled))
     }
 }
 

@@ -22,8 +22,6 @@ use crate::task::{Ended, Millis};
 const PACE: Duration = Duration::from_millis(500);
 /// Longest time that a step has to end after its task was cancelled.
 const LAST_STEP: Duration = Duration::from_secs(30);
-/// Pause before a handler that waits for something outside looks again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A task that is being run by this process.
 pub(crate) struct Run {
@@ -34,8 +32,9 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs the handler until it ends, asks, or has to stop.
-    pub(crate) async fn drive(self) {
+    /// Runs the handler until it ends, asks, or has to stop. Returns the pause before it is run again, if it waits for something
+    /// outside.
+    pub(crate) async fn drive(self) -> Duration {
         let Self { hub, lease, mut runner, status } = self;
         let round = runner.round_state().map(Arc::clone);
         if let Some(round) = &round {
@@ -55,7 +54,10 @@ impl Run {
             }
         };
         match ended {
-            Ok(outcome) => conclude(&hub, &lease, &status, outcome).await,
+            Ok(outcome) => {
+                describe(&hub, &lease, &status).await;
+                return conclude(&lease, outcome).await;
+            }
             Err(Stop::Cancelled) => {
                 // The lease is renewed meanwhile: another worker would find the task cancelled, and end it in mid-step.
                 tokio::select! {
@@ -65,6 +67,7 @@ impl Run {
                     () = attend(&hub, &lease, &status) => {}
                 }
                 drop(runner);
+                describe(&hub, &lease, &status).await;
                 lease.end(|| Ended::Cancelled).await;
             }
             Err(Stop::Expired) => {
@@ -74,6 +77,7 @@ impl Run {
             // Nothing may be written any more, or has to be.
             Err(Stop::Lost | Stop::Released) => {}
         }
+        Duration::ZERO
     }
 }
 
@@ -92,7 +96,9 @@ async fn attend(hub: &Hub, lease: &Lease, status: &StatusSlot) {
         tokio::select! {
             () = sleep_until(renewal) => lease.renew().await,
             () = async { status.is_set().await; sleep_until(described).await } => {
-                describe(hub, lease, status).await;
+                if describe(hub, lease, status).await {
+                    lease.renew().await;
+                }
                 described = Instant::now() + PACE;
             }
         }
@@ -100,15 +106,13 @@ async fn attend(hub: &Hub, lease: &Lease, status: &StatusSlot) {
     }
 }
 
-/// Announces the task's progress, and stores the description of its state and the new parts of its result.
-async fn describe(hub: &Hub, lease: &Lease, status: &StatusSlot) {
+/// Announces the task's progress, and takes the description of its state and the new parts of its result into the record. Returns
+/// whether there is something to store.
+async fn describe(hub: &Hub, lease: &Lease, status: &StatusSlot) -> bool {
     if let Some(progress) = status.take_progress() {
         hub.announce_progress(lease.id().as_str(), &progress);
     }
-    let (message, (first, parts)) = (status.take(), status.take_parts());
-    if message.is_some() || !parts.is_empty() {
-        lease.describe(message.as_deref(), (first, &parts)).await;
-    }
+    lease.note(status).await
 }
 
 /// Lets the steps that are running end and be stored, within a bound.
@@ -129,19 +133,18 @@ async fn finish_steps(runner: &mut Runner, round: Option<&RoundState>) {
     }
 }
 
-/// Stores the outcome of a run.
-async fn conclude(hub: &Hub, lease: &Lease, status: &StatusSlot, outcome: Outcome) {
-    describe(hub, lease, status).await;
+/// Stores the outcome of a run. Returns the pause before the next.
+async fn conclude(lease: &Lease, outcome: Outcome) -> Duration {
     match outcome {
-        Ok(ServerResult::InputRequired(_)) => {
-            let parked = lease.take_parked();
-            let waits = parked.as_ref().is_some_and(|parked| parked.asked.is_empty() && !parked.advanced);
-            lease.release(parked, if waits { LOOK_AGAIN } else { Duration::ZERO }).await;
-        }
+        Ok(ServerResult::InputRequired(_)) => match lease.take_parked() {
+            Some(parked) => return lease.release(parked).await,
+            None => lease.give_back().await,
+        },
         Ok(result) => match Raw::of(&result) {
             Ok(result) => lease.end(|| Ended::Completed(result.clone())).await,
             Err(error) => lease.end(|| Ended::Failed(unwritable(&error))).await,
         },
         Err(error) => lease.end(|| Ended::Failed(error.clone())).await,
     }
+    Duration::ZERO
 }

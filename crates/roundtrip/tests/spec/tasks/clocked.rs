@@ -1,7 +1,7 @@
-//! A store whose clock can be set, whose tasks can be held up, and which counts what is asked of it.
+//! A store whose clock can be set, which can be held up, and which counts what is asked of it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,6 +22,24 @@ pub(super) struct Clocked {
     views: Arc<AtomicUsize>,
     writes: Arc<AtomicUsize>,
     gate: Option<Arc<Gate>>,
+    hold: Arc<Mutex<Option<Arc<Hold>>>>,
+}
+
+/// A change that is held up.
+pub(super) struct Hold {
+    /// True if it is stored first, and its answer is held up.
+    is_stored: bool,
+    /// Told once the change is there.
+    pub(super) reached: Notify,
+    /// Lets it go.
+    pub(super) release: Notify,
+}
+
+impl Hold {
+    async fn up(&self) {
+        self.reached.notify_one();
+        self.release.notified().await;
+    }
 }
 
 /// Holds tasks up that are being created, until the test lets them go.
@@ -31,6 +49,33 @@ struct Gate {
 }
 
 impl Clocked {
+    /// Holds up the answer to the next change that is stored.
+    pub(super) fn hold_answer(&self) -> Arc<Hold> {
+        self.hold(true)
+    }
+
+    /// Holds up the next change.
+    pub(super) fn hold_change(&self) -> Arc<Hold> {
+        self.hold(false)
+    }
+
+    fn hold(&self, is_stored: bool) -> Arc<Hold> {
+        let hold = Arc::new(Hold { is_stored, reached: Notify::new(), release: Notify::new() });
+        *self.hold.lock().expect("no panic") = Some(Arc::clone(&hold));
+        hold
+    }
+
+    /// Takes the hold that is for a change in this state.
+    fn held_up(&self, is_stored: bool) -> Option<Arc<Hold>> {
+        self.hold.lock().expect("no panic").take_if(|hold| hold.is_stored == is_stored)
+    }
+
+    /// The task as it is stored.
+    pub(super) async fn stored(&self, id: &str) -> StoredTask {
+        let id = TaskId::parse(id).expect("an id");
+        self.inner.read(&TaskOwner::new(None), &id).await.expect("a store").expect("a task")
+    }
+
     /// Sets the clock forward.
     pub(super) fn jump(&self, by: Duration) {
         self.ahead.fetch_add(i64::try_from(by.as_millis()).expect("a jump"), Ordering::SeqCst);
@@ -42,7 +87,7 @@ impl Clocked {
     }
 
     /// Creates a store that holds new tasks up. As in a database, a task that is on its way is created even if its caller goes.
-    pub(super) fn held_up() -> Self {
+    pub(super) fn holding_new_tasks() -> Self {
         let gate = Gate { reached: Notify::new(), open: Semaphore::new(0) };
         Self { gate: Some(Arc::new(gate)), ..Self::default() }
     }
@@ -110,7 +155,16 @@ impl TaskStore for Clocked {
     fn write(&self, mut task: StoredTask) -> Answer<'_, bool> {
         self.writes.fetch_add(1, Ordering::SeqCst);
         task.due = task.due.map(|due| self.shown(due));
-        self.inner.write(task)
+        Box::pin(async move {
+            if let Some(hold) = self.held_up(false) {
+                hold.up().await;
+            }
+            let written = self.inner.write(task).await?;
+            if written && let Some(hold) = self.held_up(true) {
+                hold.up().await;
+            }
+            Ok(written)
+        })
     }
 
     fn take(&self, now: Millis, until: Millis, most: usize) -> Answer<'_, Vec<StoredTask>> {

@@ -124,7 +124,7 @@ async fn a_repeated_round_names_its_task() {
 #[tokio::test]
 async fn hanging_up_while_a_task_is_created_creates_no_other() {
     for (tool, result) in [("train", "trained 1"), ("collect", "collected 1")] {
-        let (store, work) = (Clocked::held_up(), Work::default());
+        let (store, work) = (Clocked::holding_new_tasks(), Work::default());
         let client = client(Tasks::new(store.clone()), &work, &MemoryLedger::new());
         let call = keyed(tool, "k");
         let first = spawned(&client, &call);

@@ -1,8 +1,11 @@
 //! Tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663).
 
 mod asking;
+mod cancelling;
 mod clocked;
 mod clocks;
+mod describing;
+mod draining;
 mod extensions;
 mod faults;
 mod faults_http;
@@ -12,6 +15,7 @@ mod parts;
 mod sep_2322;
 mod sep_2322_requests;
 mod stores;
+mod waiting;
 mod workers;
 
 use std::time::Duration;

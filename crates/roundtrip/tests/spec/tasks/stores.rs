@@ -6,7 +6,7 @@ use bytes::Bytes;
 use roundtrip::seal::BoxFuture;
 use roundtrip::task::{Millis, StoredTask, TaskChanges, TaskId, TaskOwner, TaskStore, TaskStoreError};
 use roundtrip::testing::stores;
-use roundtrip::{MemoryTasks, Server, Tasks, Tool, When};
+use roundtrip::{Ask, MemoryTasks, Server, Tasks, Tool, ToolError, When};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -184,6 +184,55 @@ async fn a_look_for_changes_hides_none() {
         }
     }
     front.cancel(&id).await;
+    assert_eq!(front.ended(&id).await["status"], "cancelled");
+}
+
+/// T8: a cancellation that comes while a worker takes the task up reaches it, and not with the next renewal of its lease.
+#[tokio::test]
+async fn a_cancellation_reaches_a_worker_that_begins() {
+    let store = Faulty::new(Fault::Slow);
+    let held = || {
+        let held = Tool::new("held", async || std::future::pending::<String>().await);
+        Server::new("tasks", "1.0.0").tool(held.task(When::Required))
+    };
+    let front = TaskClient::of(held().tasks(Tasks::new(Arc::clone(&store.0)).at_once(0)));
+    let id = front.start("held", json!({})).await;
+    let hour = std::time::Duration::from_secs(3600);
+    let _worker = held().tasks(Tasks::new(store.clone()).at_once(1).lease(hour)).build().expect("a worker");
+    let (owner, task) = (TaskOwner::new(None), TaskId::parse(&id).expect("an id"));
+    while store.0.read(&owner, &task).await.expect("a store").expect("a task").fence == 0 {
+        tokio::task::yield_now().await;
+    }
+    // The answer of the store is still on its way.
+    front.cancel(&id).await;
+    store.3.notify_one();
+    assert_eq!(front.ended(&id).await["status"], "cancelled");
+}
+
+/// T3: a cancellation that the worker finds where its handler asks counts: the task does not wait for an answer.
+#[tokio::test]
+async fn a_cancellation_meets_a_question() {
+    let store = Faulty::new(Fault::Silent);
+    let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let noted = (Arc::clone(&begun), Arc::clone(&go_on));
+    let asks = move |ask: Ask| {
+        let (begun, go_on) = noted.clone();
+        async move {
+            let step = ask.remember("step", async || {
+                begun.notify_one();
+                go_on.notified().await;
+            });
+            let (sure, ()) = tokio::try_join!(async { Ok(ask.confirm("sure", "Sure?").await?) }, step)?;
+            Ok::<_, ToolError>(sure.to_string())
+        }
+    };
+    let server = || Server::new("tasks", "1.0.0").tool(Tool::new("asks", asks.clone()).task(When::Required));
+    let front = TaskClient::of(server().tasks(Tasks::new(Arc::clone(&store.0)).at_once(0)));
+    let _worker = server().tasks(Tasks::new(store.clone())).build().expect("a worker");
+    let id = front.start("asks", json!({})).await;
+    begun.notified().await;
+    front.cancel(&id).await;
+    go_on.notify_one();
     assert_eq!(front.ended(&id).await["status"], "cancelled");
 }
 

@@ -5,6 +5,7 @@ use std::task::Waker;
 
 use roundtrip_core::round::{Found, Kind};
 
+use super::steps::StepGuard;
 use super::{AskError, RoundState, wake_all};
 use crate::server::round::keeper::{Detachment, Keeper, Snapshot};
 
@@ -23,11 +24,17 @@ impl RoundState {
         wake_all(inner);
     }
 
-    /// Stores the journal, in a task; elsewhere this does nothing. It does not return if the handler is not to go on.
-    pub(crate) async fn keep(self: &Arc<Self>) {
-        if let Some(keeper) = self.keeper() {
-            Arc::clone(keeper).keep(Arc::clone(self) as _).await;
+    /// Stores the journal before or after a step, in a task; elsewhere this does nothing. It does not return if the handler is not
+    /// to go on: the step is over then, or does not begin.
+    pub(crate) async fn keep(self: &Arc<Self>, step: StepGuard) -> StepGuard {
+        if let Some(keeper) = self.keeper()
+            && !Arc::clone(keeper).keep(Arc::clone(self) as _).await
+        {
+            // The worker waits for the steps that run, and then drops the handler.
+            drop(step);
+            return std::future::pending().await;
         }
+        step
     }
 
     /// Allows the call to become a task where its handler wants it to.

@@ -31,6 +31,10 @@ pub(crate) struct Suspended {
     pub(crate) stateless: bool,
     /// True if the round was progress: it has settled an answer, begun a step, or changed the author's state.
     pub(crate) advanced: bool,
+    /// True if the handler asks nothing, and has not stopped at a checkpoint: it waits for something outside.
+    pub(crate) waits: bool,
+    /// True if the round has begun a step.
+    pub(crate) stepped: bool,
 }
 
 impl RoundState {
@@ -129,7 +133,9 @@ impl RoundState {
         let journal = std::mem::replace(&mut inner.journal, left);
         let stateless = inner.by_key_alone && journal.is_empty();
         let (asked, misuse) = (std::mem::take(&mut inner.asked), inner.misuse.take());
-        let suspended = Suspended { journal, asked, misuse, stateless, advanced };
+        let moves = inner.parked.iter().any(|(_, key)| inner.passed.contains(key));
+        let (waits, stepped) = (asked.is_empty() && !moves, inner.stepped);
+        let suspended = Suspended { journal, asked, misuse, stateless, advanced, waits, stepped };
         wake_all(inner);
         suspended
     }
