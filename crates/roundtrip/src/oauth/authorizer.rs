@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use roundtrip_core::auth::{
     Answered, AuthError, CallAttempts, CallbackError, DPOP, Demand, Grant, HttpUrl, Nonces, Proof,
-    ResourceAttempts, ScopeSet, SignIn, Signer, Step, TokenScheme, step_up_scopes,
+    ResourceAttempts, ScopeSet, Settings, SignIn, Signer, Step, TokenScheme, step_up_scopes,
 };
 use roundtrip_core::error::{Error, HttpRefusal};
 use tokio::sync::OnceCell;
@@ -75,20 +75,25 @@ impl Authorizer {
     }
 
     /// Returns the token for a request: without waiting while it is good, or after a renewal.
-    pub(crate) async fn token(self: &Arc<Self>, fetch: impl FnOnce() -> Fetch) -> Result<Token, AuthError> {
+    pub(crate) async fn token(&self, fetch: impl FnOnce() -> Fetch) -> Result<Token, AuthError> {
         match self.tokens.now() {
             Some(current) => Ok(Some(current)),
-            None => unless_over(self.tokens.token(&self.renewing(fetch())).await),
+            None => {
+                let renewing = self.renewing(fetch()).await?;
+                unless_over(self.tokens.token(&renewing).await)
+            }
         }
     }
 
     /// Returns a token in place of one that the server rejected. `None` if that takes a sign-in.
-    pub(crate) async fn renewed(self: &Arc<Self>, used: &Current, fetch: Fetch) -> Result<Token, AuthError> {
-        unless_over(self.tokens.rejected(used, &self.renewing(fetch)).await)
+    pub(crate) async fn renewed(&self, used: &Current, fetch: Fetch) -> Result<Token, AuthError> {
+        let renewing = self.renewing(fetch).await?;
+        unless_over(self.tokens.rejected(used, &renewing).await)
     }
 
-    fn renewing(self: &Arc<Self>, fetch: Fetch) -> Renewing {
-        Renewing { authorizer: Arc::clone(self), fetch }
+    /// Makes the settings of a renewal ahead of it: it holds the lock of the store, which a key of proofs may be read under.
+    async fn renewing(&self, fetch: Fetch) -> Result<Renewing, AuthError> {
+        Ok(Renewing { settings: self.settings("").await?, fetch })
     }
 
     /// Adds a token to the headers of a request, with a proof where it is bound to a key.
@@ -271,13 +276,13 @@ fn unless_over(renewed: Result<Token, AuthError>) -> Result<Token, AuthError> {
 /// Renewal of a grant by its refresh token.
 #[derive(Clone)]
 struct Renewing {
-    authorizer: Arc<Authorizer>,
+    settings: Arc<Settings>,
     fetch: Fetch,
 }
 
 impl Exchange for Renewing {
     async fn refresh(&self, old: &Grant) -> Result<Option<Grant>, AuthError> {
-        let settings = self.authorizer.settings("").await?;
+        let settings = Arc::clone(&self.settings);
         let Some(step) = around(|around| SignIn::refresh(settings, old, around))? else {
             return Ok(None);
         };

@@ -169,6 +169,10 @@ impl Tokens {
 
     /// Returns the stored key of proofs, or stores this one.
     pub(crate) async fn proof_key(&self, fresh: Secret) -> Result<Secret, AuthError> {
+        // A key that is there is never replaced: reading it needs no lock.
+        if let Some(stored) = self.0.load().await?.proof_key {
+            return Ok(stored);
+        }
         self.change(|record| record.proof_key.get_or_insert(fresh).clone()).await
     }
 
