@@ -7,17 +7,18 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use roundtrip_core::auth::{
     Answered, AuthError, CallAttempts, CallbackError, DPOP, Demand, Grant, HttpUrl, Nonces, Proof,
-    ResourceAttempts, ScopeSet, Settings, SignIn, Signer, Step, TokenScheme, step_up_scopes,
+    ResourceAttempts, ScopeSet, SignIn, Signer, Step, TokenScheme, step_up_scopes,
 };
 use roundtrip_core::error::{Error, HttpRefusal};
 use tokio::sync::OnceCell;
 
 use super::config::Config;
 use super::fetch::Fetch;
+use super::flight::Flight;
 use super::shared::{Failure, SharedSignIn};
 use super::sign_in::{self, Wanted};
 use super::surroundings::{around, now};
-use super::tokens::{Current, Exchange, Tokens};
+use super::tokens::{Current, Tokens};
 use crate::lock::lock;
 
 /// Authorizer of the requests of one client to one server.
@@ -26,6 +27,8 @@ pub(crate) struct Authorizer {
     pub(super) config: Config,
     pub(super) tokens: Tokens,
     pub(super) key: OnceCell<Arc<dyn Signer>>,
+    /// Looks at the metadata after a renewal that failed.
+    pub(super) checks: Flight<Result<bool, AuthError>>,
     attempts: Mutex<ResourceAttempts>,
     /// Tells that there was a sign-in since the server last accepted a token.
     unproven: AtomicBool,
@@ -56,6 +59,7 @@ impl Authorizer {
             config,
             tokens,
             key: OnceCell::new(),
+            checks: Flight::default(),
             attempts: Mutex::default(),
             unproven: AtomicBool::new(false),
             shared: SharedSignIn::default(),
@@ -76,24 +80,25 @@ impl Authorizer {
 
     /// Returns the token for a request: without waiting while it is good, or after a renewal.
     pub(crate) async fn token(&self, fetch: impl FnOnce() -> Fetch) -> Result<Token, AuthError> {
-        match self.tokens.now() {
-            Some(current) => Ok(Some(current)),
-            None => {
-                let renewing = self.renewing(fetch()).await?;
-                unless_over(self.tokens.token(&renewing).await)
-            }
+        if let Some(current) = self.tokens.now() {
+            return Ok(Some(current));
         }
+        let renewing = self.renewing(fetch()).await?;
+        let renewed = self.tokens.token(&renewing).await;
+        self.unless_over(renewed, renewing, None).await
     }
 
-    /// Returns a token in place of one that the server rejected. `None` if that takes a sign-in.
-    pub(crate) async fn renewed(&self, used: &Current, fetch: Fetch) -> Result<Token, AuthError> {
+    /// Returns a token in place of one that the server rejected, in a response with these headers. `None` if that takes a
+    /// sign-in.
+    pub(crate) async fn renewed(
+        &self,
+        used: &Current,
+        headers: &HeaderMap,
+        fetch: Fetch,
+    ) -> Result<Token, AuthError> {
         let renewing = self.renewing(fetch).await?;
-        unless_over(self.tokens.rejected(used, &renewing).await)
-    }
-
-    /// Makes the settings of a renewal ahead of it: it holds the lock of the store, which a key of proofs may be read under.
-    async fn renewing(&self, fetch: Fetch) -> Result<Renewing, AuthError> {
-        Ok(Renewing { settings: self.settings("").await?, fetch })
+        let renewed = self.tokens.rejected(used, &renewing).await;
+        self.unless_over(renewed, renewing, Demand::of(headers, self.config.has_key())).await
     }
 
     /// Adds a token to the headers of a request, with a proof where it is bound to a key.
@@ -259,37 +264,6 @@ impl Authorizer {
     /// Drops the tokens, here and in the store.
     pub(crate) async fn sign_out(&self) -> Result<(), AuthError> {
         self.tokens.sign_out().await
-    }
-}
-
-/// Takes a grant that is over for none: the sign-in that follows has a cause in the log.
-fn unless_over(renewed: Result<Token, AuthError>) -> Result<Token, AuthError> {
-    match renewed {
-        Err(error @ AuthError::GrantOver(_)) => {
-            tracing::info!(%error, "a new sign-in is needed");
-            Ok(None)
-        }
-        renewed => renewed,
-    }
-}
-
-/// Renewal of a grant by its refresh token.
-#[derive(Clone)]
-struct Renewing {
-    settings: Arc<Settings>,
-    fetch: Fetch,
-}
-
-impl Exchange for Renewing {
-    async fn refresh(&self, old: &Grant) -> Result<Option<Grant>, AuthError> {
-        let settings = Arc::clone(&self.settings);
-        let Some(step) = around(|around| SignIn::refresh(settings, old, around))? else {
-            return Ok(None);
-        };
-        match self.fetch.drive(step).await? {
-            Step::Done(grant) => Ok(Some(*grant)),
-            _ => Err(AuthError::TokenResponse("it is no answer to a refresh token")),
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, RwLock};
 use std::time::SystemTime;
 
 use http::HeaderValue;
-use roundtrip_core::auth::{AuthError, Grant, HttpUrl, Registration, ScopeSet, Secret};
+use roundtrip_core::auth::{AuthError, Grant, HttpUrl, Registration, ScopeSet, Secret, Terms};
 use roundtrip_core::seal::Timestamp;
 
 use super::flight::Flight;
@@ -157,6 +157,11 @@ impl Tokens {
     /// Returns the registrations that are stored, of any issuer.
     pub(crate) async fn registrations(&self) -> Result<Vec<Registration>, AuthError> {
         Ok(self.0.load().await?.registrations)
+    }
+
+    /// Returns the terms of the grant in use, which may be over.
+    pub(crate) fn terms(&self) -> Option<Terms> {
+        read(&self.0.state).current.as_ref().map(|current| current.grant.terms.clone())
     }
 
     /// Returns the scopes that were requested for the grant in use, or else for the stored one.

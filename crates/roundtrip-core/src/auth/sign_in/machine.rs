@@ -39,6 +39,11 @@ pub enum Step {
     ShowCode(Box<DevicePending>),
     /// Tokens. Store them before they are used.
     Done(Box<Grant>),
+    /// End of [`SignIn::check`].
+    Checked {
+        /// Tells that the terms are not those of the server any more: sign in again.
+        moved: bool,
+    },
 }
 
 /// State of a sign-in while its request is under way.
@@ -109,6 +114,16 @@ impl SignIn {
         call.send(settings, around).map(Some)
     }
 
+    /// Reads the server's metadata again after a grant could not be renewed: the server may have moved to another issuer, or its
+    /// issuer to another token endpoint. It ends with [`Step::Checked`].
+    ///
+    /// # Errors
+    /// Fails if the server's URL, or the settings, do not allow a sign-in.
+    pub fn check(settings: Arc<Settings>, need: Need, terms: Terms) -> Result<Step, AuthError> {
+        let flow = Flow { checked: Some(Box::new(terms)), ..need.into_flow(&settings)? };
+        discovery::begin(settings, flow)
+    }
+
     /// Returns the request to send.
     pub fn request(&self) -> &AuthRequest {
         &self.request
@@ -130,7 +145,10 @@ impl SignIn {
             State::Server(flow, target, search) => {
                 match discovery::server(&settings, (flow, target, search), url, response)? {
                     discovery::Found::Ask(state, url) => Ok(Self::get(settings, *state, url)),
-                    discovery::Found::Server(known) => authorize::proceed(&settings, known, around),
+                    discovery::Found::Server(known) => match &known.flow.checked {
+                        Some(terms) => Ok(Step::Checked { moved: discovery::has_moved(&known, terms)? }),
+                        None => authorize::proceed(&settings, known, around),
+                    },
                 }
             }
             State::Register(known, registering) => {

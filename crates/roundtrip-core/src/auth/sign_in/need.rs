@@ -3,6 +3,7 @@
 use super::settings::{ScopeChoice, Settings};
 use crate::auth::challenge::Demand;
 use crate::auth::error::AuthError;
+use crate::auth::grant::Terms;
 use crate::auth::metadata::ServerMetadata;
 use crate::auth::registration::Registration;
 use crate::auth::scope::{OFFLINE_ACCESS, ScopeSet};
@@ -50,7 +51,8 @@ impl Need {
         let refuse = |why| AuthError::Server { server: self.server.clone(), why };
         let server = HttpUrl::of_server(&self.server).map_err(refuse)?;
         let policy = UrlPolicy::new(server, settings.choices.private_networks).map_err(refuse)?;
-        Ok(Flow { policy, demand: self.demand, requested: self.requested, registrations: self.registrations })
+        let Self { demand, requested, registrations, .. } = self;
+        Ok(Flow { policy, demand, requested, registrations, checked: None })
     }
 }
 
@@ -61,6 +63,8 @@ pub(super) struct Flow {
     pub(super) demand: Option<Demand>,
     pub(super) requested: ScopeSet,
     pub(super) registrations: Vec<Registration>,
+    /// Terms that are compared with what the server publishes now, in place of a sign-in.
+    pub(super) checked: Option<Box<Terms>>,
 }
 
 impl Flow {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::StatusCode;
 use roundtrip::oauth::store::{MemoryStore, TokenStore as _};
 use roundtrip::{Client, Error};
 
@@ -36,5 +37,49 @@ async fn a_stored_grant_with_a_key_is_renewed_by_another_client() {
         hello(&client()).await.expect("a result");
         assert_eq!((world.count("/authorize"), world.count("/token")), (1, 3), "{dpop}");
         assert!(world.seen("/token").iter().all(|seen| seen.header("dpop").is_some() == dpop));
+    }
+}
+
+/// O47: where a grant cannot be renewed the metadata is read again, and a server that has moved to another issuer, or an issuer to
+/// another token endpoint, is signed in to anew.
+#[tokio::test]
+async fn an_issuer_that_has_moved_is_signed_in_to_anew() {
+    for (tenant, token_path) in [("/new", "/token"), ("", "/token2")] {
+        for is_over in [true, false] {
+            let (world, store) = (World::of(greeter()).await, MemoryStore::new());
+            let client = || world.client(person().store(store.clone()));
+            hello(&client()).await.expect("a result");
+            if is_over {
+                end(&store, &world).await;
+            }
+            world.end_tokens();
+            (world.shared().tenant, world.shared().token_path) = (tenant, Some(token_path));
+            hello(&client()).await.expect("a result");
+            let (authorize, token) = (format!("{tenant}/authorize"), format!("{tenant}{token_path}"));
+            assert!(
+                world.count(&authorize) >= 1 && world.count(&token) == 1,
+                "{tenant} {token_path} {is_over}"
+            );
+            assert_eq!(world.count("/token"), 2, "the old endpoint got the code and the refresh token");
+            let sent = &world.seen(&token)[0].form();
+            assert!(!sent.contains_key("refresh_token"), "the old refresh token belongs to the old issuer");
+        }
+    }
+}
+
+/// O84: an issuer that is where it was, and fails, is waited for: no person is asked, and nothing is dropped.
+#[tokio::test]
+async fn an_issuer_that_fails_is_waited_for() {
+    for status in [StatusCode::SERVICE_UNAVAILABLE, StatusCode::NOT_FOUND] {
+        let (world, store) = (World::of(greeter()).await, MemoryStore::new());
+        let client = || world.client(person().store(store.clone()));
+        hello(&client()).await.expect("a result");
+        end(&store, &world).await;
+        world.end_tokens();
+        world.shared().token_status = Some(status);
+        hello(&client()).await.expect_err("no token");
+        world.shared().token_status = None;
+        hello(&client()).await.expect("a result");
+        assert_eq!(world.count("/authorize"), 1, "{status}");
     }
 }
