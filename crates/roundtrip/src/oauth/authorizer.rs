@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use roundtrip_core::auth::{
     Answered, AuthError, CallAttempts, CallbackError, DPOP, Demand, Grant, HttpUrl, Nonces, Proof,
-    ResourceAttempts, ScopeSet, SignIn, Signer, Step, TokenScheme, step_up_scopes,
+    ResourceAttempts, SignIn, Signer, Step, TokenScheme, step_up_scopes,
 };
 use roundtrip_core::error::{Error, HttpRefusal};
 use tokio::sync::OnceCell;
@@ -212,7 +212,11 @@ impl Authorizer {
         waiters: &super::shared::Waiters,
     ) -> Result<(), Failure> {
         let requested = self.tokens.requested().await?;
-        wanted.scopes = self.scopes_to_ask(&wanted, requested)?;
+        // All that were ever asked for, beside those of the server's choice.
+        wanted.scopes = match &wanted.demand {
+            Some(demand) if wanted.step_up => step_up_scopes(&requested, demand)?,
+            _ => requested,
+        };
         lock(&self.attempts).sign_in(&wanted.scopes, now())?;
         self.unproven.store(true, Ordering::Relaxed);
         let scopes = wanted.scopes.clone();
@@ -225,20 +229,6 @@ impl Authorizer {
             Err(_) => lock(&self.attempts).gave_nothing(),
         }
         done
-    }
-
-    /// Returns the scopes that a sign-in asks for beside those of the server's choice: all that were ever asked for.
-    fn scopes_to_ask(&self, wanted: &Wanted, requested: ScopeSet) -> Result<ScopeSet, AuthError> {
-        match &wanted.demand {
-            Some(demand) if wanted.step_up => {
-                let refused = |error| {
-                    lock(&self.attempts).refused(requested.clone(), now());
-                    error
-                };
-                step_up_scopes(&requested, demand).map_err(refused)
-            }
-            _ => Ok(requested),
-        }
     }
 
     /// Finishes a sign-in whose person has come back. The code is exchanged even if the caller is dropped: it is good for one

@@ -78,6 +78,24 @@ async fn a_step_up_that_asks_for_nothing_new_is_final() {
     assert_eq!(world.count("/authorize"), 2);
 }
 
+/// O89: a step-up in vain does not stand in the way of a sign-in that an ended token needs.
+#[tokio::test]
+async fn a_step_up_in_vain_leaves_sign_ins_alone() {
+    let server = greeter().tool(Tool::new("vain", async || "never"));
+    let world = World::needing(server, |seen| match seen.header("mcp-name") {
+        Some("vain") => "never",
+        _ => "read",
+    })
+    .await;
+    let client = world.client(person());
+    client.call_tool("hello", ()).await.expect("a result");
+    world.shared().withheld = Some("never");
+    client.call_tool("vain", ()).await.expect_err("too little scope");
+    world.end_grants();
+    client.call_tool("hello", ()).await.expect("a result");
+    assert_eq!(world.count("/authorize"), 3);
+}
+
 /// O88: two calls that want different scopes at the same time end with a token for both.
 #[tokio::test]
 async fn step_ups_at_the_same_time_keep_each_others_scopes() {
