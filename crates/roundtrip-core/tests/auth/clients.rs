@@ -212,6 +212,52 @@ fn a_configured_client_stays_with_its_issuer() {
     );
 }
 
+/// O60: the secret of the settings goes to the issuer that they name alone, whatever grant or sign-in is stored.
+#[test]
+fn a_configured_secret_goes_to_its_own_issuer_alone() {
+    let server = with(issuer(), "token_endpoint_auth_methods_supported", json!(["client_secret_post"]));
+    let of = |id: &str| settings().registered(id).secret("s".into());
+    let bound = Arc::new(of("mine").registered_with(ISSUER));
+    let play = Play::to_browser(&bound, Need::new(SERVER), &server).unwrap();
+    let state = query(play.pending().url()).remove("state").unwrap();
+    let callback = format!("{CALLBACK}?code=abc&state={state}");
+    let resume = |settings: Settings| {
+        let answered = play.pending().answered(&callback).unwrap();
+        SignIn::resume(Arc::new(settings), answered, &mut World::default())
+    };
+    let mut finished = Play::of(resume(of("mine").registered_with(ISSUER)).unwrap(), World::default());
+    assert_eq!(finished.form()["client_secret"], "s");
+    let tokens = json!({ "access_token": "a", "token_type": "Bearer", "refresh_token": "r" });
+    finished.ok(&tokens).unwrap();
+    let grant = finished.grant();
+    let refresh = |settings: Settings| {
+        SignIn::refresh(Arc::new(settings), grant, &mut World::default()).unwrap().is_some()
+    };
+
+    let elsewhere = "https://new.example";
+    let others = || {
+        [
+            of("mine").registered_with(elsewhere),
+            of("mine").issuer(elsewhere),
+            of("other").registered_with(ISSUER),
+            settings(),
+        ]
+    };
+    for other in others() {
+        assert!(!refresh(other.clone()), "{other:?}");
+        let error = resume(other).unwrap_err();
+        assert!(matches!(error, AuthError::Settings(_)), "{error}");
+    }
+    for same in [
+        of("mine"),
+        of("mine").registered_with(ISSUER),
+        of("mine").issuer(ISSUER),
+        of("mine").registered_with(elsewhere).trust_issuer(ISSUER),
+    ] {
+        assert!(refresh(same.clone()) && resume(same).is_ok());
+    }
+}
+
 /// O70: redirect URIs are https or on this machine.
 #[test]
 fn redirect_uris_are_https_or_local() {

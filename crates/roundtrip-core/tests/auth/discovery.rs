@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use roundtrip_core::auth::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::support::*;
 
@@ -200,6 +200,35 @@ fn the_resource_metadata_is_read_again() {
     let known = Play::to_browser(&browser(), Need::new(SERVER), &issuer()).unwrap();
     let need = Need::new(SERVER).registrations(vec![known.pending().registration().clone()]);
     assert_eq!(Play::begin(&browser(), need).unwrap().url(), METADATA);
+}
+
+/// O47: a grant that could not be renewed is checked against the metadata of now: resource, issuer and token endpoint.
+#[test]
+fn a_server_that_has_moved_is_noticed() {
+    let terms = Play::to_browser(&browser(), Need::new(SERVER), &issuer()).unwrap().pending().terms().clone();
+    let check = |resource: &Value, server: Option<&Value>| {
+        let step = SignIn::check(browser(), Need::new(SERVER), terms.clone())?;
+        let mut play = Play::of(step, World::default());
+        play.ok(resource)?;
+        if let Some(server) = server {
+            play.ok(server)?;
+        }
+        match play.step {
+            Some(Step::Checked { moved }) => Ok(moved),
+            other => panic!("not checked: {other:?}"),
+        }
+    };
+    assert_eq!(check(&resource(), Some(&issuer())), Ok(false));
+    let more = with(resource(), "authorization_servers", json!(["https://new.example", ISSUER]));
+    assert_eq!(check(&more, Some(&issuer())), Ok(false), "it is one of several");
+    let gone = with(resource(), "authorization_servers", json!(["https://new.example"]));
+    assert_eq!(check(&gone, None), Ok(true));
+    let renamed = with(resource(), "resource", json!("https://tools.example"));
+    assert_eq!(check(&renamed, None), Ok(true));
+    let elsewhere = with(issuer(), "token_endpoint", json!("https://login.example/token2"));
+    assert_eq!(check(&resource(), Some(&elsewhere)), Ok(true));
+    let broken = without(issuer(), "token_endpoint");
+    assert!(matches!(check(&resource(), Some(&broken)), Err(AuthError::ServerMetadata { .. })));
 }
 
 /// O48: endpoints are assumed at the origin only where the settings say so and no metadata exists at all.

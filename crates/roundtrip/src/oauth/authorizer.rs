@@ -7,17 +7,18 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use roundtrip_core::auth::{
     Answered, AuthError, CallAttempts, CallbackError, DPOP, Demand, Grant, HttpUrl, Nonces, Proof,
-    ResourceAttempts, ScopeSet, SignIn, Signer, Step, TokenScheme, step_up_scopes,
+    ResourceAttempts, SignIn, Signer, Step, TokenScheme, step_up_scopes,
 };
 use roundtrip_core::error::{Error, HttpRefusal};
 use tokio::sync::OnceCell;
 
 use super::config::Config;
 use super::fetch::Fetch;
+use super::flight::Flight;
 use super::shared::{Failure, SharedSignIn};
 use super::sign_in::{self, Wanted};
 use super::surroundings::{around, now};
-use super::tokens::{Current, Exchange, Tokens};
+use super::tokens::{Current, Tokens};
 use crate::lock::lock;
 
 /// Authorizer of the requests of one client to one server.
@@ -26,6 +27,8 @@ pub(crate) struct Authorizer {
     pub(super) config: Config,
     pub(super) tokens: Tokens,
     pub(super) key: OnceCell<Arc<dyn Signer>>,
+    /// Looks at the metadata after a renewal that failed.
+    pub(super) checks: Flight<Result<bool, AuthError>>,
     attempts: Mutex<ResourceAttempts>,
     /// Tells that there was a sign-in since the server last accepted a token.
     unproven: AtomicBool,
@@ -56,6 +59,7 @@ impl Authorizer {
             config,
             tokens,
             key: OnceCell::new(),
+            checks: Flight::default(),
             attempts: Mutex::default(),
             unproven: AtomicBool::new(false),
             shared: SharedSignIn::default(),
@@ -75,20 +79,26 @@ impl Authorizer {
     }
 
     /// Returns the token for a request: without waiting while it is good, or after a renewal.
-    pub(crate) async fn token(self: &Arc<Self>, fetch: impl FnOnce() -> Fetch) -> Result<Token, AuthError> {
-        match self.tokens.now() {
-            Some(current) => Ok(Some(current)),
-            None => unless_over(self.tokens.token(&self.renewing(fetch())).await),
+    pub(crate) async fn token(&self, fetch: impl FnOnce() -> Fetch) -> Result<Token, AuthError> {
+        if let Some(current) = self.tokens.now() {
+            return Ok(Some(current));
         }
+        let renewing = self.renewing(fetch()).await?;
+        let renewed = self.tokens.token(&renewing).await;
+        self.unless_over(renewed, renewing, None).await
     }
 
-    /// Returns a token in place of one that the server rejected. `None` if that takes a sign-in.
-    pub(crate) async fn renewed(self: &Arc<Self>, used: &Current, fetch: Fetch) -> Result<Token, AuthError> {
-        unless_over(self.tokens.rejected(used, &self.renewing(fetch)).await)
-    }
-
-    fn renewing(self: &Arc<Self>, fetch: Fetch) -> Renewing {
-        Renewing { authorizer: Arc::clone(self), fetch }
+    /// Returns a token in place of one that the server rejected, in a response with these headers. `None` if that takes a
+    /// sign-in.
+    pub(crate) async fn renewed(
+        &self,
+        used: &Current,
+        headers: &HeaderMap,
+        fetch: Fetch,
+    ) -> Result<Token, AuthError> {
+        let renewing = self.renewing(fetch).await?;
+        let renewed = self.tokens.rejected(used, &renewing).await;
+        self.unless_over(renewed, renewing, Demand::of(headers, self.config.has_key())).await
     }
 
     /// Adds a token to the headers of a request, with a proof where it is bound to a key.
@@ -201,8 +211,15 @@ impl Authorizer {
         fetch: &Fetch,
         waiters: &super::shared::Waiters,
     ) -> Result<(), Failure> {
+        if wanted.step_up && self.tokens.take_wider(&wanted.scopes).await? {
+            return Ok(());
+        }
         let requested = self.tokens.requested().await?;
-        wanted.scopes = self.scopes_to_ask(&wanted, requested)?;
+        // All that were ever asked for, beside those of the server's choice.
+        wanted.scopes = match &wanted.demand {
+            Some(demand) if wanted.step_up => step_up_scopes(&requested, demand)?,
+            _ => requested,
+        };
         lock(&self.attempts).sign_in(&wanted.scopes, now())?;
         self.unproven.store(true, Ordering::Relaxed);
         let scopes = wanted.scopes.clone();
@@ -215,20 +232,6 @@ impl Authorizer {
             Err(_) => lock(&self.attempts).gave_nothing(),
         }
         done
-    }
-
-    /// Returns the scopes that a sign-in asks for beside those of the server's choice: all that were ever asked for.
-    fn scopes_to_ask(&self, wanted: &Wanted, requested: ScopeSet) -> Result<ScopeSet, AuthError> {
-        match &wanted.demand {
-            Some(demand) if wanted.step_up => {
-                let refused = |error| {
-                    lock(&self.attempts).refused(requested.clone(), now());
-                    error
-                };
-                step_up_scopes(&requested, demand).map_err(refused)
-            }
-            _ => Ok(requested),
-        }
     }
 
     /// Finishes a sign-in whose person has come back. The code is exchanged even if the caller is dropped: it is good for one
@@ -254,37 +257,6 @@ impl Authorizer {
     /// Drops the tokens, here and in the store.
     pub(crate) async fn sign_out(&self) -> Result<(), AuthError> {
         self.tokens.sign_out().await
-    }
-}
-
-/// Takes a grant that is over for none: the sign-in that follows has a cause in the log.
-fn unless_over(renewed: Result<Token, AuthError>) -> Result<Token, AuthError> {
-    match renewed {
-        Err(error @ AuthError::GrantOver(_)) => {
-            tracing::info!(%error, "a new sign-in is needed");
-            Ok(None)
-        }
-        renewed => renewed,
-    }
-}
-
-/// Renewal of a grant by its refresh token.
-#[derive(Clone)]
-struct Renewing {
-    authorizer: Arc<Authorizer>,
-    fetch: Fetch,
-}
-
-impl Exchange for Renewing {
-    async fn refresh(&self, old: &Grant) -> Result<Option<Grant>, AuthError> {
-        let settings = self.authorizer.settings("").await?;
-        let Some(step) = around(|around| SignIn::refresh(settings, old, around))? else {
-            return Ok(None);
-        };
-        match self.fetch.drive(step).await? {
-            Step::Done(grant) => Ok(Some(*grant)),
-            _ => Err(AuthError::TokenResponse("it is no answer to a refresh token")),
-        }
     }
 }
 

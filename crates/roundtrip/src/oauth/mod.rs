@@ -13,6 +13,7 @@ mod flight;
 mod guard;
 mod listener;
 mod proof_key;
+mod renewing;
 mod shared;
 mod sign_in;
 pub mod store;

@@ -61,7 +61,8 @@ pub(super) async fn run(
                 }
                 around(|around| SignIn::poll(Arc::clone(&settings), *device, around))?
             }
-            step @ Step::Send(_) => step,
+            // Neither is an end of `drive`, nor of a sign-in.
+            Step::Send(_) | Step::Checked { .. } => return Err(AuthError::Interrupted.into()),
         };
     }
 }

@@ -77,6 +77,25 @@ pub(super) fn terms(
     })
 }
 
+/// Returns whether terms are those of the client in the settings: a configured client shows its secret to no issuer but its own.
+pub(super) fn is_of(settings: &Settings, terms: &Terms) -> bool {
+    if terms.client.source != RegistrationSource::Configured {
+        return true;
+    }
+    let choices = &settings.choices;
+    let Some(client) = choices.registered.as_ref() else { return false };
+    let named = [&client.issuer, &choices.issuer];
+    let trusted = choices.trusted_issuer.as_ref() == Some(&terms.issuer);
+    client.client_id == terms.client.client_id
+        && (trusted || named.into_iter().flatten().all(|issuer| *issuer == terms.issuer))
+}
+
+/// Refuses terms of another client than that in the settings.
+pub(super) fn check_terms(settings: &Settings, terms: &Terms) -> Result<(), AuthError> {
+    let other = "the sign-in was begun by another client, or at another issuer, than these settings name: begin it again";
+    if is_of(settings, terms) { Ok(()) } else { Err(AuthError::Settings(other)) }
+}
+
 /// Returns the client's secret: of its registration, or of the settings where it is configured.
 pub(super) fn secret_of<'a>(settings: &'a Settings, client: &'a Registration) -> Option<&'a Secret> {
     match client.source {

@@ -8,6 +8,7 @@ use super::need::{Flow, Known, Target};
 use super::search::{Look, Search};
 use super::settings::Settings;
 use crate::auth::error::AuthError;
+use crate::auth::grant::Terms;
 use crate::auth::json::DocumentError;
 use crate::auth::metadata::{MetadataError, ProtectedResource, ServerMetadata};
 use crate::auth::resource::covers_server;
@@ -81,7 +82,7 @@ fn found_resource(
     ask_issuer(settings, flow, target)
 }
 
-/// Chooses an issuer: the one that the client is registered with, then in the order given.
+/// Chooses an issuer: the one that the client is registered with, then in the order given. Terms that are checked come first.
 fn choose_issuer(settings: &Settings, flow: &Flow, offered: &[String]) -> Result<String, AuthError> {
     let first = offered.first().ok_or(AuthError::NoAuthorizationServer)?;
     if let Some(registered) = settings.choices.registered.as_ref().and_then(|client| client.issuer.as_ref()) {
@@ -94,8 +95,9 @@ fn choose_issuer(settings: &Settings, flow: &Flow, offered: &[String]) -> Result
             })
         };
     }
+    let checked = |issuer: &&String| flow.checked.as_ref().is_some_and(|terms| terms.issuer == **issuer);
     let held = |issuer: &&String| flow.registrations.iter().any(|held| held.issuer == **issuer);
-    Ok(offered.iter().find(held).unwrap_or(first).clone())
+    Ok(offered.iter().find(checked).or_else(|| offered.iter().find(held)).unwrap_or(first).clone())
 }
 
 /// Goes on without resource metadata, where the settings allow that and there is none: a server that is down may have some.
@@ -117,6 +119,9 @@ fn of_server_alone(flow: &Flow, issuer: String, assumed: bool) -> Target {
 }
 
 fn ask_issuer(settings: Arc<Settings>, flow: Box<Flow>, target: Target) -> Result<Step, AuthError> {
+    if flow.checked.as_ref().is_some_and(|terms| is_elsewhere(&settings, &target, terms)) {
+        return Ok(Step::Checked { moved: true });
+    }
     let refuse = |why| AuthError::Issuer { issuer: quote(&target.issuer), why };
     let issuer = flow.policy.read(&target.issuer).map_err(refuse)?;
     if issuer.query().is_some() {
@@ -127,6 +132,20 @@ fn ask_issuer(settings: Arc<Settings>, flow: Box<Flow>, target: Target) -> Resul
         Some(url) => Ok(SignIn::get(settings, State::Server(flow, target, search), url)),
         None => Err(AuthError::NoServerMetadata(target.issuer)),
     }
+}
+
+/// Returns whether terms are for another resource or issuer than the server's.
+fn is_elsewhere(settings: &Settings, target: &Target, terms: &Terms) -> bool {
+    // The name of an issuer that is trusted in another's place comes with its metadata.
+    let trusted = settings.choices.trusted_issuer.as_ref() == Some(&terms.issuer);
+    target.resource != terms.resource || target.issuer != terms.issuer && !trusted
+}
+
+/// Returns whether terms are those of another issuer, or of another token endpoint.
+pub(super) fn has_moved(known: &Known, terms: &Terms) -> Result<bool, AuthError> {
+    let endpoint = known.server.endpoint("token_endpoint", &known.flow.policy);
+    let endpoint = endpoint.map_err(|why| known.refused(why))?;
+    Ok(known.server.issuer != terms.issuer || endpoint != terms.token_endpoint)
 }
 
 /// Takes a response that may be an issuer's metadata.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::authorize::{self, Registering};
+use super::client;
 use super::device::{self, DevicePending};
 use super::discovery;
 use super::http::{AuthRequest, AuthResponse};
@@ -38,6 +39,11 @@ pub enum Step {
     ShowCode(Box<DevicePending>),
     /// Tokens. Store them before they are used.
     Done(Box<Grant>),
+    /// End of [`SignIn::check`].
+    Checked {
+        /// Tells that the terms are not those of the server any more: sign in again.
+        moved: bool,
+    },
 }
 
 /// State of a sign-in while its request is under way.
@@ -64,19 +70,20 @@ impl SignIn {
     /// Goes on with a sign-in whose person has come back, in any process.
     ///
     /// # Errors
-    /// Fails if the settings are not those of the client that began it.
+    /// Fails if the settings are of another client than the one that began it, or name another issuer for it.
     pub fn resume(
         settings: Arc<Settings>,
         answered: Answered,
         around: &mut dyn Surroundings,
     ) -> Result<Step, AuthError> {
+        client::check_terms(&settings, &answered.terms)?;
         TokenCall::of_code(answered).send(settings, around)
     }
 
     /// Asks whether the person has entered the code of a device.
     ///
     /// # Errors
-    /// Fails if the code has ended.
+    /// Fails if the code has ended, and if the settings are of another client, or name another issuer for it.
     pub fn poll(
         settings: Arc<Settings>,
         device: DevicePending,
@@ -86,13 +93,16 @@ impl SignIn {
             return Err(AuthError::DeviceCodeExpired);
         }
         let terms = device.terms.clone();
+        client::check_terms(&settings, &terms)?;
         TokenCall::new(terms, TokenKind::Device(Box::new(device))).send(settings, around)
     }
 
-    /// Renews a grant by its refresh token, or once more as the client itself. `None` means that it has none: sign in again.
+    /// Renews a grant by its refresh token, or once more as the client itself. `None` means that there is no way to, and that a
+    /// sign-in is needed: it has no refresh token; or the settings are of another client than the one that has it, or name
+    /// another issuer for it, which their secret is for.
     ///
     /// # Errors
-    /// Fails if the settings are not those of the client that has the grant.
+    /// Fails if a key that the grant needs is not there.
     pub fn refresh(
         settings: Arc<Settings>,
         grant: &Grant,
@@ -102,6 +112,16 @@ impl SignIn {
             return Ok(None);
         };
         call.send(settings, around).map(Some)
+    }
+
+    /// Reads the server's metadata again after a grant could not be renewed: the server may have moved to another issuer, or its
+    /// issuer to another token endpoint. It ends with [`Step::Checked`].
+    ///
+    /// # Errors
+    /// Fails if the server's URL, or the settings, do not allow a sign-in.
+    pub fn check(settings: Arc<Settings>, need: Need, terms: Terms) -> Result<Step, AuthError> {
+        let flow = Flow { checked: Some(Box::new(terms)), ..need.into_flow(&settings)? };
+        discovery::begin(settings, flow)
     }
 
     /// Returns the request to send.
@@ -125,7 +145,10 @@ impl SignIn {
             State::Server(flow, target, search) => {
                 match discovery::server(&settings, (flow, target, search), url, response)? {
                     discovery::Found::Ask(state, url) => Ok(Self::get(settings, *state, url)),
-                    discovery::Found::Server(known) => authorize::proceed(&settings, known, around),
+                    discovery::Found::Server(known) => match &known.flow.checked {
+                        Some(terms) => Ok(Step::Checked { moved: discovery::has_moved(&known, terms)? }),
+                        None => authorize::proceed(&settings, known, around),
+                    },
                 }
             }
             State::Register(known, registering) => {

@@ -93,6 +93,9 @@ impl TokenCall {
     /// Returns the request that renews a grant: by its refresh token, or once more as the client itself. The identity that other
     /// grants without a person show may have ended since.
     pub(super) fn of_refresh(grant: &Grant, settings: &Settings) -> Option<Self> {
+        if !client::is_of(settings, &grant.terms) {
+            return None;
+        }
         let kind = match (&grant.refresh_token, &settings.grant) {
             (Some(token), _) => TokenKind::Refresh { old: Box::new(grant.clone()), token: token.clone() },
             (None, GrantType::ClientCredentials) => TokenKind::ClientCredentials,

@@ -161,7 +161,8 @@ impl Http {
             match (authorizer.judge(&token, response.status(), response.headers()), &token) {
                 (Verdict::Nonce, _) if std::mem::take(&mut may_prove) => continue,
                 (Verdict::Rejected, Some(used)) if std::mem::take(&mut may_renew) => {
-                    let renewed = authorizer.renewed(used, self.fetch(authorizer)).await?;
+                    let fetch = self.fetch(authorizer);
+                    let renewed = authorizer.renewed(used, response.headers(), fetch).await?;
                     if renewed.is_some() {
                         token = renewed;
                         continue;

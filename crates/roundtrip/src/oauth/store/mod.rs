@@ -13,6 +13,7 @@
 //! | a process ends between the exchange and the write | the refresh token before it is tried; where the server has retired that one, a sign-in is needed |
 //! | a record cannot be written | the call that got the tokens fails; they stay in use, and writing is tried again every 30 seconds |
 //! | a record cannot be read, or its lock is not to be had | an access token that is still good stays in use; else the call fails |
+//! | the issuer does not answer a refresh token, and the server's metadata names another issuer or token endpoint | a sign-in is needed; the record stays until then |
 //! | the server refuses a refresh token | it is dropped if the store still has that one; an access token that is still good stays in use |
 
 mod error;
@@ -24,6 +25,7 @@ mod record;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtrip_core::seal::BoxFuture;
 
@@ -54,6 +56,9 @@ pub trait TokenStore: Send + Sync + 'static {
     /// Fails after a bounded wait.
     fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreLock, StoreError>>;
 }
+
+/// Longest wait for the lock of a record: longer than the two token requests that one renewal can make.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Lock of one record, released when dropped.
 pub struct StoreLock {

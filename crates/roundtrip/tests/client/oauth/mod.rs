@@ -2,6 +2,7 @@
 
 mod listener;
 mod pending;
+mod renewal;
 mod sign_in;
 mod step_up;
 mod world;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use roundtrip::oauth::store::MemoryStore;
 use roundtrip::oauth::{AuthError, OAuth};
 use roundtrip::testing::Effects;
 use roundtrip::{Ask, Error, Form, FormRequest, Server, State, Tool, ToolError};
@@ -78,6 +79,45 @@ async fn a_step_up_that_asks_for_nothing_new_is_final() {
     assert_eq!(world.count("/authorize"), 2);
 }
 
+/// O89: a step-up in vain does not stand in the way of a sign-in that an ended token needs.
+#[tokio::test]
+async fn a_step_up_in_vain_leaves_sign_ins_alone() {
+    let server = greeter().tool(Tool::new("vain", async || "never"));
+    let world = World::needing(server, |seen| match seen.header("mcp-name") {
+        Some("vain") => "never",
+        _ => "read",
+    })
+    .await;
+    let client = world.client(person());
+    client.call_tool("hello", ()).await.expect("a result");
+    world.shared().withheld = Some("never");
+    client.call_tool("vain", ()).await.expect_err("too little scope");
+    world.end_grants();
+    client.call_tool("hello", ()).await.expect("a result");
+    assert_eq!(world.count("/authorize"), 3);
+}
+
+/// O88: clients that share a store keep each other's scopes, and take a token that another has stepped up.
+#[tokio::test]
+async fn step_ups_of_two_clients_keep_each_others_scopes() {
+    let server = greeter().tool(Tool::new("one", async || "1")).tool(Tool::new("two", async || "2"));
+    let world = World::needing(server, |seen| match seen.header("mcp-name") {
+        Some("one") => "one",
+        Some("two") => "two",
+        _ => "read",
+    })
+    .await;
+    let store = MemoryStore::new();
+    let (first, second) = (world.client(person().store(store.clone())), world.client(person().store(store)));
+    first.call_tool("hello", ()).await.expect("a result");
+    second.call_tool("hello", ()).await.expect("a result");
+    first.call_tool("one", ()).await.expect("a result");
+    second.call_tool("two", ()).await.expect("a result");
+    first.call_tool("two", ()).await.expect("a result");
+    let scopes: Vec<_> = world.seen("/authorize").iter().map(|seen| seen.query["scope"].clone()).collect();
+    assert_eq!(scopes, ["read", "one read", "one read two"]);
+}
+
 /// O88: two calls that want different scopes at the same time end with a token for both.
 #[tokio::test]
 async fn step_ups_at_the_same_time_keep_each_others_scopes() {
@@ -111,7 +151,7 @@ async fn a_machine_aborts_in_place_of_a_step_up() {
             },
         )
         .await;
-    let client = world.client(OAuth::machine("robot").secret("s3cret"));
+    let client = world.client(OAuth::machine("robot").secret("s3cret").issuer(world.issuer()));
     let error = client.call_tool("hello", ()).await.expect_err("too little scope");
     assert!(matches!(&error, Error::Refused(refusal) if refusal.status == 403), "{error:?}");
     let requests = world.seen("/token");
@@ -125,7 +165,8 @@ async fn a_machine_aborts_in_place_of_a_step_up() {
 #[tokio::test]
 async fn a_machine_declares_its_extension() {
     let world = World::of(greeter()).await;
-    world.client(OAuth::machine("robot").secret("s")).call_tool("hello", ()).await.expect("a result");
+    let machine = OAuth::machine("robot").secret("s").issuer(world.issuer());
+    world.client(machine).call_tool("hello", ()).await.expect("a result");
     let call = world.seen("/mcp").pop().expect("a call").body;
     assert!(call.contains("io.modelcontextprotocol/oauth-client-credentials"), "{call}");
 }

@@ -51,6 +51,20 @@ pub(crate) struct Shared {
     pub(crate) withheld: Option<&'static str>,
     /// Answers the person's consent with this error.
     pub(crate) consent: Option<&'static str>,
+    /// Path of the issuer, whose endpoints are below it.
+    pub(crate) tenant: &'static str,
+    /// Path of the token endpoint, if it is not the usual one.
+    pub(crate) token_path: Option<&'static str>,
+    /// Answers token requests with this status.
+    pub(crate) token_status: Option<StatusCode>,
+    /// Binds tokens to the keys of clients that have one.
+    pub(crate) dpop: bool,
+}
+
+impl Shared {
+    fn token_path(&self) -> String {
+        format!("{}{}", self.tenant, self.token_path.unwrap_or("/token"))
+    }
 }
 
 /// The two servers.
@@ -109,6 +123,17 @@ impl World {
         self.shared().tokens.clear();
     }
 
+    /// Lets all tokens end, refresh tokens too.
+    pub(crate) fn end_grants(&self) {
+        self.end_tokens();
+        self.shared().grants.clear();
+    }
+
+    /// The issuer.
+    pub(crate) fn issuer(&self) -> String {
+        format!("{}{}", self.base, self.shared().tenant)
+    }
+
     fn give(&self, status: StatusCode, body: &Value) -> Response<Body> {
         let mut response = Response::new(Body::from(body.to_string()));
         *response.status_mut() = status;
@@ -120,7 +145,8 @@ impl World {
     fn guard(&self, seen: &Seen) -> Option<Response<Body>> {
         let shared = self.shared();
         let needed = (self.needs)(seen);
-        let token = seen.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+        let token =
+            seen.header("authorization").and_then(|value| value.split_once(' ')).map(|(_, token)| token);
         let scopes = token.and_then(|token| shared.tokens.get(token)).filter(|_| !shared.rejects_all);
         let metadata =
             format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.base);
@@ -138,11 +164,14 @@ impl World {
     }
 
     fn metadata(&self) -> Value {
-        let at = |path: &str| format!("{}{path}", self.base);
+        let issuer = self.issuer();
+        let at = |path: &str| format!("{issuer}{path}");
+        let shared = self.shared();
         json!({
-            "issuer": self.base,
+            "issuer": issuer,
             "authorization_endpoint": at("/authorize"),
-            "token_endpoint": at("/token"),
+            "token_endpoint": format!("{}{}", self.base, shared.token_path()),
+            "dpop_signing_alg_values_supported": if shared.dpop { vec!["ES256"] } else { vec![] },
             "registration_endpoint": at("/register"),
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
@@ -151,13 +180,14 @@ impl World {
     }
 
     fn authorize(&self, seen: &Seen) -> Response<Body> {
+        let issuer = self.issuer();
         let mut shared = self.shared();
         let query = |name: &str| seen.query.get(name).map(String::as_str).unwrap_or_default();
         let code = format!("code-{}", shared.issued);
         shared.issued += 1;
         shared.grants.insert(code.clone(), query("scope").to_owned());
         let outcome = shared.consent.map_or(format!("code={code}"), |error| format!("error={error}"));
-        let to = format!("{}?{outcome}&state={}&iss={}", query("redirect_uri"), query("state"), self.base);
+        let to = format!("{}?{outcome}&state={}&iss={}", query("redirect_uri"), query("state"), issuer);
         let mut response = self.give(StatusCode::FOUND, &json!({}));
         response.headers_mut().insert("location", to.parse().expect("a URL"));
         response
@@ -165,6 +195,9 @@ impl World {
 
     fn token(&self, seen: &Seen) -> Response<Body> {
         let mut shared = self.shared();
+        if let Some(status) = shared.token_status {
+            return self.give(status, &json!({}));
+        }
         let form = seen.form();
         let member = |name: &str| form.get(name).cloned().unwrap_or_default();
         let scope = match member("grant_type").as_str() {
@@ -182,8 +215,9 @@ impl World {
         let granted = granted.collect();
         shared.tokens.insert(access.clone(), granted);
         shared.grants.insert(refresh.clone(), scope.clone());
+        let kind = if seen.header("dpop").is_some() { "DPoP" } else { "Bearer" };
         let grant = json!({
-            "access_token": access, "refresh_token": refresh, "token_type": "Bearer", "scope": scope, "expires_in": 3600
+            "access_token": access, "refresh_token": refresh, "token_type": kind, "scope": scope, "expires_in": 3600
         });
         self.give(StatusCode::OK, &grant)
     }
@@ -207,7 +241,13 @@ async fn answer(State(mut world): State<World>, request: Request<Body>) -> Respo
         headers: parts.headers.clone(),
         body: String::from_utf8_lossy(&body).into_owned(),
     };
-    world.shared().log.push(seen.clone());
+    let (tenant, token_path) = {
+        let mut shared = world.shared();
+        shared.log.push(seen.clone());
+        (shared.tenant, shared.token_path())
+    };
+    let of_issuer = seen.path.strip_prefix(tenant).unwrap_or_default();
+    let of_issuer = if seen.path == token_path { "/token" } else { of_issuer };
     match seen.path.as_str() {
         "/mcp" => match world.guard(&seen) {
             Some(refusal) => refusal,
@@ -218,14 +258,18 @@ async fn answer(State(mut world): State<World>, request: Request<Body>) -> Respo
         },
         "/.well-known/oauth-protected-resource/mcp" => {
             let resource = format!("{}/mcp", world.base);
-            world
-                .give(StatusCode::OK, &json!({ "resource": resource, "authorization_servers": [world.base] }))
+            let document = json!({ "resource": resource, "authorization_servers": [world.issuer()] });
+            world.give(StatusCode::OK, &document)
         }
-        "/.well-known/oauth-authorization-server" => world.give(StatusCode::OK, &world.metadata()),
-        "/authorize" => world.authorize(&seen),
-        "/token" => world.token(&seen),
-        "/register" => world.register(&seen),
-        _ => world.give(StatusCode::NOT_FOUND, &json!({})),
+        path if path.strip_prefix("/.well-known/oauth-authorization-server") == Some(tenant) => {
+            world.give(StatusCode::OK, &world.metadata())
+        }
+        _ => match of_issuer {
+            "/authorize" => world.authorize(&seen),
+            "/token" if seen.path == token_path => world.token(&seen),
+            "/register" => world.register(&seen),
+            _ => world.give(StatusCode::NOT_FOUND, &json!({})),
+        },
     }
 }
 
