@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::ask::terminal;
 use crate::exit::{Exit, Failure};
+use crate::output;
 
 /// Waits for work, until the user interrupts it or is gone, or its time is over.
 pub(crate) async fn until<T>(
@@ -20,6 +21,8 @@ pub(crate) async fn until<T>(
         result = work => return result,
         () = ended() => Failure::interrupted(),
         () = terminal::gone() => return Err(Failure::told(Exit::Interrupted)),
+        // The command reports it at its end.
+        () = output::broken() => Failure::told(Exit::Failed),
         () = over => Failure::new(Exit::GaveUp, format!("not done within {:?}", deadline.unwrap_or_default())),
     };
     terminal::restore();

@@ -6,6 +6,7 @@
 mod call;
 mod demo;
 mod flows;
+mod output;
 mod shell;
 mod sign_in;
 mod support;
