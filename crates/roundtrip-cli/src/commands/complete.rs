@@ -50,7 +50,7 @@ impl Complete {
                 return Err(Failure::usage(why));
             }
         };
-        let connection = Connection::open(endpoint, &self.connect, || {}).await?;
+        let connection = Connection::open(endpoint, &self.connect, None, || {}).await?;
         let client = &connection.client;
         let mut call = if target.contains("://") || target.contains('{') {
             client.complete_resource(target, argument, typed)
@@ -72,6 +72,6 @@ impl Complete {
             }
             Ok(())
         };
-        connection.run(None, work).await
+        connection.run(work).await
     }
 }

@@ -66,7 +66,7 @@ impl List {
         if let Some(word) = self.words.first() {
             return Err(Failure::usage(format!("`{word}` is one word too many")));
         }
-        let connection = Connection::open(endpoint, &self.connect, || {}).await?;
+        let connection = Connection::open(endpoint, &self.connect, None, || {}).await?;
         let work = async {
             let lists = fetch(&connection.client, self.only).await?;
             if self.json {
@@ -76,7 +76,7 @@ impl List {
             }
             Ok(())
         };
-        connection.run(None, work).await
+        connection.run(work).await
     }
 }
 

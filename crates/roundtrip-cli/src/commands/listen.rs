@@ -47,8 +47,8 @@ impl Listen {
         if let Some(word) = self.words.first() {
             return Err(Failure::usage(format!("`{word}` is one word too many")));
         }
-        let connection = Connection::open(endpoint, &self.connect, || {}).await?;
-        connection.run(None, self.listen(&connection.client)).await
+        let connection = Connection::open(endpoint, &self.connect, None, || {}).await?;
+        connection.run(self.listen(&connection.client)).await
     }
 
     async fn listen(&self, client: &Client) -> Result<(), Failure> {

@@ -1,14 +1,13 @@
 //! The client of one command: with the tokens of its server, and closed in the end.
 
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use roundtrip::Client;
 
 use super::{Connect, Endpoint};
 use crate::ask::terminal;
 use crate::exit::{Exit, Failure};
-use crate::interrupt;
+use crate::interrupt::{self, Deadline};
 use crate::sign_in::{Consent, Refusal, SignedIn};
 
 /// Client of a server that the command line names.
@@ -16,6 +15,7 @@ use crate::sign_in::{Consent, Refusal, SignedIn};
 pub(crate) struct Connection {
     pub(crate) client: Client,
     pub(crate) endpoint: Endpoint,
+    deadline: Option<Deadline>,
     /// True if a header has the credentials.
     has_header: bool,
     /// Reason the user did not consent to a sign-in.
@@ -24,14 +24,25 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Builds the client, which has the tokens that are stored for the server. Nothing is sent yet. The function clears
-    /// the terminal for a question.
+    /// the terminal for a question. Ctrl-C and the deadline end prompts for values of a file.
     pub(crate) async fn open(
         endpoint: Endpoint,
         options: &Connect,
+        deadline: Option<Deadline>,
         clear: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
-        let (client, url) = endpoint.client(options)?;
-        let mut this = Self { client, endpoint, has_header: url.is_none(), refusal: Refusal::default() };
+        interrupt::until(deadline, Self::opened(endpoint, options, deadline, clear)).await
+    }
+
+    async fn opened(
+        endpoint: Endpoint,
+        options: &Connect,
+        deadline: Option<Deadline>,
+        clear: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, Failure> {
+        let (client, url) = endpoint.client(options).await?;
+        let (has_header, refusal) = (url.is_none(), Refusal::default());
+        let mut this = Self { client, endpoint, deadline, has_header, refusal };
         let signed_in = match url {
             Some(url) => SignedIn::find(&url).await.map_err(|failure| this.explained(failure))?,
             None => None,
@@ -44,12 +55,8 @@ impl Connection {
     }
 
     /// Waits for work, and closes the client however it ends. Ctrl-C and the deadline end it.
-    pub(crate) async fn run<T>(
-        &self,
-        deadline: Option<Duration>,
-        work: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
-        let result = interrupt::until(deadline, work).await;
+    pub(crate) async fn run<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let result = interrupt::until(self.deadline, work).await;
         self.client.close().await;
         result.map_err(|failure| self.explained(failure))
     }

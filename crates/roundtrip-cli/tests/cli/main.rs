@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod call;
+mod config;
 mod demo;
 mod flows;
 mod output;
