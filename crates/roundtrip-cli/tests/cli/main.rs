@@ -7,6 +7,8 @@ mod call;
 mod config;
 mod demo;
 mod flows;
+#[cfg(unix)]
+mod forms;
 mod output;
 mod shell;
 mod sign_in;
