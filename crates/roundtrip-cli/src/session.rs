@@ -193,7 +193,7 @@ impl Session {
                 ));
             }
             saved::write(file, &self.connection.endpoint, &pending)?;
-            return Err(saved::stopped(file, &pending));
+            return Err(saved::stopped(file, &self.connection.endpoint, &pending));
         }
         self.asker.answer(pending).await
     }

@@ -117,6 +117,12 @@ pub(super) fn look_up(file: &Path, name: &str) -> Result<Reached, Failure> {
     })
 }
 
+/// Returns the command or the URL of a server as a file has it: nothing is filled in.
+pub(super) fn written(file: &Path, name: &str) -> Result<Vec<String>, Failure> {
+    let (entry, _) = find(file, name)?;
+    Ok(entry.url.into_iter().chain(entry.command).chain(entry.args).collect())
+}
+
 fn wrong(file: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::usage(format!("{}: {why}", file.display()))
 }

@@ -6,7 +6,7 @@ mod env_file;
 mod jsonc;
 mod variables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -133,6 +133,27 @@ impl Endpoint {
         }
     }
 
+    /// Returns the words that go on with a flow of this server, for people to type. What would run is among them.
+    pub(crate) fn words_to_resume(&self, file: &Path) -> String {
+        let resume = format!("roundtrip resume {}", quoted(&file.display().to_string()));
+        match self {
+            Self::Url(_) => resume,
+            Self::Command(words) => format!("{resume} -- {}", all_quoted(words)),
+            Self::Named { config, .. } => {
+                format!("{resume} --config {}", quoted(&config.display().to_string()))
+            }
+        }
+    }
+
+    /// Returns the command or the URL behind this server, for people: nothing of a file is filled in.
+    pub(crate) fn written(&self) -> Result<String, Failure> {
+        Ok(match self {
+            Self::Url(url) => quoted(url),
+            Self::Command(words) => all_quoted(words),
+            Self::Named { config, name } => all_quoted(&config::written(config, name)?),
+        })
+    }
+
     /// Finds the way to the server. The user may be asked for values of a file.
     async fn reached(&self) -> Result<Reached, Failure> {
         match self {
@@ -240,6 +261,10 @@ mod tests {
         );
         let named = Endpoint::Named { config: "my servers.json".into(), name: "shop".into() };
         assert_eq!(named.words("login"), "roundtrip login --config 'my servers.json' shop");
+        let file = Path::new("my flow.json");
+        assert_eq!(named.words_to_resume(file), "roundtrip resume 'my flow.json' --config 'my servers.json'");
+        let command = Endpoint::Command(vec!["sh".into(), "-c".into(), "exec x".into()]);
+        assert_eq!(command.words_to_resume(file), "roundtrip resume 'my flow.json' -- sh -c 'exec x'");
     }
 
     #[test]

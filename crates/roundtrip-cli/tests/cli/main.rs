@@ -5,6 +5,7 @@
 
 mod call;
 mod config;
+mod consent;
 mod demo;
 mod flows;
 #[cfg(unix)]
