@@ -23,7 +23,7 @@ static TOLD: Notify = Notify::const_new();
 
 /// Writes to standard output at once. Nothing is written after an error, with which the command ends.
 pub(crate) fn write(text: Arguments<'_>) {
-    if BROKEN.get().is_some() {
+    if is_broken() {
         return;
     }
     let mut out = anstream::stdout().lock();
@@ -32,6 +32,11 @@ pub(crate) fn write(text: Arguments<'_>) {
     {
         TOLD.notify_one();
     }
+}
+
+/// Returns whether standard output has failed: the command reports that at its end.
+pub(crate) fn is_broken() -> bool {
+    BROKEN.get().is_some()
 }
 
 /// Waits until standard output is broken.

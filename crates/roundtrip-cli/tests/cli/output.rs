@@ -94,6 +94,7 @@ fn a_reader_that_has_gone_is_no_error() {
         &["call", &served.url, "story", "--yes"],
         &["completions", "bash"],
         &["man"],
+        &["serve", "--http", "127.0.0.1:0"],
     ] {
         let (reader, writer) = pipe().unwrap();
         drop(reader);

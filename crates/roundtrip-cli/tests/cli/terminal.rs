@@ -132,22 +132,24 @@ fn ctrl_c_ends_what_waits_for_the_server() {
     ends(terminal, 130);
 }
 
-/// More than a pipe holds is taken only by a reader: when it is written, the command reads its arguments.
+/// More than a pipe holds is taken only by a reader: when it is written, the command reads its standard input.
 #[test]
-fn ctrl_c_ends_what_waits_for_arguments() {
+fn ctrl_c_ends_what_waits_for_standard_input() {
     let served = Served::start(&[]);
-    let mut reading = Command::new(ROUNDTRIP);
-    reading.args(["call", &served.url, "delete_files", "--arg", "paths=a", "--args", "@-"]);
-    reading.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut reading = reading.spawn().unwrap();
-    let mut input = reading.stdin.take().unwrap();
-    input.write_all(" ".repeat(1024 * 1024).as_bytes()).unwrap();
-    rustix::process::kill_process(rustix::process::Pid::from_child(&reading), Signal::INT).unwrap();
-    let (send, ended) = std::sync::mpsc::channel();
-    std::thread::spawn(move || send.send(reading.wait_with_output().unwrap()));
-    let ended = ran(ended.recv_timeout(PATIENCE).unwrap()).exits(130);
-    assert_eq!(ended.err, "roundtrip: interrupted\n");
-    drop(input);
+    for options in [["--arg", "paths=a", "--args", "@-"], ["--arg", "paths=a", "--answers", "-"]] {
+        let mut reading = Command::new(ROUNDTRIP);
+        reading.args(["call", &served.url, "delete_files"]).args(options);
+        reading.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut reading = reading.spawn().unwrap();
+        let mut input = reading.stdin.take().unwrap();
+        input.write_all(" ".repeat(1024 * 1024).as_bytes()).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_child(&reading), Signal::INT).unwrap();
+        let (send, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || send.send(reading.wait_with_output().unwrap()));
+        let ended = ran(ended.recv_timeout(PATIENCE).unwrap()).exits(130);
+        assert_eq!(ended.err, "roundtrip: interrupted\n");
+        drop(input);
+    }
 }
 
 /// The server is told, and the terminal given back, while a call is under way.
