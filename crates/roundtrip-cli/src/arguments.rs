@@ -1,6 +1,6 @@
 //! Arguments of a call: `--arg key=value`, `--args`, and prompts for the rest.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use clap::Args;
 use roundtrip::wire::{ElicitSchema, PromptArgument};
@@ -33,17 +33,21 @@ impl ArgumentOptions {
     }
 
     /// Returns the arguments given as a whole.
-    pub(crate) fn whole(&self) -> Result<Map<String, Value>, Failure> {
+    pub(crate) async fn whole(&self) -> Result<Map<String, Value>, Failure> {
         let Some(all) = &self.all else { return Ok(Map::new()) };
         match all.strip_prefix('@') {
-            Some(file) => files::read_json(Path::new(file)),
+            Some(file) => {
+                let file = PathBuf::from(file);
+                // Standard input may come late: an interrupt is heard until then.
+                terminal::blocking(move || files::read_json(&file)).await
+            }
             None => serde_json::from_str(all).map_err(|error| Failure::usage(format!("`--args`: {error}"))),
         }
     }
 
     /// Returns the arguments of a tool, with those that are required and missing asked for in the terminal.
     pub(crate) async fn for_tool(&self, schema: &Value) -> Result<Map<String, Value>, Failure> {
-        let mut arguments = self.whole()?;
+        let mut arguments = self.whole().await?;
         for (key, text) in self.pairs()? {
             let value = Typed::of(schema, key)?.read(key, text)?;
             match (arguments.get_mut(key), value) {
@@ -60,7 +64,7 @@ impl ArgumentOptions {
 
     /// Returns the arguments of a prompt, which are text.
     pub(crate) async fn for_prompt(&self, known: &[PromptArgument]) -> Result<Map<String, Value>, Failure> {
-        let mut arguments = self.whole()?;
+        let mut arguments = self.whole().await?;
         for (key, text) in self.pairs()? {
             if !known.iter().any(|argument| argument.name == key) {
                 let names = nearest(key, known.iter().map(|argument| argument.name.as_str()));
@@ -101,34 +105,27 @@ async fn ask_for(missing: Vec<(&str, Value)>, arguments: &mut Map<String, Value>
         let why = format!("missing arguments: {}; give each by `--arg key=value`", names.join(", "));
         return Err(Failure::usage(why));
     }
-    let mut properties = Vec::new();
-    let mut as_json = Vec::new();
-    for (key, field) in &missing {
-        match serde_json::from_value(field.clone()) {
-            Ok(field) => properties.push(((*key).to_owned(), field)),
-            // No field of a form: it is typed as JSON.
-            Err(_) => {
-                as_json.push((*key).to_owned());
-                let text = json!({ "type": "string", "title": format!("{key} (JSON)") });
-                properties.extend(serde_json::from_value(text).map(|field| ((*key).to_owned(), field)));
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    let fields = missing.into_iter().filter_map(|(key, field)| {
+        let field = serde_json::from_value(field).ok()?;
+        Some((key.to_owned(), field))
+    });
+    let form =
+        ElicitSchema { properties: fields.collect(), required: names.clone(), ..ElicitSchema::default() };
+    let typed = terminal::prompted(move || {
+        let mut content = Map::new();
+        for name in names {
+            if form.property(&name).is_some() {
+                form::fill_field(&form, &name, &mut content)?;
+            } else {
+                // No field of a form: it is typed as JSON.
+                let value = form::json(&format!("{name} (JSON)"))?;
+                content.insert(name, value);
             }
         }
-    }
-    let required = names.iter().map(ToString::to_string).collect();
-    let form = ElicitSchema { properties, required, ..ElicitSchema::default() };
-    let mut typed = terminal::prompted(move || {
-        let mut content = Map::new();
-        form::fill(&form, &mut content).map(|()| content)
-    })
-    .await?;
-    for key in as_json {
-        if let Some(Value::String(text)) = typed.get(&key) {
-            let value =
-                serde_json::from_str(text).map_err(|error| Failure::usage(format!("`{key}`: {error}")))?;
-            typed.insert(key, value);
-        }
-    }
-    arguments.extend(typed);
+        Ok(content)
+    });
+    arguments.extend(typed.await?);
     Ok(())
 }
 

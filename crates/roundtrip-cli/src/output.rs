@@ -1,23 +1,56 @@
 //! Results, printed for people or as JSON.
 
 use std::fmt::Arguments;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::sync::OnceLock;
 
 use anstyle::Style;
 use roundtrip::client::Kind;
 use roundtrip::wire::{
     CallToolResult, ContentBlock, GetPromptResult, InputRequest, ReadResourceResult, ResourceContents, Task,
+    join_part,
 };
 use serde::Serialize;
+use tokio::sync::Notify;
 
 use crate::exit::{Exit, Failure};
 use crate::printable::{printable, printable_json, printable_lines};
 
-/// Writes to standard output at once. A reader that has gone wants no more, and that is no error.
+/// First error of standard output.
+static BROKEN: OnceLock<io::Error> = OnceLock::new();
+/// Tells the work under way that standard output is broken.
+static TOLD: Notify = Notify::const_new();
+
+/// Writes to standard output at once. Nothing is written after an error, with which the command ends.
 pub(crate) fn write(text: Arguments<'_>) {
+    if is_broken() {
+        return;
+    }
     let mut out = anstream::stdout().lock();
-    if out.write_fmt(text).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    if let Err(error) = out.write_fmt(text).and_then(|()| out.flush())
+        && BROKEN.set(error).is_ok()
+    {
+        TOLD.notify_one();
+    }
+}
+
+/// Returns whether standard output has failed: the command reports that at its end.
+pub(crate) fn is_broken() -> bool {
+    BROKEN.get().is_some()
+}
+
+/// Waits until standard output is broken.
+pub(crate) async fn broken() {
+    TOLD.notified().await;
+}
+
+/// Returns the outcome of a command, which has failed if its output is lost. A reader that has gone wants no more, and that is
+/// no error.
+pub(crate) fn written(outcome: Result<(), Failure>) -> Result<(), Failure> {
+    match BROKEN.get() {
+        None => outcome,
+        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Some(error) => Err(Failure::new(Exit::Failed, format!("standard output cannot be written: {error}"))),
     }
 }
 
@@ -33,15 +66,64 @@ pub(crate) fn json(value: &impl Serialize) {
     out!("{}", printable_json(value, true));
 }
 
+/// Content that has been printed in parts, joined as in the result.
+#[derive(Debug, Default)]
+pub(crate) struct Printed(Vec<ContentBlock>);
+
+impl Printed {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the text that the last line ends with, which is not complete.
+    fn open_text(&self) -> Option<&str> {
+        self.0.last().and_then(ContentBlock::as_text)
+    }
+
+    /// Returns whether the cursor is behind text.
+    pub(crate) fn is_inside_line(&self) -> bool {
+        self.open_text().is_some_and(|text| !text.is_empty() && !text.ends_with('\n'))
+    }
+
+    /// Prints a part behind those before it. Blocks are on lines of their own.
+    pub(crate) fn print(&mut self, part: ContentBlock) {
+        let (shown, is_text, was_text) = (block(&part), part.as_text().is_some(), self.open_text().is_some());
+        let before = self.0.len();
+        join_part(&mut self.0, part);
+        let begin = if was_text && self.0.len() > before { "\n" } else { "" };
+        let end = if is_text { "" } else { "\n" };
+        write(format_args!("{begin}{shown}{end}"));
+    }
+
+    /// Prints the rest of a result. Returns `false` if it does not begin with these parts.
+    fn print_rest(&self, content: &[ContentBlock]) -> bool {
+        let Some((last, before)) = self.0.split_last() else { return false };
+        let Some((whole, behind)) = content.strip_prefix(before).and_then(<[_]>::split_first) else {
+            return false;
+        };
+        match (last.as_text(), whole.as_text()) {
+            (Some(printed), Some(text)) => match text.strip_prefix(printed) {
+                Some(rest) => out!("{}", printable_lines(rest)),
+                None => return false,
+            },
+            _ if last == whole => {}
+            _ => return false,
+        }
+        blocks(behind);
+        true
+    }
+}
+
 /// Prints the result of a tool, except what has been printed of it in parts.
 ///
 /// # Errors
 /// If the tool failed.
-pub(crate) fn tool(result: &CallToolResult, in_parts: &str) -> Result<(), Failure> {
-    let whole = result.text();
-    match whole.strip_prefix(in_parts).filter(|_| !in_parts.is_empty()) {
-        Some(rest) => out!("{}", printable_lines(rest)),
-        None => content(result),
+pub(crate) fn tool(result: &CallToolResult, printed: &Printed) -> Result<(), Failure> {
+    if !printed.print_rest(&result.content) {
+        if printed.is_inside_line() {
+            out!("");
+        }
+        content(result);
     }
     failed(result)
 }
@@ -52,13 +134,17 @@ pub(crate) fn failed(result: &CallToolResult) -> Result<(), Failure> {
 }
 
 fn content(result: &CallToolResult) {
-    for part in &result.content {
-        out!("{}", block(part));
-    }
+    blocks(&result.content);
     if result.content.is_empty()
         && let Some(structured) = &result.structured_content
     {
         json(&structured.to_value());
+    }
+}
+
+fn blocks(content: &[ContentBlock]) {
+    for part in content {
+        out!("{}", block(part));
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use roundtrip::wire::{ContentBlock, ProgressNotificationParams, Task};
 
-use crate::output;
-use crate::printable::{printable, printable_lines};
+use crate::output::Printed;
+use crate::printable::printable;
 
 /// Time between two pictures of the spinner.
 const TICK: Duration = Duration::from_millis(120);
@@ -21,8 +21,8 @@ pub(crate) struct Progress {
     is_shown: bool,
     /// True if parts of a result are printed as they come.
     prints_parts: bool,
-    /// Text of the parts printed so far.
-    printed: Arc<Mutex<String>>,
+    /// Parts printed so far.
+    printed: Arc<Mutex<Printed>>,
 }
 
 impl Progress {
@@ -66,9 +66,7 @@ impl Progress {
 
     /// Ends the line of parts that have been printed, where something else is shown on the same screen.
     pub(crate) fn end_line(&self) {
-        let printed = self.printed();
-        if self.is_shown && std::io::stdout().is_terminal() && !printed.is_empty() && !printed.ends_with('\n')
-        {
+        if self.is_shown && std::io::stdout().is_terminal() && self.printed().is_inside_line() {
             anstream::eprintln!();
         }
     }
@@ -101,18 +99,15 @@ impl Progress {
     pub(crate) fn on_part(&self) -> Option<impl FnMut(ContentBlock) + Send + 'static> {
         let (bar, printed) = (self.bar(), Arc::clone(&self.printed));
         self.prints_parts.then_some(move |part: ContentBlock| {
-            let text =
-                part.as_text().map_or_else(|| format!("\n{}\n", output::block(&part)), printable_lines);
             // A spinner would be drawn over a line that is not complete.
             bar.finish_and_clear();
-            output::write(format_args!("{text}"));
-            lock(&printed).push_str(part.as_text().unwrap_or_default());
+            lock(&printed).print(part);
         })
     }
 
-    /// Returns the text of all parts that have been printed.
-    pub(crate) fn printed(&self) -> String {
-        lock(&self.printed).clone()
+    /// Returns the parts that have been printed.
+    pub(crate) fn printed(&self) -> MutexGuard<'_, Printed> {
+        lock(&self.printed)
     }
 }
 

@@ -59,7 +59,8 @@ pub(crate) fn write<M: Method>(file: &Path, server: &Endpoint, pending: &Pending
     files::write_private(file, &text)
 }
 
-/// Reads a flow. Files are trusted no more than a server: stored answers are compared with their questions again.
+/// Reads a flow. Files are trusted no more than a server: stored answers are compared with their questions again, and a command
+/// is not run unless the user says so.
 pub(crate) fn read(file: &Path) -> Result<Saved, Failure> {
     let text = files::read_text(file)?;
     let saved: Saved = serde_json::from_str(&text).map_err(|error| unusable(file, &error))?;
@@ -75,9 +76,10 @@ pub(crate) fn read(file: &Path) -> Result<Saved, Failure> {
 }
 
 /// Creates the error of a call that stopped at a question because it was saved.
-pub(crate) fn stopped<M: Method>(file: &Path, pending: &Pending<M>) -> Failure {
+pub(crate) fn stopped<M: Method>(file: &Path, server: &Endpoint, pending: &Pending<M>) -> Failure {
     let shown = file.display().to_string();
+    let words = server.words_to_resume(file);
     ask::stopped("the server asks:", pending)
         .with("saved", shown.clone())
-        .note(format!("the call is kept in {shown}: go on with `roundtrip resume {shown}`"))
+        .note(format!("the call is kept in {shown}: go on with `{words}`"))
 }

@@ -8,8 +8,9 @@ use roundtrip::wire::{CallTool, Era, GetPrompt, MayAsk, ReadResource};
 use roundtrip::{Client, Error, Pending, Task, Turn};
 use serde::Serialize;
 
-use crate::ask::{self, AskOptions, Asker};
+use crate::ask::{self, AskOptions, Asker, terminal};
 use crate::exit::{Exit, Failure};
+use crate::interrupt::{self, Deadline};
 use crate::progress::Progress;
 use crate::saved;
 use crate::server::{Connect, Connection, Endpoint, quoted};
@@ -22,8 +23,8 @@ pub(crate) struct SessionOptions {
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Longest time for the whole call, in seconds: requests, pauses and people together
-    #[arg(long, value_name = "SECONDS", value_parser = crate::server::seconds)]
-    deadline: Option<std::time::Duration>,
+    #[arg(long, value_name = "SECONDS", value_parser = interrupt::deadline)]
+    pub(crate) deadline: Option<Deadline>,
     /// Show every round on standard error
     #[arg(long)]
     trace: bool,
@@ -83,7 +84,6 @@ pub(crate) struct Session {
     pub(crate) progress: Progress,
     trace: Trace,
     save: Option<PathBuf>,
-    deadline: Option<std::time::Duration>,
     pub(crate) json: bool,
     /// Identifier of the task that the call has become.
     task: Option<String>,
@@ -92,9 +92,13 @@ pub(crate) struct Session {
 impl Session {
     /// Builds the client. Nothing is sent yet.
     pub(crate) async fn open(endpoint: Endpoint, options: &SessionOptions) -> Result<Self, Failure> {
-        let asker = Asker::new(&options.ask, endpoint.label())?;
+        let (ask, label) = (options.ask.clone(), endpoint.label());
+        // Answers may come from standard input, which may be late.
+        let asker = terminal::blocking(move || Asker::new(&ask, label));
+        let asker = interrupt::until(options.deadline, asker).await?;
         let progress = Progress::new(options.json);
-        let mut connection = Connection::open(endpoint, &options.connect, &progress).await?;
+        let mut connection =
+            Connection::open(endpoint, &options.connect, options.deadline, &progress).await?;
         connection.client = connection.client.capabilities(asker.capabilities());
         Ok(Self {
             client: connection.client.clone(),
@@ -103,7 +107,6 @@ impl Session {
             progress,
             trace: Trace::new(options.trace),
             save: options.save.clone(),
-            deadline: options.deadline,
             json: options.json,
             task: None,
         })
@@ -114,8 +117,8 @@ impl Session {
         mut self,
         work: impl AsyncFnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let (connection, deadline) = (self.connection.clone(), self.deadline);
-        let result = connection.run(deadline, work(&mut self)).await;
+        let connection = self.connection.clone();
+        let result = connection.run(work(&mut self)).await;
         if result.is_err() {
             self.progress.end_line();
         }
@@ -221,7 +224,7 @@ impl Session {
                 ));
             }
             saved::write(file, &self.connection.endpoint, &pending)?;
-            return Err(saved::stopped(file, &pending));
+            return Err(saved::stopped(file, &self.connection.endpoint, &pending));
         }
         self.asker.answer(pending).await
     }

@@ -48,36 +48,70 @@ fn fill_in(message: &str, schema: &ElicitSchema) -> Result<Map<String, Value>, I
     match schema.properties.as_slice() {
         [(name, field)] => {
             let help = label(name, field);
-            Asking { schema, name, field, prompt: message, help: Some(help) }.ask(&mut content)?;
+            let asking = Asking { schema, name, field, prompt: message, help: Some(help), is_edit: false };
+            asking.ask(&mut content)?;
         }
         _ => {
             anstream::println!("{message}");
-            fill(schema, &mut content)?;
+            fill(schema, &mut content, &mut 0)?;
         }
     }
     Ok(content)
 }
 
-/// Asks all fields that have no value yet.
-pub(crate) fn fill(schema: &ElicitSchema, content: &mut Map<String, Value>) -> Result<(), InquireError> {
-    for (name, _) in &schema.properties {
-        if !content.contains_key(name) {
-            fill_field(schema, name, content)?;
-        }
+/// Asks all fields behind those that have been asked already, and counts them.
+pub(super) fn fill(
+    schema: &ElicitSchema,
+    content: &mut Map<String, Value>,
+    asked: &mut usize,
+) -> Result<(), InquireError> {
+    for (name, _) in schema.properties.iter().skip(*asked) {
+        fill_field(schema, name, content)?;
+        *asked += 1;
     }
     Ok(())
 }
 
-/// Asks one field, which may have a value already.
-pub(super) fn fill_field(
+/// Asks one field.
+pub(crate) fn fill_field(
     schema: &ElicitSchema,
     name: &str,
     content: &mut Map<String, Value>,
 ) -> Result<(), InquireError> {
+    ask_field(schema, name, content, false)
+}
+
+/// Asks one field again, whose value is there to be changed.
+pub(super) fn edit_field(
+    schema: &ElicitSchema,
+    name: &str,
+    content: &mut Map<String, Value>,
+) -> Result<(), InquireError> {
+    ask_field(schema, name, content, true)
+}
+
+fn ask_field(
+    schema: &ElicitSchema,
+    name: &str,
+    content: &mut Map<String, Value>,
+    is_edit: bool,
+) -> Result<(), InquireError> {
     let Some(field) = schema.property(name) else { return Ok(()) };
     let prompt = title(name, field);
-    let help = hint(field, is_required(schema, name)).map(|hint| printable(&hint));
-    Asking { schema, name, field, prompt: &prompt, help }.ask(content)
+    let mut asking = Asking { schema, name, field, prompt: &prompt, help: None, is_edit };
+    asking.help = hint(field, !asking.is_optional()).map(|hint| printable(&hint));
+    asking.ask(content)
+}
+
+/// Asks for a value as JSON.
+pub(crate) fn json(prompt: &str) -> Result<Value, InquireError> {
+    let prompt = printable(prompt);
+    let check = |text: &str| match serde_json::from_str::<Value>(text) {
+        Ok(_) => Ok(Validation::Valid),
+        Err(error) => Ok(Validation::Invalid(ErrorMessage::Custom(format!("give JSON: {error}")))),
+    };
+    let text = Text::new(&prompt).with_validator(check).prompt()?;
+    serde_json::from_str(&text).map_err(|error| InquireError::Custom(error.into()))
 }
 
 fn is_required(schema: &ElicitSchema, name: &str) -> bool {
@@ -91,22 +125,37 @@ struct Asking<'a> {
     field: &'a Field,
     prompt: &'a str,
     help: Option<String>,
+    /// True if it has been asked before.
+    is_edit: bool,
 }
 
 impl Asking<'_> {
     /// Asks, and puts the value into the content. A field that is left out has none.
     fn ask(&self, content: &mut Map<String, Value>) -> Result<(), InquireError> {
-        let given = content.remove(self.name).or_else(|| self.default());
+        let given = if self.is_edit { content.get(self.name).cloned() } else { self.default() };
         let value = match self.field {
+            Field::Boolean(_) if self.is_optional() => {
+                let choices = [(true.into(), "yes".to_owned()), (false.into(), "no".to_owned())];
+                self.one(&choices, given.as_ref())?
+            }
             Field::Boolean(_) => Some(self.confirm(given.as_ref())?),
-            Field::String(_) | Field::Number(_) | Field::Integer(_) => self.text(given.as_ref())?,
-            choices if choices.is_multi_select() => Some(self.several(given.as_ref())?),
-            _ => self.one(given.as_ref())?,
+            Field::String(_) | Field::Number(_) | Field::Integer(_) => self.text(given)?,
+            choices if choices.is_multi_select() => self.several(given.as_ref())?,
+            choices => {
+                let choices = options(choices).into_iter().map(|(value, title)| (value.into(), title));
+                self.one(&choices.collect::<Vec<_>>(), given.as_ref())?
+            }
         };
-        if let Some(value) = value {
-            content.insert(self.name.to_owned(), value);
+        match value {
+            Some(value) => drop(content.insert(self.name.to_owned(), value)),
+            None => drop(content.remove(self.name)),
         }
         Ok(())
+    }
+
+    /// Returns whether the field can be left out. One that has a default would be sent with it.
+    fn is_optional(&self) -> bool {
+        !is_required(self.schema, self.name) && self.default().is_none()
     }
 
     fn default(&self) -> Option<Value> {
@@ -130,33 +179,40 @@ impl Asking<'_> {
         confirm.prompt().map(Value::from)
     }
 
-    fn text(&self, given: Option<&Value>) -> Result<Option<Value>, InquireError> {
-        let given = given.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-        let given = given.map(|text| printable(&text));
-        let mut text = Text::new(self.prompt).with_validator(self.validator());
-        (text.help_message, text.default) = (self.help.as_deref(), given.as_deref());
-        let text = text.prompt()?;
-        let is_left_out = text.is_empty() && !is_required(self.schema, self.name);
-        Ok((!is_left_out).then(|| parse(self.field, &text)))
+    fn text(&self, given: Option<Value>) -> Result<Option<Value>, InquireError> {
+        let given = given.map(|value| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (printable(&text), value)
+        });
+        let typed = Typed { field: self.field.clone(), is_optional: self.is_optional(), given };
+        let shown = typed.given.as_ref().map(|(shown, _)| shown.as_str());
+        let mut text = Text::new(self.prompt).with_validator(self.validator(&typed));
+        text.help_message = self.help.as_deref();
+        // Enter takes a default; a value that is edited can be cleared.
+        if self.is_edit {
+            text.initial_value = shown;
+        } else {
+            text.default = shown;
+        }
+        Ok(typed.value(&text.prompt()?))
     }
 
-    fn one(&self, given: Option<&Value>) -> Result<Option<Value>, InquireError> {
-        let options = options(self.field);
-        let mut titles: Vec<&str> = options.iter().map(|(_, title)| title.as_str()).collect();
-        if !is_required(self.schema, self.name) {
+    /// Asks for one of several choices.
+    fn one(&self, choices: &[(Value, String)], given: Option<&Value>) -> Result<Option<Value>, InquireError> {
+        let mut titles: Vec<&str> = choices.iter().map(|(_, title)| title.as_str()).collect();
+        if self.is_optional() {
             titles.push(LEFT_OUT);
         }
-        let chosen = given.and_then(Value::as_str);
-        let at = options.iter().position(|(value, _)| Some(value.as_str()) == chosen).unwrap_or_default();
+        let at = choices.iter().position(|(value, _)| Some(value) == given).unwrap_or_default();
         let mut select = Select::new(self.prompt, titles).with_starting_cursor(at);
         if let Some(help) = &self.help {
             select.help_message = Some(help);
         }
         let picked = select.raw_prompt()?.index;
-        Ok(options.get(picked).map(|(value, _)| value.clone().into()))
+        Ok(choices.get(picked).map(|(value, _)| value.clone()))
     }
 
-    fn several(&self, given: Option<&Value>) -> Result<Value, InquireError> {
+    fn several(&self, given: Option<&Value>) -> Result<Option<Value>, InquireError> {
         let options = options(self.field);
         let titles: Vec<&str> = options.iter().map(|(_, title)| title.as_str()).collect();
         let is_given = |value: &str| {
@@ -168,31 +224,49 @@ impl Asking<'_> {
             select.help_message = Some(help);
         }
         let picked = select.with_default(&chosen).raw_prompt()?;
-        Ok(picked
-            .into_iter()
-            .filter_map(|one| Some(Value::from(options.get(one.index)?.0.clone())))
-            .collect())
+        let picked = picked.into_iter().filter_map(|one| Some(options.get(one.index)?.0.clone().into()));
+        let picked: Vec<Value> = picked.collect();
+        let is_left_out = picked.is_empty() && self.is_optional();
+        Ok((!is_left_out).then(|| picked.into()))
     }
 
     /// Returns the check of picked choices against the field.
     fn picks<'a>(&self, options: &[(String, String)]) -> impl MultiOptionValidator<&'a str> + 'static {
-        let (only, key) = (self.only(), self.name.to_owned());
+        let (only, key, is_optional) = (self.only(), self.name.to_owned(), self.is_optional());
         let values: Vec<String> = options.iter().map(|(value, _)| value.clone()).collect();
         move |picked: &[ListOption<&&str>]| {
+            if picked.is_empty() && is_optional {
+                return Ok(Validation::Valid);
+            }
             let picked = picked.iter().filter_map(|one| Some(Value::from(values.get(one.index)?.clone())));
             Ok::<_, CustomUserError>(checked(&only, &key, picked.collect()))
         }
     }
 
     /// Returns the check of text against the field, as it is typed.
-    fn validator(&self) -> impl StringValidator + 'static {
-        let (only, key, kind) = (self.only(), self.name.to_owned(), self.field.clone());
-        let required = is_required(self.schema, self.name);
-        move |text: &str| {
-            if text.is_empty() && !required {
-                return Ok(Validation::Valid);
-            }
-            Ok(checked(&only, &key, parse(&kind, text)))
+    fn validator(&self, typed: &Typed) -> impl StringValidator + 'static {
+        let (only, key, typed) = (self.only(), self.name.to_owned(), typed.clone());
+        move |text: &str| Ok(typed.value(text).map_or(Validation::Valid, |value| checked(&only, &key, value)))
+    }
+}
+
+/// Reading of typed text as the value of a field.
+#[derive(Clone)]
+struct Typed {
+    field: Field,
+    is_optional: bool,
+    /// Value that was there before, and the text that shows it.
+    given: Option<(String, Value)>,
+}
+
+impl Typed {
+    /// Returns the value; `None` if the field is left out.
+    fn value(&self, text: &str) -> Option<Value> {
+        match &self.given {
+            // The text may have escapes, which are not in the value.
+            Some((shown, value)) if shown == text => Some(value.clone()),
+            _ if text.is_empty() && self.is_optional => None,
+            _ => Some(parse(&self.field, text)),
         }
     }
 }

@@ -33,9 +33,9 @@ enum Next {
 
 /// Asks all fields, and shows the answers until the user sends them or will not.
 pub(super) fn ask(schema: &ElicitSchema) -> Result<Reviewed, InquireError> {
-    let mut content = Map::new();
+    let (mut content, mut asked) = (Map::new(), 0);
     loop {
-        let next = match form::fill(schema, &mut content) {
+        let next = match form::fill(schema, &mut content, &mut asked) {
             Ok(()) => review(schema, &content)?,
             Err(InquireError::OperationCanceled) => {
                 let options = [("Go on", Next::GoOn), ("Decline", Next::Decline), ("Cancel", Next::Cancel)];
@@ -76,12 +76,8 @@ fn edit(schema: &ElicitSchema, content: &mut Map<String, Value>) -> Result<(), I
         Err(error) => return Err(error),
     };
     let Some((name, _)) = schema.properties.get(picked) else { return Ok(()) };
-    let before = content.get(name).cloned();
-    match form::fill_field(schema, name, content) {
-        Err(InquireError::OperationCanceled) => {
-            content.extend(before.map(|value| (name.clone(), value)));
-            Ok(())
-        }
+    match form::edit_field(schema, name, content) {
+        Err(InquireError::OperationCanceled) => Ok(()),
         other => other,
     }
 }

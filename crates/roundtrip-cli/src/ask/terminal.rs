@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use {std::sync::LazyLock, tokio::sync::watch};
 
 use crate::exit::{Exit, Failure};
+use crate::printable::printable;
 
 /// Returns whether there is somebody to ask: keys come from a terminal, and prompts go to one. Results may go elsewhere.
 pub(crate) fn is_there() -> bool {
@@ -59,20 +60,24 @@ fn hung_up() -> rustix::io::Result<()> {
 pub(crate) async fn prompted<T: Send + 'static>(
     prompts: impl FnOnce() -> Result<T, InquireError> + Send + 'static,
 ) -> Result<T, Failure> {
-    let answer = tokio::task::spawn_blocking(|| {
+    blocking(|| prompts().map_err(failure)).await
+}
+
+/// Runs work that may prompt, or wait for standard input, where it blocks no other task.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(|| {
         set_global_render_config(
             RenderConfig::default().with_canceled_prompt_indicator(Styled::new("<not answered>")),
         );
-        prompts()
+        work()
     });
-    match answer.await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(failure(error)),
-        Err(error) => Err(Failure::new(Exit::Failed, error.to_string())),
-    }
+    done.await.unwrap_or_else(|error| Err(Failure::new(Exit::Failed, error.to_string())))
 }
 
-fn failure(error: InquireError) -> Failure {
+/// Creates the error of a prompt that was not answered.
+pub(crate) fn failure(error: InquireError) -> Failure {
     match error {
         InquireError::OperationInterrupted => Failure::interrupted(),
         InquireError::OperationCanceled => Failure::new(Exit::Declined, "cancelled"),
@@ -93,20 +98,29 @@ pub(crate) fn restore() {
     }
 }
 
-/// Asks for one line of text.
-pub(crate) fn line(prompt: &str, default: Option<&str>, is_secret: bool) -> Result<String, String> {
-    let typed = if is_secret {
-        Password::new(prompt).without_confirmation().with_display_mode(PasswordDisplayMode::Masked).prompt()
-    } else {
-        let mut text = Text::new(prompt);
-        text.default = default;
-        text.prompt()
-    };
-    typed.map_err(|error| error.to_string())
+/// Asks for one line of text. A default is shown printable, and returned as it is.
+pub(crate) fn line(prompt: &str, default: Option<&str>) -> Result<String, InquireError> {
+    let (prompt, shown) = (printable(prompt), default.map(printable));
+    let mut text = Text::new(&prompt);
+    text.default = shown.as_deref();
+    let typed = text.prompt()?;
+    Ok(default.filter(|_| shown.as_ref() == Some(&typed)).map_or(typed, str::to_owned))
+}
+
+/// Asks for a secret, which is not shown.
+pub(crate) fn secret(prompt: &str) -> Result<String, InquireError> {
+    let prompt = printable(prompt);
+    Password::new(&prompt).without_confirmation().with_display_mode(PasswordDisplayMode::Masked).prompt()
+}
+
+/// Asks for one of several texts, and returns its place.
+pub(crate) fn pick(prompt: &str, options: &[&str], at: usize) -> Result<usize, InquireError> {
+    let (prompt, options) = (printable(prompt), options.iter().map(|option| printable(option)).collect());
+    Ok(Select::new(&prompt, options).with_starting_cursor(at).raw_prompt()?.index)
 }
 
 /// Asks for one of several things to do. Escape is the last of them.
-pub(super) fn choose<T: Copy>(prompt: &str, options: &[(&str, T)]) -> Result<T, InquireError> {
+pub(crate) fn choose<T: Copy>(prompt: &str, options: &[(&str, T)]) -> Result<T, InquireError> {
     let names = options.iter().map(|(name, _)| *name).collect();
     let last = options.len().saturating_sub(1);
     let picked = match Select::new(prompt, names).without_help_message().raw_prompt() {

@@ -80,7 +80,7 @@ impl Call {
 
     async fn read_arguments(&self, session: &mut Session, tool: &str) -> Result<Map<String, Value>, Failure> {
         if !self.arguments.need_schema() {
-            return self.arguments.whole();
+            return self.arguments.whole().await;
         }
         let tools = session.listed("tools/list", async |client| client.list_tools().await).await?;
         let Some(found) = tools.iter().find(|found| found.name == tool) else {

@@ -52,7 +52,7 @@ impl Complete {
             }
         };
         let progress = Progress::new(self.json);
-        let connection = Connection::open(endpoint, &self.connect, &progress).await?;
+        let connection = Connection::open(endpoint, &self.connect, None, &progress).await?;
         let client = &connection.client;
         let mut call = if target.contains("://") || target.contains('{') {
             client.complete_resource(target, argument, typed)
@@ -75,6 +75,6 @@ impl Complete {
             }
             Ok(())
         };
-        connection.run(None, work).await
+        connection.run(work).await
     }
 }

@@ -68,7 +68,7 @@ impl List {
             return Err(Failure::usage(format!("`{word}` is one word too many")));
         }
         let progress = Progress::new(self.json);
-        let connection = Connection::open(endpoint, &self.connect, &progress).await?;
+        let connection = Connection::open(endpoint, &self.connect, None, &progress).await?;
         let work = async {
             let lists = fetch(&connection.client, self.only).await?;
             progress.clear();
@@ -79,7 +79,7 @@ impl List {
             }
             Ok(())
         };
-        connection.run(None, work).await
+        connection.run(work).await
     }
 }
 

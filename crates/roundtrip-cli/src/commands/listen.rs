@@ -49,8 +49,8 @@ impl Listen {
             return Err(Failure::usage(format!("`{word}` is one word too many")));
         }
         let progress = Progress::new(self.json);
-        let connection = Connection::open(endpoint, &self.connect, &progress).await?;
-        connection.run(None, self.listen(&connection.client, &progress)).await
+        let connection = Connection::open(endpoint, &self.connect, None, &progress).await?;
+        connection.run(self.listen(&connection.client, &progress)).await
     }
 
     async fn listen(&self, client: &Client, progress: &Progress) -> Result<(), Failure> {

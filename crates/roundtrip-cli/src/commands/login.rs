@@ -61,11 +61,11 @@ impl Login {
     }
 
     async fn sign_in(&self, endpoint: &Endpoint) -> Result<(), Failure> {
-        let (client, url) = endpoint.client(&self.connect)?;
+        let (client, url) = endpoint.client(&self.connect).await?;
         let url = match url {
             Some(url) => url,
             None => {
-                endpoint.url()?;
+                endpoint.url().await?;
                 return Err(Failure::usage("a header has the credentials already: leave it out to sign in"));
             }
         };

@@ -22,8 +22,12 @@ pub(crate) struct Logout {
 
 impl Logout {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let url = self.server.endpoint()?.url()?;
-        let was_there = interrupt::until(None, sign_in::forget(&url)).await?;
+        let endpoint = self.server.endpoint()?;
+        let forget = async {
+            let url = endpoint.url().await?;
+            Ok((sign_in::forget(&url).await?, url))
+        };
+        let (was_there, url) = interrupt::until(None, forget).await?;
         let what = if was_there { "signed out of" } else { "not signed in to" };
         eprintln!("{what} {}", printable(&url));
         Ok(())

@@ -23,6 +23,7 @@ use clap::{Parser, Subcommand};
 
 use crate::demo::{self, Demo, DemoInstance};
 use crate::exit::Failure;
+use crate::output;
 
 /// The Model Context Protocol from a terminal.
 #[derive(Parser)]
@@ -72,7 +73,7 @@ impl Command {
     /// Runs the command, and reports its error.
     pub(crate) async fn run(self) -> ExitCode {
         let (result, json) = self.what.run().await;
-        match result {
+        match output::written(result) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => {
                 failure.report(json);
@@ -102,10 +103,7 @@ impl What {
             Self::Keys(keys) => keys.run(),
             Self::Flow(flow) => flow.run(),
             Self::Serve(serve) => serve.run().await,
-            Self::Completions(completions) => {
-                completions.run();
-                Ok(())
-            }
+            Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
             Self::Demo(demo) => demo::run(&demo).await.map_err(Failure::from),
             Self::DemoInstance(instance) => demo::serve(&instance).await.map_err(Failure::from),

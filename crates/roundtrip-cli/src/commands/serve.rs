@@ -63,6 +63,9 @@ impl Serve {
         let bound = http.bind(&self.http).await.map_err(|error| cannot(&error))?;
         let address = bound.local_addr().map_err(|error| cannot(&error))?;
         out!("http://{address}/mcp");
+        if output::is_broken() {
+            return Ok(());
+        }
         bound.until(interrupt::ended()).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))
     }
 

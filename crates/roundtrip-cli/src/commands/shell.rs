@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use super::Command;
 use crate::exit::{Exit, Failure};
+use crate::output;
 
 /// Print the completions of a shell
 #[derive(Args)]
@@ -25,17 +26,29 @@ pub(crate) struct Man {
 }
 
 impl Completions {
-    pub(crate) fn run(&self) {
-        clap_complete::generate(self.shell, &mut Command::command(), "roundtrip", &mut std::io::stdout());
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Command::command(), "roundtrip", &mut script);
+        print(script)
     }
 }
 
 impl Man {
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let written = match &self.folder {
-            Some(folder) => clap_mangen::generate_to(Command::command(), folder),
-            None => clap_mangen::Man::new(Command::command()).render(&mut std::io::stdout()),
+        let failed = |error: std::io::Error| {
+            Failure::new(Exit::Failed, format!("the page cannot be written: {error}"))
         };
-        written.map_err(|error| Failure::new(Exit::Failed, format!("the page cannot be written: {error}")))
+        if let Some(folder) = &self.folder {
+            return clap_mangen::generate_to(Command::command(), folder).map_err(failed);
+        }
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Command::command()).render(&mut page).map_err(failed)?;
+        print(page)
     }
+}
+
+fn print(text: Vec<u8>) -> Result<(), Failure> {
+    let text = String::from_utf8(text).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+    output::write(format_args!("{text}"));
+    Ok(())
 }

@@ -33,7 +33,8 @@ impl Whoami {
 
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let endpoint = self.server.endpoint()?;
-        let found = interrupt::until(None, SignedIn::find(&endpoint.url()?)).await?;
+        let find = async { SignedIn::find(&endpoint.url().await?).await };
+        let found = interrupt::until(None, find).await?;
         let Some(signed_in) = found else {
             let login = endpoint.words("login");
             let why = format!("not signed in: sign in with `{login}`");

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::error::Error;
 
-use anstream::println;
 use anstyle::AnsiColor;
 use roundtrip::client::{Pending, Turn};
 use roundtrip::wire::{CallToolResult, ProgressNotificationParams};
@@ -11,6 +10,7 @@ use serde_json::json;
 
 use super::instance::Instance;
 use super::stage::{self, BOLD, DIM, answer, say};
+use crate::output::out;
 use crate::printable::printable;
 
 /// Characters of a token that are shown at each end.
@@ -67,9 +67,9 @@ fn next(instances: &mut VecDeque<Instance>) -> Result<Instance, &'static str> {
 }
 
 fn introduce(instances: &VecDeque<Instance>) {
-    println!("{BOLD}One call, three processes.{BOLD:#} They share a key, and nothing else:\n");
+    out!("{BOLD}One call, three processes.{BOLD:#} They share a key, and nothing else:\n");
     for Instance { name, pid, .. } in instances {
-        println!("  {name}  process {pid}");
+        out!("  {name}  process {pid}");
     }
 }
 
@@ -83,7 +83,7 @@ fn asked(name: &str, pending: &Pending) -> Result<(), Box<dyn Error>> {
     let stored = serde_json::to_value(pending)?;
     let token = printable(stored["state"].as_str().unwrap_or_default());
     say(name, AnsiColor::Green, "has a question. The client keeps its state, sealed into a token:");
-    println!("        {DIM}{}{DIM:#}", shortened(&token));
+    out!("        {DIM}{}{DIM:#}", shortened(&token));
     Ok(())
 }
 

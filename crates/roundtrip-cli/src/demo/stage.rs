@@ -4,7 +4,6 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
-use anstream::println;
 use anstyle::{AnsiColor, Style};
 use roundtrip::client::{Answer, Pending, PendingQuestion};
 use roundtrip::wire::CallToolResult;
@@ -12,6 +11,7 @@ use serde_json::json;
 
 use super::instance::Instance;
 use crate::ask::form;
+use crate::output::out;
 use crate::printable::printable;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -25,14 +25,14 @@ pub(crate) fn asks_here() -> bool {
     } else {
         "(no terminal: answers are scripted)"
     };
-    println!("\n{DIM}{answers}{DIM:#}\n");
+    out!("\n{DIM}{answers}{DIM:#}\n");
     asks_here
 }
 
 /// Prints a line of the client or of an instance.
 pub(crate) fn say(who: &str, colour: AnsiColor, what: &str) {
     let style = Style::new().fg_color(Some(colour.into()));
-    println!("{style}{who:<7}{style:#} {what}");
+    out!("{style}{who:<7}{style:#} {what}");
 }
 
 /// Kills an instance that has asked, and says so.
@@ -40,7 +40,7 @@ pub(crate) async fn kill(instance: Instance) -> std::io::Result<()> {
     let (name, pid) = (instance.name, instance.pid);
     let status = instance.kill().await?;
     say(name, AnsiColor::Red, &format!("is killed: process {pid} is gone ({status})"));
-    println!();
+    out!("");
     Ok(())
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn answer(mut pending: Pending, asks_here: bool) -> Result<Pend
         let answer = if asks_here { form::answer(&question).await? } else { scripted(&question)? };
         pending = pending.give(&key, answer)?;
     }
-    println!();
+    out!("");
     Ok(pending)
 }
 
@@ -63,7 +63,7 @@ fn scripted(question: &PendingQuestion<'_>) -> Result<Answer, Box<dyn Error>> {
         _ => ("2026-12-24", json!({ "date": "2026-12-24" })),
     };
     let schema = question.schema().ok_or("the demo asks for nothing but forms")?;
-    println!("> {} {answer}", printable(question.message().unwrap_or_default()));
+    out!("> {} {answer}", printable(question.message().unwrap_or_default()));
     Ok(Answer::fill(schema, content)?)
 }
 
@@ -80,13 +80,13 @@ pub(crate) fn random_hex<const N: usize>() -> Result<String, getrandom::Error> {
 /// Prints the result of the call.
 pub(crate) fn show(result: &CallToolResult) {
     let text = result.content.first().and_then(|content| content.as_text()).unwrap_or_default();
-    println!("\n  {BOLD}{}{BOLD:#}\n", printable(text));
+    out!("\n  {BOLD}{}{BOLD:#}\n", printable(text));
 }
 
 /// Prints where to go from here.
 pub(crate) fn try_next(next: &[(&str, &str)]) {
-    println!("Try next:\n");
+    out!("Try next:\n");
     for (what, why) in next {
-        println!("  {what:<50} {DIM}{why}{DIM:#}");
+        out!("  {what:<50} {DIM}{why}{DIM:#}");
     }
 }

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 
-use anstream::println;
 use anstyle::AnsiColor;
 use roundtrip::client::{Pending, Turn};
 use roundtrip::wire::CallToolResult;
@@ -11,13 +10,14 @@ use serde_json::json;
 use super::instance::Instance;
 use super::stage::{self, BOLD, DIM, answer, say};
 use super::tasks_folder::{DEPOSIT, HANDLER, TasksFolder};
+use crate::output::out;
 use crate::printable::printable;
 
 /// Plays the demo. Neither its processes nor its files outlive it.
 pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
     let folder = TasksFolder::create()?;
-    println!("{BOLD}One task, one file.{BOLD:#} Each process that works on it dies once it has asked:\n");
-    println!("  {}", folder.database().display());
+    out!("{BOLD}One task, one file.{BOLD:#} Each process that works on it dies once it has asked:\n");
+    out!("  {}", folder.database().display());
     let mut play = Play { keys: stage::random_hex::<32>()?, asks_here: stage::asks_here(), folder, shown: 0 };
     let result = play.run().await?;
     stage::show(&result);
@@ -113,8 +113,8 @@ impl Play {
             1 => "once".to_owned(),
             many => format!("{many} times"),
         };
-        println!("By a log beside the store, the handler ran {}, and its step", times(HANDLER));
-        println!(
+        out!("By a log beside the store, the handler ran {}, and its step", times(HANDLER));
+        out!(
             "{BOLD}deposit{BOLD:#} ran {}. {DIM}A step that was stored does not run again.{DIM:#}\n",
             times(DEPOSIT)
         );

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::jsonc;
-use super::variables::Variables;
+use super::variables::{Unfilled, Variables};
+use super::{env_file, jsonc};
+use crate::ask::terminal;
 use crate::exit::Failure;
 use crate::nearest::nearest;
 
@@ -45,6 +46,8 @@ struct Entry {
     args: Vec<String>,
     #[serde(default)]
     env: BTreeMap<String, Value>,
+    #[serde(rename = "envFile")]
+    env_file: Option<String>,
     cwd: Option<String>,
     #[serde(alias = "serverUrl", alias = "httpUrl")]
     url: Option<String>,
@@ -105,14 +108,29 @@ fn direct() -> Result<reqwest::Client, Failure> {
     client.build().map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Finds a server by its name in a file.
+/// Finds a server by its name in a file. The user may be asked for values.
 pub(super) fn look_up(file: &Path, name: &str) -> Result<Reached, Failure> {
-    let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", file.display()));
-    let size = std::fs::metadata(file).map_err(|error| wrong(&error))?.len();
-    if size > MAX_FILE {
-        return Err(wrong(&format!("a file of {size} bytes, and {MAX_FILE} are allowed")));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let (entry, mut variables) = find(file, name)?;
+    filled(&entry, &mut variables).map_err(|unfilled| match unfilled {
+        Unfilled::Missing(why) => wrong(file, &format!("`{name}`: {why}")),
+        Unfilled::Prompt(error) => terminal::failure(error),
+    })
+}
+
+/// Returns the command or the URL of a server as a file has it: nothing is filled in.
+pub(super) fn written(file: &Path, name: &str) -> Result<Vec<String>, Failure> {
+    let (entry, _) = find(file, name)?;
+    Ok(entry.url.into_iter().chain(entry.command).chain(entry.args).collect())
+}
+
+fn wrong(file: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!("{}: {why}", file.display()))
+}
+
+/// Returns the entry of a server, and the variables of its file.
+fn find(file: &Path, name: &str) -> Result<(Entry, Variables), Failure> {
+    let wrong = |why: &dyn std::fmt::Display| wrong(file, why);
+    let text = read(file).map_err(|why| wrong(&why))?;
     let whole: Value = serde_json::from_str(&jsonc::plain(&text)).map_err(|error| wrong(&error))?;
     let servers = ["/mcpServers", "/servers", "/mcp/servers"].iter().find_map(|place| whole.pointer(place));
     let servers = servers
@@ -122,30 +140,45 @@ pub(super) fn look_up(file: &Path, name: &str) -> Result<Reached, Failure> {
         let names = nearest(name, servers.keys().map(String::as_str));
         wrong(&format!("it has no server `{name}`{names}"))
     })?;
-    let entry: Entry =
-        serde_json::from_value(entry.clone()).map_err(|error| wrong(&format!("`{name}`: {error}")))?;
-    let mut variables = Variables::new(file, whole.get("inputs"));
-    filled(&entry, &mut variables).map_err(|why| wrong(&format!("`{name}`: {why}")))
+    let entry = Entry::deserialize(entry).map_err(|error| wrong(&format!("`{name}`: {error}")))?;
+    Ok((entry, Variables::new(file, whole.get("inputs"))))
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
+    if size > MAX_FILE {
+        return Err(format!("a file of {size} bytes, and {MAX_FILE} are allowed"));
+    }
+    std::fs::read_to_string(file).map_err(|error| error.to_string())
 }
 
 /// Fills the variables of an entry in.
-fn filled(entry: &Entry, variables: &mut Variables) -> Result<Reached, String> {
+fn filled(entry: &Entry, variables: &mut Variables) -> Result<Reached, Unfilled> {
+    let mut env = variables_of_file(entry, variables)?;
     let mut fill = |text: &str| variables.fill(text);
     if let Some(url) = &entry.url {
         let headers = entry.headers.iter().map(|(name, value)| Ok((name.clone(), fill(value)?)));
-        let headers = headers.collect::<Result<_, String>>()?;
+        let headers = headers.collect::<Result<_, Unfilled>>()?;
         return Ok(Reached::Http { url: fill(url)?, headers });
     }
     let command = entry.command.as_deref().ok_or("it has neither `command` nor `url`")?;
     let words = std::iter::once(command).chain(entry.args.iter().map(String::as_str)).map(&mut fill);
     let words = words.collect::<Result<Vec<_>, _>>()?;
-    let env = entry.env.iter().map(|(name, value)| {
+    for (name, value) in &entry.env {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Ok((name.clone(), fill(&value)?))
-    });
-    let env = env.collect::<Result<_, String>>()?;
+        env.push((name.clone(), fill(&value)?));
+    }
     let cwd = entry.cwd.as_deref().map(fill).transpose()?.map(PathBuf::from);
     Ok(Reached::Stdio { words, env, cwd })
+}
+
+/// Reads the variables of the file that an entry names.
+fn variables_of_file(entry: &Entry, variables: &mut Variables) -> Result<Vec<(String, String)>, Unfilled> {
+    let Some(file) = &entry.env_file else { return Ok(Vec::new()) };
+    let file = variables.fill(file)?;
+    let file = variables.workspace().join(file);
+    let parsed = read(&file).and_then(|text| env_file::parse(&text));
+    Ok(parsed.map_err(|why| format!("`envFile` {}: {why}", file.display()))?)
 }
 
 #[cfg(test)]
@@ -154,7 +187,8 @@ mod tests {
 
     fn entry(json: Value) -> Result<Reached, String> {
         let file = Path::new("/home/ada/shop/.vscode/mcp.json");
-        filled(&serde_json::from_value(json).unwrap(), &mut Variables::new(file, None))
+        let filled = filled(&serde_json::from_value(json).unwrap(), &mut Variables::new(file, None));
+        filled.map_err(|unfilled| format!("{unfilled:?}"))
     }
 
     #[test]

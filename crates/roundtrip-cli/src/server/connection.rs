@@ -1,14 +1,13 @@
 //! The client of one command: with the tokens of its server, and closed in the end.
 
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use roundtrip::Client;
 
 use super::{Connect, Endpoint};
 use crate::ask::terminal;
 use crate::exit::{Exit, Failure};
-use crate::interrupt;
+use crate::interrupt::{self, Deadline};
 use crate::progress::Progress;
 use crate::sign_in::{Consent, Refusal, SignedIn};
 
@@ -17,6 +16,7 @@ use crate::sign_in::{Consent, Refusal, SignedIn};
 pub(crate) struct Connection {
     pub(crate) client: Client,
     pub(crate) endpoint: Endpoint,
+    deadline: Option<Deadline>,
     /// True if a header has the credentials.
     has_header: bool,
     /// Reason the user did not consent to a sign-in.
@@ -25,15 +25,26 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Builds the client, which has the tokens that are stored for the server. Nothing is sent yet.
+    /// Builds the client, which has the tokens that are stored for the server. Nothing is sent yet. Ctrl-C and the deadline
+    /// end prompts for values of a file.
     pub(crate) async fn open(
         endpoint: Endpoint,
         options: &Connect,
+        deadline: Option<Deadline>,
         progress: &Progress,
     ) -> Result<Self, Failure> {
-        let (client, url) = endpoint.client(options)?;
-        let (refusal, progress) = (Refusal::default(), progress.clone());
-        let mut this = Self { client, endpoint, has_header: url.is_none(), refusal, progress };
+        interrupt::until(deadline, Self::opened(endpoint, options, deadline, progress)).await
+    }
+
+    async fn opened(
+        endpoint: Endpoint,
+        options: &Connect,
+        deadline: Option<Deadline>,
+        progress: &Progress,
+    ) -> Result<Self, Failure> {
+        let (client, url) = endpoint.client(options).await?;
+        let (has_header, refusal, progress) = (url.is_none(), Refusal::default(), progress.clone());
+        let mut this = Self { client, endpoint, deadline, has_header, refusal, progress };
         let signed_in = match url {
             Some(url) => SignedIn::find(&url).await.map_err(|failure| this.explained(failure))?,
             None => None,
@@ -47,16 +58,12 @@ impl Connection {
     }
 
     /// Waits for work, in sight, and closes the client however it ends. Ctrl-C and the deadline end it.
-    pub(crate) async fn run<T>(
-        &self,
-        deadline: Option<Duration>,
-        work: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
+    pub(crate) async fn run<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         let seen = async {
             self.progress.wait_for(&format!("connecting to {}", self.endpoint.label()));
             work.await
         };
-        let result = interrupt::until(deadline, seen).await;
+        let result = interrupt::until(self.deadline, seen).await;
         self.progress.clear();
         self.client.close().await;
         result.map_err(|failure| self.explained(failure))

@@ -2,10 +2,11 @@
 
 mod config;
 mod connection;
+mod env_file;
 mod jsonc;
 mod variables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +14,7 @@ use roundtrip::Client;
 use roundtrip::wire::ProtocolVersion;
 use serde::{Deserialize, Serialize};
 
+use crate::ask::terminal;
 use crate::exit::Failure;
 use config::Reached;
 pub(crate) use connection::Connection;
@@ -123,7 +125,7 @@ impl Endpoint {
     pub(crate) fn words(&self, command: &str) -> String {
         match self {
             Self::Url(url) => format!("roundtrip {command} {}", quoted(url)),
-            Self::Command(words) => format!("roundtrip {command} -- {}", words.join(" ")),
+            Self::Command(words) => format!("roundtrip {command} -- {}", all_quoted(words)),
             Self::Named { config, name } => {
                 let config = config.display().to_string();
                 format!("roundtrip {command} --config {} {}", quoted(&config), quoted(name))
@@ -131,17 +133,42 @@ impl Endpoint {
         }
     }
 
-    fn reached(&self) -> Result<Reached, Failure> {
+    /// Returns the words that go on with a flow of this server, for people to type. What would run is among them.
+    pub(crate) fn words_to_resume(&self, file: &Path) -> String {
+        let resume = format!("roundtrip resume {}", quoted(&file.display().to_string()));
+        match self {
+            Self::Url(_) => resume,
+            Self::Command(words) => format!("{resume} -- {}", all_quoted(words)),
+            Self::Named { config, .. } => {
+                format!("{resume} --config {}", quoted(&config.display().to_string()))
+            }
+        }
+    }
+
+    /// Returns the command or the URL behind this server, for people: nothing of a file is filled in.
+    pub(crate) fn written(&self) -> Result<String, Failure> {
+        Ok(match self {
+            Self::Url(url) => quoted(url),
+            Self::Command(words) => all_quoted(words),
+            Self::Named { config, name } => all_quoted(&config::written(config, name)?),
+        })
+    }
+
+    /// Finds the way to the server. The user may be asked for values of a file.
+    async fn reached(&self) -> Result<Reached, Failure> {
         match self {
             Self::Url(url) => Ok(Reached::Http { url: url.clone(), headers: Vec::new() }),
             Self::Command(words) => Ok(Reached::command(words)),
-            Self::Named { config, name } => config::look_up(config, name),
+            Self::Named { config, name } => {
+                let (config, name) = (config.clone(), name.clone());
+                terminal::blocking(move || config::look_up(&config, &name)).await
+            }
         }
     }
 
     /// Returns the URL to sign in at, with all variables filled in.
-    pub(crate) fn url(&self) -> Result<String, Failure> {
-        match self.reached()? {
+    pub(crate) async fn url(&self) -> Result<String, Failure> {
+        match self.reached().await? {
             Reached::Http { url, .. } => Ok(url),
             Reached::Stdio { .. } => {
                 Err(Failure::usage("sign-ins are for servers on HTTP, and this one is a command"))
@@ -151,8 +178,8 @@ impl Endpoint {
 
     /// Builds the client of this server, and returns the URL to sign in at, unless a header has the credentials already.
     /// Nothing is sent yet.
-    pub(crate) fn client(&self, options: &Connect) -> Result<(Client, Option<String>), Failure> {
-        let (reached, more) = (self.reached()?, headers(&options.headers)?);
+    pub(crate) async fn client(&self, options: &Connect) -> Result<(Client, Option<String>), Failure> {
+        let (reached, more) = (self.reached().await?, headers(&options.headers)?);
         let url = reached.signs_in_at(&more);
         let mut client = reached.client(&more)?.info("roundtrip-cli", env!("CARGO_PKG_VERSION"));
         if let Some(timeout) = options.timeout {
@@ -163,6 +190,10 @@ impl Endpoint {
         }
         Ok((client, url))
     }
+}
+
+fn all_quoted(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Quotes a word for a shell, where it needs that.
@@ -230,6 +261,10 @@ mod tests {
         );
         let named = Endpoint::Named { config: "my servers.json".into(), name: "shop".into() };
         assert_eq!(named.words("login"), "roundtrip login --config 'my servers.json' shop");
+        let file = Path::new("my flow.json");
+        assert_eq!(named.words_to_resume(file), "roundtrip resume 'my flow.json' --config 'my servers.json'");
+        let command = Endpoint::Command(vec!["sh".into(), "-c".into(), "exec x".into()]);
+        assert_eq!(command.words_to_resume(file), "roundtrip resume 'my flow.json' -- sh -c 'exec x'");
     }
 
     #[test]

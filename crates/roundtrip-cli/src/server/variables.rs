@@ -3,15 +3,43 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use inquire::error::InquireError;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::ask::terminal;
 
+/// Reason a variable has no value.
+#[derive(Debug)]
+pub(super) enum Unfilled {
+    /// It is not known.
+    Missing(String),
+    /// Its prompt was not answered.
+    Prompt(InquireError),
+}
+
+impl From<String> for Unfilled {
+    fn from(why: String) -> Self {
+        Self::Missing(why)
+    }
+}
+
+impl From<&str> for Unfilled {
+    fn from(why: &str) -> Self {
+        Self::Missing(why.to_owned())
+    }
+}
+
+impl From<InquireError> for Unfilled {
+    fn from(error: InquireError) -> Self {
+        Self::Prompt(error)
+    }
+}
+
 /// Values of the variables in one file.
 pub(super) struct Variables {
     workspace: PathBuf,
-    inputs: Vec<Input>,
+    inputs: Vec<Value>,
     /// Inputs that the user has typed.
     typed: HashMap<String, String>,
 }
@@ -20,12 +48,63 @@ pub(super) struct Variables {
 #[derive(Deserialize)]
 struct Input {
     id: String,
-    #[serde(default)]
+    #[serde(default, rename = "type")]
+    kind: String,
     description: Option<String>,
-    #[serde(default)]
     default: Option<String>,
     #[serde(default)]
     password: bool,
+    /// Values to pick one of.
+    #[serde(default)]
+    options: Vec<Pick>,
+}
+
+/// Value to be picked, by itself or with a text to show.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Pick {
+    Value(String),
+    Labelled { label: String, value: String },
+}
+
+impl Pick {
+    fn label(&self) -> &str {
+        let (Self::Value(label) | Self::Labelled { label, .. }) = self;
+        label
+    }
+
+    fn value(&self) -> &str {
+        let (Self::Value(value) | Self::Labelled { value, .. }) = self;
+        value
+    }
+}
+
+impl Input {
+    /// Returns the value: from the terminal, or the default without one.
+    fn value(&self) -> Result<String, Unfilled> {
+        if self.kind == "command" {
+            let why =
+                format!("`${{input:{}}}` is of the type `command`, which only an editor can run", self.id);
+            return Err(why.into());
+        }
+        if terminal::is_there() {
+            return Ok(self.asked()?);
+        }
+        let missing = || format!("`${{input:{}}}` has to be typed, and there is no terminal", self.id);
+        Ok(self.default.clone().ok_or_else(missing)?)
+    }
+
+    /// Asks the user.
+    fn asked(&self) -> Result<String, InquireError> {
+        let (prompt, default) = (self.description.as_deref().unwrap_or(&self.id), self.default.as_deref());
+        if self.options.is_empty() {
+            return if self.password { terminal::secret(prompt) } else { terminal::line(prompt, default) };
+        }
+        let labels: Vec<&str> = self.options.iter().map(Pick::label).collect();
+        let at = self.options.iter().position(|option| Some(option.value()) == default).unwrap_or_default();
+        let picked = terminal::pick(prompt, &labels, at)?;
+        Ok(self.options.get(picked).map(|option| option.value().to_owned()).unwrap_or_default())
+    }
 }
 
 impl Variables {
@@ -35,13 +114,17 @@ impl Variables {
         let folder = file.parent().unwrap_or(Path::new("."));
         let is_editors = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         let workspace = if is_editors { folder.parent().unwrap_or(folder) } else { folder };
-        let inputs =
-            inputs.and_then(|inputs| serde_json::from_value(inputs.clone()).ok()).unwrap_or_default();
+        let inputs = inputs.and_then(Value::as_array).cloned().unwrap_or_default();
         Self { workspace: workspace.to_owned(), inputs, typed: HashMap::new() }
     }
 
+    /// Returns the folder that paths of the file are relative to.
+    pub(super) fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
     /// Replaces every variable in a text.
-    pub(super) fn fill(&mut self, text: &str) -> Result<String, String> {
+    pub(super) fn fill(&mut self, text: &str) -> Result<String, Unfilled> {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once("${") {
@@ -55,7 +138,7 @@ impl Variables {
         Ok(filled)
     }
 
-    fn value(&mut self, name: &str) -> Result<String, String> {
+    fn value(&mut self, name: &str) -> Result<String, Unfilled> {
         let shown = |path: &Path| path.to_string_lossy().into_owned();
         match name {
             "workspaceFolder" => return Ok(shown(&self.workspace)),
@@ -76,28 +159,20 @@ impl Variables {
             Some((name, default)) => (name, Some(default.to_owned())),
             None => (name.strip_prefix("env:").unwrap_or(name), None),
         };
-        std::env::var(name)
-            .ok()
-            .or(default)
-            .ok_or_else(|| format!("the environment variable `{name}` is not set"))
+        let value = std::env::var(name).ok().or(default);
+        Ok(value.ok_or_else(|| format!("the environment variable `{name}` is not set"))?)
     }
 
     /// Asks the user for an input, once.
-    fn input(&mut self, id: &str) -> Result<String, String> {
+    fn input(&mut self, id: &str) -> Result<String, Unfilled> {
         if let Some(typed) = self.typed.get(id) {
             return Ok(typed.clone());
         }
-        let input = self.inputs.iter().find(|input| input.id == id);
+        let input = self.inputs.iter().find(|input| input["id"] == id);
         let input = input.ok_or_else(|| format!("`${{input:{id}}}` is not among its `inputs`"))?;
-        if !terminal::is_there() {
-            return match &input.default {
-                Some(default) => Ok(default.clone()),
-                None => Err(format!("`${{input:{id}}}` has to be typed, and there is no terminal")),
-            };
-        }
-        let prompt = input.description.as_deref().unwrap_or(id);
-        let typed = terminal::line(prompt, input.default.as_deref(), input.password)?;
-        self.typed.insert(id.to_owned(), typed.clone());
-        Ok(typed)
+        let input = Input::deserialize(input).map_err(|error| format!("`${{input:{id}}}`: {error}"))?;
+        let value = input.value()?;
+        self.typed.insert(id.to_owned(), value.clone());
+        Ok(value)
     }
 }

@@ -4,8 +4,13 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod call;
+mod config;
+mod consent;
 mod demo;
 mod flows;
+#[cfg(unix)]
+mod forms;
+mod output;
 mod shell;
 mod sign_in;
 mod support;

@@ -1,11 +1,12 @@
 //! Questions in a pseudo-terminal: review, checks, refusal, interruption, width and colour.
 
-use std::process::Command;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
-use crate::support::terminal::Terminal;
-use crate::support::{Folder, ROUNDTRIP, Served};
+use crate::support::terminal::{PATIENCE, Terminal};
+use crate::support::{Folder, ROUNDTRIP, Served, ran};
 
 const ESCAPE: &str = "\u{1b}";
 /// A key that does nothing at the end of a line, nor in a list.
@@ -38,7 +39,7 @@ fn answers_are_checked_reviewed_and_edited() {
     terminal.shows("people: 3");
     terminal.answers("Send this?", "Edit\r");
     terminal.answers("Which one?", "\r");
-    terminal.answers("people", "4\r");
+    terminal.answers("From 1 to 12; 1 to 12", "\u{7f}4\r");
     terminal.shows("people: 4");
     terminal.answers("Send this?", "\r");
     terminal.shows("| Which day? The deposit is 80.");
@@ -129,6 +130,26 @@ fn ctrl_c_ends_what_waits_for_the_server() {
     terminal.shows("listening for");
     terminal.signal(Signal::INT);
     ends(terminal, 130);
+}
+
+/// More than a pipe holds is taken only by a reader: when it is written, the command reads its standard input.
+#[test]
+fn ctrl_c_ends_what_waits_for_standard_input() {
+    let served = Served::start(&[]);
+    for options in [["--arg", "paths=a", "--args", "@-"], ["--arg", "paths=a", "--answers", "-"]] {
+        let mut reading = Command::new(ROUNDTRIP);
+        reading.args(["call", &served.url, "delete_files"]).args(options);
+        reading.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut reading = reading.spawn().unwrap();
+        let mut input = reading.stdin.take().unwrap();
+        input.write_all(" ".repeat(1024 * 1024).as_bytes()).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_child(&reading), Signal::INT).unwrap();
+        let (send, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || send.send(reading.wait_with_output().unwrap()));
+        let ended = ran(ended.recv_timeout(PATIENCE).unwrap()).exits(130);
+        assert_eq!(ended.err, "roundtrip: interrupted\n");
+        drop(input);
+    }
 }
 
 /// The server is told, and the terminal given back, while a call is under way.

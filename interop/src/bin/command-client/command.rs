@@ -49,6 +49,16 @@ impl Roundtrip {
         let mut words: Vec<&str> = subcommand.to_vec();
         words.extend(self.url.as_deref());
         words.extend(rest);
+        self.run_behind(words).await
+    }
+
+    /// Goes on with a call that was kept. Its file has the URL of a server on HTTP.
+    pub(crate) async fn resume(&self, rest: &[&str]) -> Result<Ran, Failure> {
+        self.run_behind([&["resume"], rest].concat()).await
+    }
+
+    /// Runs words, with the command of the server behind them if it has one.
+    async fn run_behind<'a>(&'a self, mut words: Vec<&'a str>) -> Result<Ran, Failure> {
         if !self.command.is_empty() {
             words.push("--");
             words.extend(self.command.iter().map(String::as_str));

@@ -1,5 +1,6 @@
 //! Support of the tests: runs of the built command, and a server for them.
 
+pub(crate) mod own;
 #[cfg(unix)]
 pub(crate) mod terminal;
 pub(crate) mod world;
