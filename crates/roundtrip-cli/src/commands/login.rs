@@ -38,8 +38,8 @@ pub(crate) struct Login {
     /// Client that was registered with the issuer by hand
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
-    /// Variable of the environment with the secret of that client
-    #[arg(long, value_name = "NAME", requires = "client_id")]
+    /// Variable of the environment with the secret of that client, which goes to `--issuer` alone
+    #[arg(long, value_name = "NAME", requires_all = ["client_id", "issuer"])]
     client_secret_env: Option<String>,
     /// URL of a document that describes the client (`roundtrip client-metadata`), for issuers that take those
     #[arg(long, value_name = "URL", conflicts_with = "client_id")]
@@ -152,7 +152,9 @@ fn advice(error: &AuthError) -> Option<&'static str> {
         AuthError::NoRegistration(_) => {
             Some("give the client id by `--client-id`, or host `roundtrip client-metadata`")
         }
-        AuthError::ClientAuthentication { .. } => Some("give the secret by `--client-secret-env`"),
+        AuthError::ClientAuthentication { .. } => {
+            Some("give the secret by `--client-secret-env` and `--issuer`")
+        }
         AuthError::NoResourceMetadata(_) | AuthError::NoAuthorizationServer => {
             Some("if the server wants a sign-in, give its issuer by `--issuer`")
         }

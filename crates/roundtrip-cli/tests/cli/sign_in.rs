@@ -169,14 +169,17 @@ fn a_header_wins() {
 fn a_registered_client_is_used_with_its_secret() {
     let user = User::new("registered");
     user.world.shared().lifetime = 20;
-    user.pastes(&["--file", "--client-id", "mine", "--client-secret-env", "CLIENT_SECRET"]).exits(0);
+    let registered = ["--file", "--client-id", "mine", "--client-secret-env", "CLIENT_SECRET"];
+    let issuer = ["--issuer", user.world.base.as_str()];
+    user.pastes(&[&registered[..], &issuer].concat()).exits(0);
     assert!(user.runs(&["whoami", &user.world.url]).exits(0).out.contains("client   mine"));
     user.calls("hello").exits(0);
     let secret = Some("secret of the client".to_owned());
     assert_eq!(user.world.shared().secrets, [secret.clone(), secret]);
     let unset =
         ["login", &user.world.url, "--paste", "--client-id", "a", "--client-secret-env", "NOT_SET_HERE"];
-    assert!(user.runs(&unset).exits(2).err.contains("NOT_SET_HERE"));
+    assert!(user.runs(&unset).exits(2).err.contains("--issuer"), "the secret could go to any issuer");
+    assert!(user.runs(&[&unset[..], &issuer].concat()).exits(2).err.contains("NOT_SET_HERE"));
 }
 
 #[test]

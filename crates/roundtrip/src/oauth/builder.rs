@@ -58,7 +58,8 @@ impl OAuth {
         Self::new("").client(client_id)
     }
 
-    /// Gets tokens as the client itself (client credentials): add [`secret`](Self::secret) or [`key`](Self::key).
+    /// Gets tokens as the client itself (client credentials): add [`secret`](Self::secret) or [`key`](Self::key), and
+    /// [`issuer`](Self::issuer).
     pub fn machine(client_id: impl Into<String>) -> Self {
         Self::of(Config::new(String::new(), Kind::Machine)).client(client_id)
     }
@@ -98,13 +99,14 @@ impl OAuth {
         self
     }
 
-    /// Sets the secret of a client that was registered by hand.
+    /// Sets the secret of a client that was registered by hand. It needs the [`issuer`](Self::issuer) that it is for.
     pub fn secret(self, secret: impl Into<Secret>) -> Self {
         let secret = secret.into();
         self.of_registered(|client| client.secret = Some(secret))
     }
 
-    /// Sets the key of a client that was registered by hand: the text of a PEM file.
+    /// Sets the key of a client that was registered by hand: the text of a PEM file. It needs the [`issuer`](Self::issuer) that
+    /// it is for.
     ///
     /// # Errors
     /// Fails if it is not a private key that is known.
@@ -121,6 +123,15 @@ impl OAuth {
     pub fn issuer(self, issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
         self.of_registered(|client| client.issuer = Some(issuer))
+    }
+
+    /// Lets the secret or the key of a client go to any issuer that the server names, in place of [`issuer`](Self::issuer).
+    ///
+    /// **Danger:** the server decides who gets the secret. One that is hostile, or was taken over, names an issuer of its own and
+    /// has it. Use this for tests, and for servers that are as trusted as the issuer.
+    pub fn any_issuer(mut self) -> Self {
+        self.config.any_issuer = true;
+        self
     }
 
     /// Sets the way in which a client that was registered by hand authenticates itself, in place of a choice by what the
@@ -286,6 +297,11 @@ impl OAuth {
         if self.config.browser.is_some() && self.config.redirect_uri.is_some() {
             return Err(AuthError::Settings(
                 "`browser` has a redirect URI of its own: leave `redirect_uri` out, or `browser`",
+            ));
+        }
+        if self.config.is_unbound() {
+            return Err(AuthError::Settings(
+                "the server could have the client's secret or key sent to any issuer: add `issuer` with the one that it is for",
             ));
         }
         // Mistakes come up here, and not at the first 401.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_core::auth::{
-    AuthError, Choices, DevicePending, HttpUrl, IdentityProvider, Secret, Settings, Signer,
+    AuthError, Choices, DevicePending, HttpUrl, IdentityProvider, RegisteredClient, Secret, Settings, Signer,
 };
 
 use super::proof_key::ProofKey;
@@ -102,6 +102,8 @@ pub(super) struct Config {
     pub(super) browser: Option<Hook<HttpUrl, ()>>,
     pub(super) patience: Duration,
     pub(super) dpop: Option<ProofKey>,
+    /// Lets credentials go to any issuer that the server names.
+    pub(super) any_issuer: bool,
 }
 
 impl Config {
@@ -114,12 +116,21 @@ impl Config {
             browser: None,
             patience: PATIENCE,
             dpop: None,
+            any_issuer: false,
         }
     }
 
     /// Returns whether a person signs in.
     pub(super) fn has_person(&self) -> bool {
         matches!(self.kind, Kind::Code | Kind::Device(_))
+    }
+
+    /// Returns whether a secret or a key would go to whatever issuer the server names, against the author's will.
+    pub(super) fn is_unbound(&self) -> bool {
+        let Choices { registered, issuer, .. } = &self.choices;
+        let has_credentials = |client: &RegisteredClient| client.secret.is_some() || client.key.is_some();
+        let client = registered.as_ref().filter(|client| has_credentials(client));
+        !self.any_issuer && issuer.is_none() && client.is_some_and(|client| client.issuer.is_none())
     }
 
     /// Returns whether tokens can be bound to a key.

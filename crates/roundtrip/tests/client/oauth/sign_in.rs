@@ -1,10 +1,11 @@
 //! Sign-in by a browser, renewal, and the requests that these make.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip::client::ApiMisuse;
 use roundtrip::oauth::store::MemoryStore;
-use roundtrip::oauth::{AuthError, HttpUrl, OAuth};
+use roundtrip::oauth::{AuthError, HttpUrl, OAuth, PrivateKey};
 use roundtrip::{Error, Server, Tool};
 use tokio::sync::mpsc;
 
@@ -210,12 +211,31 @@ async fn mistakes_in_the_settings_are_told_before_anything_is_sent() {
         (person().redirect_uri("https://agent.example/callback"), "leave `redirect_uri` out"),
         (OAuth::new("Tests").identity("token"), "OAuth::enterprise"),
         (OAuth::new("Tests").scopes(["two words"]), "scope"),
+        (OAuth::machine("robot").secret("s"), "add `issuer`"),
+        (OAuth::registered("app").signer(Arc::new(PrivateKey::generate().expect("a key"))), "add `issuer`"),
     ];
     for (oauth, part) in mistakes {
         let error = world.client(oauth).call_tool("hello", ()).await.expect_err("a misuse");
         assert!(matches!(error, Error::ApiMisuse(_)) && error.to_string().contains(part), "{error}");
     }
     assert_eq!(world.shared().log.len(), 0);
+}
+
+/// O60: a secret goes to the issuer that the author names, and to another one only where the author says so.
+#[tokio::test]
+async fn a_secret_needs_its_issuer() {
+    let world = World::of(greeter()).await;
+    let machine = || OAuth::machine("robot").secret("s3cret");
+    for named in
+        [machine().issuer(world.issuer()), machine().server_issuer(world.issuer()), machine().any_issuer()]
+    {
+        world.client(named).call_tool("hello", ()).await.expect("a result");
+    }
+    assert_eq!(world.count("/token"), 3);
+    let error = world.client(machine().issuer("https://login.example")).call_tool("hello", ()).await;
+    let error = error.expect_err("another issuer");
+    assert!(matches!(error, Error::ApiMisuse(_)) && error.to_string().contains("login.example"), "{error:?}");
+    assert_eq!(world.count("/token"), 3);
 }
 
 /// O1, O75: a server of a handshake era is signed in to in the same way.

@@ -129,7 +129,7 @@ async fn a_machine_aborts_in_place_of_a_step_up() {
             },
         )
         .await;
-    let client = world.client(OAuth::machine("robot").secret("s3cret"));
+    let client = world.client(OAuth::machine("robot").secret("s3cret").issuer(world.issuer()));
     let error = client.call_tool("hello", ()).await.expect_err("too little scope");
     assert!(matches!(&error, Error::Refused(refusal) if refusal.status == 403), "{error:?}");
     let requests = world.seen("/token");
@@ -143,7 +143,8 @@ async fn a_machine_aborts_in_place_of_a_step_up() {
 #[tokio::test]
 async fn a_machine_declares_its_extension() {
     let world = World::of(greeter()).await;
-    world.client(OAuth::machine("robot").secret("s")).call_tool("hello", ()).await.expect("a result");
+    let machine = OAuth::machine("robot").secret("s").issuer(world.issuer());
+    world.client(machine).call_tool("hello", ()).await.expect("a result");
     let call = world.seen("/mcp").pop().expect("a call").body;
     assert!(call.contains("io.modelcontextprotocol/oauth-client-credentials"), "{call}");
 }
