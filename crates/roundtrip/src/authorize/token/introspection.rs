@@ -18,7 +18,8 @@ const MOST_AT_ONCE: usize = 64;
 /// Introspection endpoint of an issuer, and our credentials there (RFC 7662).
 ///
 /// It is asked about tokens that no key can verify: opaque ones, and no JWTs unless
-/// [`incomplete_jwts`](Self::incomplete_jwts) says so. An answer is held to the rules of any token, and that of a
+/// [`incomplete_jwts`](Self::incomplete_jwts) says so. An opaque token does not say whose it is: with several endpoints each
+/// may see tokens of the others, unless [`prefix`](Self::prefix) tells them apart. An answer is held to the rules of any token, and that of a
 /// good one is remembered until it expires, a minute at most.
 ///
 /// ```
@@ -31,13 +32,14 @@ pub struct Introspection {
     pub(crate) url: String,
     pub(crate) issuer: Option<String>,
     pub(crate) client: Option<(String, Secret)>,
+    prefix: String,
     incomplete_jwts: bool,
 }
 
 impl Introspection {
     /// Names an endpoint.
     pub fn at(url: impl Into<String>) -> Self {
-        Self { url: url.into(), issuer: None, client: None, incomplete_jwts: false }
+        Self { url: url.into(), issuer: None, client: None, prefix: String::new(), incomplete_jwts: false }
     }
 
     /// Sets the id and the secret by which this server authenticates itself at the endpoint.
@@ -51,6 +53,23 @@ impl Introspection {
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
+        self
+    }
+
+    /// Asks the endpoint about those opaque tokens alone that begin so: the endpoint of one issuer then sees no token of
+    /// another, which it could use.
+    ///
+    /// ```
+    /// use roundtrip::authorize::Introspection;
+    ///
+    /// let endpoints = [
+    ///     Introspection::at("https://login.example/introspect").client("files", "secret").prefix("login_"),
+    ///     Introspection::at("https://partner.example/introspect").client("files", "secret").prefix("partner_"),
+    /// ];
+    /// ```
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
         self
     }
 
@@ -69,8 +88,8 @@ impl Introspection {
 /// Kind of a token that keys cannot judge.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TokenKind<'a> {
-    /// It says nothing by itself: any endpoint may know it.
-    Opaque,
+    /// It says nothing by itself: every endpoint may know it whose prefix it has.
+    Opaque(&'a str),
     /// It is a JWT by a key of this issuer, whose endpoint alone is asked.
     JwtOf(&'a str),
 }
@@ -102,7 +121,7 @@ impl Introspector {
 
     fn endpoints_for(&self, kind: TokenKind<'_>) -> impl Iterator<Item = &Introspection> {
         self.endpoints.iter().filter(move |endpoint| match kind {
-            TokenKind::Opaque => true,
+            TokenKind::Opaque(token) => token.starts_with(&endpoint.prefix),
             TokenKind::JwtOf(issuer) => endpoint.incomplete_jwts && self.issuer_of(endpoint) == Some(issuer),
         })
     }

@@ -131,7 +131,7 @@ impl TokenChecker {
         match begun {
             Begun::Ended(verdict) => verdict,
             Begun::Keys(_) => Err(CheckError::Unavailable),
-            Begun::Introspection(None) => self.introspect(token, TokenKind::Opaque).await,
+            Begun::Introspection(None) => self.introspect(token, TokenKind::Opaque(token)).await,
             Begun::Introspection(Some(keys)) => self.introspect(token, TokenKind::JwtOf(keys.name())).await,
             Begun::Verifier => match &self.verifier {
                 Some(verifier) => verifier.check(token, &self.rules, &self.clock).await.map(Arc::new),
@@ -156,7 +156,7 @@ impl TokenChecker {
             Ok(token) => self.check_signed(&token, digest).unwrap_or_else(refused),
             // Not a token that keys can verify: opaque, encrypted, or signed with a secret of the issuer's.
             Err(TokenRefusal::Malformed | TokenRefusal::Algorithm)
-                if self.introspector.takes(TokenKind::Opaque) =>
+                if self.introspector.takes(TokenKind::Opaque(token)) =>
             {
                 Begun::Introspection(None)
             }

@@ -123,6 +123,33 @@ async fn several_endpoints_are_asked() {
     }
 }
 
+/// O19, O26: an endpoint with a prefix sees tokens that have it, and no others.
+#[tokio::test]
+async fn a_prefix_keeps_tokens_from_other_endpoints() {
+    let issuer = issuer();
+    let (first, second) = ("https://login.example/1", "https://login.example/2");
+    let active = json!({
+        "active": true, "iss": ISSUER, "aud": RESOURCE, "sub": "alice", "exp": 9_999_999_999_u64
+    });
+    let inactive = json!({ "active": false }).to_string();
+    let fetch = Scripted::new([(first, 200, inactive), (second, 200, active.to_string())]);
+    let settings = CheckerSettings {
+        introspection: vec![
+            Introspection::at(first).prefix("one_"),
+            Introspection::at(second).prefix("two_"),
+        ],
+        fetch: Some(fetch.clone()),
+        ..settings(&issuer)
+    };
+    let checker = TokenChecker::new(settings);
+    assert_eq!(refusal(&checker, "three_x").await, TokenRefusal::Malformed);
+    assert_eq!(fetch.asked(), [""; 0]);
+    assert!(checker.check("two_x").await.is_ok());
+    assert_eq!(fetch.asked(), [second]);
+    assert_eq!(refusal(&checker, "one_x").await, TokenRefusal::Inactive);
+    assert_eq!(fetch.asked(), [second, first]);
+}
+
 /// O26: with several issuers, an answer counts for the issuer whose endpoint it is, or for the one it names.
 #[tokio::test]
 async fn an_answer_has_an_issuer() {
