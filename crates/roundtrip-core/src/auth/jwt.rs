@@ -78,6 +78,19 @@ pub struct Jwt<'a> {
 }
 
 impl<'a> Jwt<'a> {
+    /// Returns whether a text has the form of a signed token, which may be one that is not accepted: three parts in base64url, of
+    /// which the first is a JSON object. Opaque tokens may have dots too.
+    pub fn has_form(token: &str) -> bool {
+        let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let mut parts = token.split('.');
+        let header = parts.next().and_then(|header| URL_SAFE_NO_PAD.decode(header).ok());
+        let is_object = |header: Vec<u8>| serde_json::from_slice::<Map<String, Value>>(&header).is_ok();
+        token.len() <= LONGEST_TOKEN
+            && token.split('.').count() == 3
+            && parts.all(|part| part.bytes().all(is_base64))
+            && header.is_some_and(is_object)
+    }
+
     /// Takes a token apart.
     ///
     /// # Errors

@@ -154,10 +154,8 @@ impl TokenChecker {
         }
         match Jwt::parse(token) {
             Ok(token) => self.check_signed(&token, digest).unwrap_or_else(refused),
-            // Not a token that keys can verify: opaque, encrypted, or signed with a secret of the issuer's.
-            Err(TokenRefusal::Malformed | TokenRefusal::Algorithm)
-                if self.introspector.takes(TokenKind::Opaque(token)) =>
-            {
+            // A JWT that keys cannot verify, unsigned or by an algorithm that is not accepted, is not asked about (O21).
+            Err(_) if !Jwt::has_form(token) && self.introspector.takes(TokenKind::Opaque(token)) => {
                 Begun::Introspection(None)
             }
             Err(refusal) => refused(refusal),

@@ -270,8 +270,8 @@ async fn a_jwt_cannot_be_completed_against_its_own_claims() {
     assert_eq!(issuer.introspections(), 0);
 }
 
-/// O19, O26: a JWT goes to the endpoint of the issuer that signed it, and to no other: neither one of a stranger, nor a forged
-/// one, nor one of a second issuer is sent there.
+/// O19, O21, O26: a JWT goes to the endpoint of the issuer that signed it, and to no other: neither one of a stranger, nor a forged
+/// one, nor one of a second issuer, nor one by an algorithm that is not accepted is sent there.
 #[tokio::test]
 async fn a_jwt_goes_to_its_own_issuer_alone() {
     let (issuer, forger) = (issuer(), issuer());
@@ -301,7 +301,21 @@ async fn a_jwt_goes_to_its_own_issuer_alone() {
     for (token, expected) in refused {
         assert_eq!(refusal(&checker, &token).await, expected);
     }
+    let signed = |name: &str, value: Value| alice(&issuer).header(name, value).sign();
+    let unsigned = signed("alg", json!("none"));
+    for token in [
+        signed("alg", json!("HS256")),
+        signed("alg", json!("ES512")),
+        unsigned.rsplit_once('.').map(|(rest, _)| format!("{rest}.")).unwrap(),
+        unsigned,
+    ] {
+        assert_eq!(refusal(&checker, &token).await, TokenRefusal::Algorithm, "{token}");
+    }
+    assert_eq!(refusal(&checker, &signed("typ", json!(5))).await, TokenRefusal::Malformed);
     assert!(fetch.asked().iter().all(|asked| asked.ends_with("/keys")), "{:?}", fetch.asked());
+    for opaque in ["two.dots.inside", "e30.e30", "e30.e30.e30.e30.e30", "e30.~.e30", "NQ.e30.e30"] {
+        assert_eq!(checker.check(opaque).await.unwrap_err(), CheckError::Unavailable, "{opaque} is no JWT");
+    }
     let unjudged = checker.check(&untyped(&issuer).sign()).await;
     assert_eq!(unjudged.unwrap_err(), CheckError::Unavailable, "its endpoint is asked, which is not found");
     assert_eq!(fetch.asked().last().map(String::as_str), Some(&*format!("{ISSUER}/introspect")));
