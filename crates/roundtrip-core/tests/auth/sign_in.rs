@@ -113,6 +113,17 @@ fn a_step_up_asks_for_the_union() {
     assert_eq!(scope_of(settings(), need, &lists, &issuer()).as_deref(), Some("mcp:read mcp:write"));
 }
 
+/// O64: `offline_access` that was requested before is not asked of an issuer that does not list it, unless the author named it.
+#[test]
+fn offline_access_of_another_issuer_is_not_asked_for() {
+    let need = || demanded("x").step_up("offline_access x".parse().unwrap());
+    assert_eq!(scope_of(settings(), need(), &resource(), &issuer()).as_deref(), Some("x"));
+    let named = settings().scopes(ScopeChoice::And("offline_access".parse().unwrap()));
+    assert_eq!(scope_of(named, need(), &resource(), &issuer()).as_deref(), Some("offline_access x"));
+    let offers = with(issuer(), "scopes_supported", json!(["offline_access"]));
+    assert_eq!(scope_of(settings(), need(), &resource(), &offers).as_deref(), Some("offline_access x"));
+}
+
 /// O53: an authorization endpoint that is no web page, or repeats our parameters, is not opened.
 #[test]
 fn hostile_authorization_endpoints_are_not_opened() {

@@ -101,15 +101,16 @@ impl Known {
         let lists_offline = self.server.lists_scope(OFFLINE_ACCESS);
         let demanded = || {
             let demand = self.flow.demand.as_ref().and_then(|demand| demand.scope.clone());
-            let demanded = demand.unwrap_or_else(|| self.target.scopes.clone());
-            if lists_offline { demanded } else { demanded.without(OFFLINE_ACCESS) }
+            demand.unwrap_or_else(|| self.target.scopes.clone())
         };
-        let chosen = match &settings.choices.scopes {
-            ScopeChoice::Demanded => demanded(),
-            ScopeChoice::And(more) => demanded().union(more),
-            ScopeChoice::Only(these) => these.clone(),
+        let (of_server, of_author) = match &settings.choices.scopes {
+            ScopeChoice::Demanded => (demanded(), ScopeSet::new()),
+            ScopeChoice::And(more) => (demanded(), more.clone()),
+            ScopeChoice::Only(these) => (ScopeSet::new(), these.clone()),
         };
-        let scopes = chosen.union(&self.flow.requested);
+        let of_server = of_server.union(&self.flow.requested);
+        let of_server = if lists_offline { of_server } else { of_server.without(OFFLINE_ACCESS) };
+        let scopes = of_server.union(&of_author);
         // No scope at all means the server's default, which this one scope would replace.
         if offline && lists_offline && !scopes.is_empty() { scopes.with(OFFLINE_ACCESS) } else { scopes }
     }
