@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Longest URL that is read, in bytes.
 const LONGEST: usize = 2048;
+/// Longest URL of an authorization request, which names scopes, in bytes: what servers commonly take.
+const LONGEST_REQUEST: usize = 8 * 1024;
 
 /// An `http` or `https` URL, kept and shown byte for byte as it was given.
 ///
@@ -78,7 +80,16 @@ impl HttpUrl {
     /// # Errors
     /// Fails if it is not one.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
-        if text.len() > LONGEST {
+        Self::up_to(LONGEST, text)
+    }
+
+    /// Checks the URL of an authorization request.
+    pub(super) fn of_request(text: &str) -> Result<Self, UrlError> {
+        Self::up_to(LONGEST_REQUEST, text)
+    }
+
+    fn up_to(longest: usize, text: &str) -> Result<Self, UrlError> {
+        if text.len() > longest {
             return Err(UrlError::TooLong);
         }
         if !text.bytes().all(is_url_byte) {

@@ -124,6 +124,22 @@ fn offline_access_of_another_issuer_is_not_asked_for() {
     assert_eq!(scope_of(settings(), need(), &resource(), &offers).as_deref(), Some("offline_access x"));
 }
 
+/// O63: a sign-in asks for many scopes, within the length that servers take; the error of a longer one blames no server.
+#[test]
+fn an_authorization_url_may_be_long() {
+    let asking_for = |count: usize| {
+        let scopes = ScopeSet::of((0..count).map(|number| format!("files:{number:014}"))).unwrap();
+        let settings = Arc::new(settings().scopes(ScopeChoice::And(scopes)));
+        Play::to_browser(&settings, Need::new(SERVER), &issuer())
+    };
+    let play = asking_for(200).unwrap();
+    assert!(play.pending().url().as_str().len() > 4000);
+    let stored = serde_json::to_string(play.pending()).unwrap();
+    assert_eq!(&serde_json::from_str::<Pending>(&stored).unwrap(), play.pending());
+    let error = asking_for(500).err().unwrap();
+    assert!(error.blame() == AuthBlame::Settings && error.to_string().contains("scopes"), "{error}");
+}
+
 /// O53: an authorization endpoint that is no web page, or repeats our parameters, is not opened.
 #[test]
 fn hostile_authorization_endpoints_are_not_opened() {

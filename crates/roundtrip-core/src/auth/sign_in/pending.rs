@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use super::need::Known;
@@ -24,6 +25,7 @@ use crate::seal::Timestamp;
 /// client secret if the issuer gave one: store it as safely as those, and drop it once it was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
+    #[serde(deserialize_with = "request_url")]
     url: HttpUrl,
     state: Secret,
     verifier: Verifier,
@@ -62,7 +64,12 @@ impl Pending {
         let endpoint = known.server.endpoint("authorization_endpoint", &known.flow.policy);
         let endpoint = endpoint.map_err(|why| known.refused(why))?;
         let url = authorization_url(&endpoint, &terms, redirect_uri, &state, &verifier);
-        let refuse = |why| known.refused(MetadataError::Endpoint { member: "authorization_endpoint", why });
+        let refuse = |why| match why {
+            UrlError::TooLong => AuthError::Settings(
+                "the authorization request is longer than 8 KiB: request fewer scopes, with `only_scopes` for one",
+            ),
+            why => known.refused(MetadataError::Endpoint { member: "authorization_endpoint", why }),
+        };
         Ok(Self {
             url: url.map_err(refuse)?,
             state,
@@ -160,5 +167,11 @@ fn authorization_url(
         Some("") => "",
         Some(_) => "&",
     };
-    HttpUrl::parse(&format!("{endpoint}{separator}{}", query.as_str()))
+    HttpUrl::of_request(&format!("{endpoint}{separator}{}", query.as_str()))
+}
+
+/// Reads the URL of a stored request.
+fn request_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<HttpUrl, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    HttpUrl::of_request(&text).map_err(D::Error::custom)
 }
