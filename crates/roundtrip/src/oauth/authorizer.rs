@@ -211,6 +211,9 @@ impl Authorizer {
         fetch: &Fetch,
         waiters: &super::shared::Waiters,
     ) -> Result<(), Failure> {
+        if wanted.step_up && self.tokens.take_wider(&wanted.scopes).await? {
+            return Ok(());
+        }
         let requested = self.tokens.requested().await?;
         // All that were ever asked for, beside those of the server's choice.
         wanted.scopes = match &wanted.demand {

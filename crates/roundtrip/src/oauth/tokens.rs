@@ -164,12 +164,20 @@ impl Tokens {
         read(&self.0.state).current.as_ref().map(|current| current.grant.terms.clone())
     }
 
-    /// Returns the scopes that were requested for the grant in use, or else for the stored one.
+    /// Returns the scopes that were requested for the grant in use, and for the stored one, which may be another process's.
     pub(crate) async fn requested(&self) -> Result<ScopeSet, AuthError> {
-        if let Some(current) = &read(&self.0.state).current {
-            return Ok(current.grant.terms.requested.clone());
-        }
-        Ok(self.0.load().await?.grant.map(|grant| grant.terms.requested).unwrap_or_default())
+        let stored = self.0.load().await?.grant.map(|grant| grant.terms.requested).unwrap_or_default();
+        Ok(match self.terms() {
+            Some(terms) => terms.requested.union(&stored),
+            None => stored,
+        })
+    }
+
+    /// Takes the grant of another process, if it has stored one for which these scopes were requested. Returns whether it has.
+    pub(crate) async fn take_wider(&self, scopes: &ScopeSet) -> Result<bool, AuthError> {
+        let record = self.0.load().await?;
+        let is_wide = |grant: &Grant| scopes.missing_from(&grant.terms.requested).is_empty();
+        Ok(record.grant.as_ref().is_some_and(is_wide) && self.0.take(&record).is_some())
     }
 
     /// Returns the stored key of proofs, or stores this one.
@@ -237,6 +245,29 @@ impl Shared {
         let signed_out = self.change(|record| record.grant = None).await;
         *write(&self.state) = State::default();
         signed_out
+    }
+
+    /// Takes the stored grant if it is another one than the one in use, and good: another process has got it.
+    fn take(&self, record: &Record) -> Option<Arc<Current>> {
+        let grant = record.grant.as_ref().filter(|grant| !grant.is_due(now()))?;
+        self.hold(Some(grant.clone())).then(|| self.now())?
+    }
+
+    /// Makes a stored grant the one in use, unless that is the same or newer.
+    fn hold(&self, grant: Option<Grant>) -> bool {
+        let Some(grant) = grant.filter(|grant| !self.is_old(&grant.access_token)) else {
+            return false;
+        };
+        write(&self.state).unsaved = None;
+        self.adopt(grant, false).is_some()
+    }
+
+    /// Returns whether an access token is the one in use, or the one before it.
+    fn is_old(&self, token: &Secret) -> bool {
+        let state = read(&self.state);
+        let replaced = state.unsaved.as_ref().and_then(|unsaved| unsaved.replaces.as_ref());
+        replaced == Some(token)
+            || state.current.as_ref().is_some_and(|current| current.grant.access_token == *token)
     }
 
     /// Notes that the grant in use is not stored.

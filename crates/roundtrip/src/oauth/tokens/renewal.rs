@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roundtrip_core::auth::{AuthError, Grant, RegistrationSource, Secret};
+use roundtrip_core::auth::{AuthError, Grant, RegistrationSource};
 
 use super::{Current, EARLY, Exchange, Renewed, Shared, Unsaved, now};
 use crate::lock::{read, write};
@@ -45,14 +45,14 @@ impl<E: Exchange> Renewal<E> {
         }
         // A record is replaced as a whole: reading it needs no lock.
         let record = self.shared.load().await?;
-        if let Some(current) = self.take(&record) {
+        if let Some(current) = self.shared.take(&record) {
             return Ok(Some(current));
         }
-        self.hold(record.grant);
+        self.shared.hold(record.grant);
         let _held = self.shared.store.0.lock(self.shared.server.as_str()).await?;
         let mut record = self.shared.load().await?;
         self.save_again(&mut record).await;
-        if let Some(current) = self.shared.now().or_else(|| self.take(&record)) {
+        if let Some(current) = self.shared.now().or_else(|| self.shared.take(&record)) {
             return Ok(Some(current));
         }
         match record.grant.clone() {
@@ -62,29 +62,6 @@ impl<E: Exchange> Renewal<E> {
                 Ok(None)
             }
         }
-    }
-
-    /// Takes the stored grant if it is another one than the one in use, and good.
-    fn take(&self, record: &Record) -> Option<Arc<Current>> {
-        let grant = record.grant.as_ref().filter(|grant| !grant.is_due(now()))?;
-        self.hold(Some(grant.clone())).then(|| self.shared.now())?
-    }
-
-    /// Makes a stored grant the one in use, unless that is the same or newer.
-    fn hold(&self, grant: Option<Grant>) -> bool {
-        let Some(grant) = grant.filter(|grant| !self.is_old(&grant.access_token)) else {
-            return false;
-        };
-        write(&self.shared.state).unsaved = None;
-        self.shared.adopt(grant, false).is_some()
-    }
-
-    /// Returns whether an access token is the one in use, or the one before it.
-    fn is_old(&self, token: &Secret) -> bool {
-        let state = read(&self.shared.state);
-        let replaced = state.unsaved.as_ref().and_then(|unsaved| unsaved.replaces.as_ref());
-        replaced == Some(token)
-            || state.current.as_ref().is_some_and(|current| current.grant.access_token == *token)
     }
 
     fn usable(&self) -> Option<Arc<Current>> {
@@ -113,7 +90,7 @@ impl<E: Exchange> Renewal<E> {
     }
 
     async fn exchange(&self, record: Record, old: Grant) -> Renewed {
-        self.hold(Some(old.clone()));
+        self.shared.hold(Some(old.clone()));
         match self.exchange.refresh(&old).await {
             Ok(Some(new)) => self.store(record, old, new).await,
             Ok(None) => self.without_renewal(),
@@ -153,7 +130,7 @@ impl<E: Exchange> Renewal<E> {
             _ => false,
         };
         if !dropped {
-            return self.take(&record).map_or(Err(error), |current| Ok(Some(current)));
+            return self.shared.take(&record).map_or(Err(error), |current| Ok(Some(current)));
         }
         if is_unknown(old, code(&error)) {
             record.registrations.retain(|held| held.issuer != old.terms.issuer);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use roundtrip::oauth::store::MemoryStore;
 use roundtrip::oauth::{AuthError, OAuth};
 use roundtrip::testing::Effects;
 use roundtrip::{Ask, Error, Form, FormRequest, Server, State, Tool, ToolError};
@@ -94,6 +95,27 @@ async fn a_step_up_in_vain_leaves_sign_ins_alone() {
     world.end_grants();
     client.call_tool("hello", ()).await.expect("a result");
     assert_eq!(world.count("/authorize"), 3);
+}
+
+/// O88: clients that share a store keep each other's scopes, and take a token that another has stepped up.
+#[tokio::test]
+async fn step_ups_of_two_clients_keep_each_others_scopes() {
+    let server = greeter().tool(Tool::new("one", async || "1")).tool(Tool::new("two", async || "2"));
+    let world = World::needing(server, |seen| match seen.header("mcp-name") {
+        Some("one") => "one",
+        Some("two") => "two",
+        _ => "read",
+    })
+    .await;
+    let store = MemoryStore::new();
+    let (first, second) = (world.client(person().store(store.clone())), world.client(person().store(store)));
+    first.call_tool("hello", ()).await.expect("a result");
+    second.call_tool("hello", ()).await.expect("a result");
+    first.call_tool("one", ()).await.expect("a result");
+    second.call_tool("two", ()).await.expect("a result");
+    first.call_tool("two", ()).await.expect("a result");
+    let scopes: Vec<_> = world.seen("/authorize").iter().map(|seen| seen.query["scope"].clone()).collect();
+    assert_eq!(scopes, ["read", "one read", "one read two"]);
 }
 
 /// O88: two calls that want different scopes at the same time end with a token for both.
