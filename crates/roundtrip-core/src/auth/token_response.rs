@@ -57,13 +57,15 @@ impl TokenResponse {
         };
         let scope = self.scope.as_deref().map(|scope| ScopeSet::of_valid(scope.split(' ')));
         let granted = scope.unwrap_or_else(|| old.map_or(&terms.requested, |old| &old.granted).clone());
+        // An empty one is none, and leaves the old one good.
+        let refresh_token = self.refresh_token.filter(|token| !token.expose().is_empty());
         let life = self.expires_in.as_ref().and_then(seconds);
         Ok(Grant {
             granted,
             access_token: self.access_token,
             scheme,
             expires_at: life.map(|life| now.as_unix().saturating_add(life.min(LONGEST_LIFE))),
-            refresh_token: self.refresh_token.or_else(|| old.and_then(|old| old.refresh_token.clone())),
+            refresh_token: refresh_token.or_else(|| old.and_then(|old| old.refresh_token.clone())),
             terms,
         })
     }

@@ -114,6 +114,11 @@ fn a_refresh_keeps_what_is_left_out() {
         .unwrap();
     assert_eq!(play.grant().refresh_token.as_ref().unwrap().expose(), "r2");
     assert_eq!(play.grant().granted.to_string(), "a");
+
+    let mut play = refresh(renewed);
+    play.ok(&json!({ "access_token": "a3", "token_type": "Bearer", "refresh_token": "" })).unwrap();
+    assert_eq!(play.grant().refresh_token.as_ref().unwrap().expose(), "r1", "an empty one is none");
+    assert_eq!(signed_in(&with(usual(), "refresh_token", json!(""))).refresh_token, None);
 }
 
 /// O85: a grant without a refresh token is no error; there is nothing to refresh.
