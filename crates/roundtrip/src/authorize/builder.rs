@@ -217,7 +217,8 @@ impl Authorize {
         self
     }
 
-    /// Sets the HTTP client by which issuers are reached: for proxies, or a certificate authority of your own.
+    /// Sets the HTTP client by which issuers are reached: for proxies, or a certificate authority of your own. It resolves names by
+    /// itself, so that a name is checked against private networks before it is connected to, and not as it is.
     pub fn http_client(mut self, client: reqwest::Client) -> Self {
         self.http = Some(client);
         self

@@ -12,7 +12,7 @@ use http::{HeaderMap, StatusCode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
-use roundtrip_core::auth::{AuthRequest, LONGEST_DOCUMENT, UrlPolicy};
+use roundtrip_core::auth::{AuthRequest, HttpUrl, LONGEST_DOCUMENT, UrlPolicy};
 
 /// Longest time that a request takes.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -52,13 +52,16 @@ impl Fetched {
 pub(super) struct HttpFetch {
     policy: UrlPolicy,
     client: Result<Client, String>,
+    /// Tells that the client is the author's, which resolves names by itself.
+    own_client: bool,
 }
 
 impl HttpFetch {
     /// Creates a sender, with an HTTP client of the author's if there is one.
     pub(super) fn new(policy: UrlPolicy, client: Option<Client>) -> Self {
+        let own_client = client.is_some();
         let client = client.map_or_else(|| Self::client(&policy), Ok);
-        Self { policy, client }
+        Self { policy, client, own_client }
     }
 
     fn client(policy: &UrlPolicy) -> Result<Client, String> {
@@ -71,12 +74,43 @@ impl Fetch for HttpFetch {
     fn send(&self, request: AuthRequest) -> Fetching {
         let allowed = self.policy.check(&request.url).map_err(|why| why.to_string());
         let client = allowed.and_then(|()| self.client.clone());
+        let policy = self.own_client.then(|| self.policy.clone());
         Box::pin(async move {
-            let exchange = exchange(client?, request);
+            let exchange = async {
+                if let Some(policy) = policy {
+                    check_host(&policy, &request.url).await?;
+                }
+                exchange(client?, request).await
+            };
             let answer = tokio::time::timeout(TIMEOUT, exchange).await;
             answer.unwrap_or_else(|_| Err(format!("no answer within {TIMEOUT:?}")))
         })
     }
+}
+
+/// Refuses a name that leads to addresses alone which the policy does not allow, ahead of a client that resolves it by itself.
+pub(super) async fn check_host(policy: &UrlPolicy, url: &HttpUrl) -> Result<(), String> {
+    if url.address().is_some() {
+        return Ok(());
+    }
+    match allowed_addresses(policy, url.host()).await {
+        // A name that does not resolve here may do so at a proxy.
+        Err(error) if !error.is::<std::io::Error>() => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// Resolves a name to the addresses that the policy allows.
+async fn allowed_addresses(
+    policy: &UrlPolicy,
+    host: &str,
+) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
+    let found = tokio::net::lookup_host((host, 0)).await?;
+    let allowed: Vec<SocketAddr> = found.filter(|found| policy.allows_address(host, found.ip())).collect();
+    if allowed.is_empty() {
+        return Err("its addresses are of a private network; allow those if that is intended".into());
+    }
+    Ok(allowed)
 }
 
 async fn exchange(client: Client, request: AuthRequest) -> Result<Fetched, String> {
@@ -134,12 +168,7 @@ impl Resolve for FilteringResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let policy = self.0.clone();
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let allowed = |address: &SocketAddr| policy.allows_address(name.as_str(), address.ip());
-            let allowed: Vec<SocketAddr> = found.filter(allowed).collect();
-            if allowed.is_empty() {
-                return Err("its addresses are of a private network; allow those if that is intended".into());
-            }
+            let allowed = allowed_addresses(&policy, name.as_str()).await?;
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
     }

@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::authorize::token::fetch::FilteringResolver;
+use crate::authorize::token::fetch::{FilteringResolver, check_host};
 
 /// A resource on this machine, whose issuer may be there too.
 const LOCAL: &str = "http://127.0.0.1:1/mcp";
@@ -121,4 +121,15 @@ async fn names_of_private_addresses_are_not_connected_to() {
     assert!(refused.contains("private network"), "{refused}");
     assert!(resolve(LOCAL).await.unwrap() > 0);
     assert!(resolve("https://localhost/mcp").await.unwrap() > 0);
+}
+
+/// O23: names are looked up ahead of an HTTP client of the author's, which has a resolver of its own.
+#[tokio::test]
+async fn names_are_checked_ahead_of_the_authors_client() {
+    let check =
+        async |resource: &str, url: &str| check_host(&policy(resource), &HttpUrl::parse(url).unwrap()).await;
+    let refused = check(RESOURCE, "https://localhost/keys").await.unwrap_err();
+    assert!(refused.contains("private network"), "{refused}");
+    assert_eq!(check(LOCAL, "https://localhost/keys").await, Ok(()));
+    assert_eq!(check(RESOURCE, "https://no-such-name.invalid/keys").await, Ok(()), "a proxy may know it");
 }
