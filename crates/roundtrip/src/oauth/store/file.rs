@@ -10,10 +10,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 use zeroize::Zeroizing;
 
-use super::{Record, StoreError, StoreLock, TokenStore, files};
+use super::{LONGEST_WAIT, Record, StoreError, StoreLock, TokenStore, files};
 
-/// Longest wait for the lock of a record: longer than the two token requests that one renewal can make.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// Pause between two attempts to take the lock.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Version of the file format.

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use roundtrip_core::seal::BoxFuture;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::timeout;
 
-use super::{Record, StoreError, StoreLock, TokenStore};
+use super::{LONGEST_WAIT, Record, StoreError, StoreLock, TokenStore};
 use crate::lock::lock;
 
 /// Store in memory, the default. Clones share their records: clients of one account sign in once.
@@ -50,7 +51,12 @@ impl TokenStore for MemoryStore {
 
     fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreLock, StoreError>> {
         let turn = Arc::clone(&lock(&self.entries).entry(server.to_owned()).or_default().turn);
-        Box::pin(async { Ok(StoreLock::new(turn.lock_owned().await)) })
+        Box::pin(async {
+            match timeout(LONGEST_WAIT, turn.lock_owned()).await {
+                Ok(held) => Ok(StoreLock::new(held)),
+                Err(_) => Err(StoreError::Busy { waited: LONGEST_WAIT }),
+            }
+        })
     }
 }
 

@@ -25,6 +25,7 @@ mod record;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtrip_core::seal::BoxFuture;
 
@@ -55,6 +56,9 @@ pub trait TokenStore: Send + Sync + 'static {
     /// Fails after a bounded wait.
     fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreLock, StoreError>>;
 }
+
+/// Longest wait for the lock of a record: longer than the two token requests that one renewal can make.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Lock of one record, released when dropped.
 pub struct StoreLock {

@@ -47,6 +47,18 @@ async fn stores_keep_their_contract() {
     stores::tokens(MemoryStore::new(), MemoryStore::new()).await.unwrap_err();
 }
 
+/// O80: the wait for a lock in memory has an end, as that for a file has.
+#[tokio::test(start_paused = true)]
+async fn a_lock_in_memory_is_not_waited_for_without_end() {
+    use crate::oauth::store::StoreError;
+    let store = MemoryStore::new();
+    let held = store.lock(SERVER).await.unwrap();
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(60), store.lock(SERVER)).await;
+    assert!(matches!(waited, Ok(Err(StoreError::Busy { .. }))), "{waited:?}");
+    drop(held);
+    store.lock(SERVER).await.unwrap();
+}
+
 /// O80: clients in one process that share a directory make one exchange.
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_of_one_directory_make_one_exchange() {
