@@ -36,7 +36,8 @@ pub(crate) struct Shared {
 pub(crate) struct World {
     /// URL of the server.
     pub(crate) url: String,
-    base: String,
+    /// Origin of both, which is the name of the issuer.
+    pub(crate) base: String,
     issuer: Issuer,
     shared: Arc<Mutex<Shared>>,
 }
