@@ -24,7 +24,7 @@ impl std::fmt::Display for Ending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Exited(status) => write!(f, "{status}"),
-            Self::TimedOut(limit) => write!(f, "no end after {} s", limit.as_secs()),
+            Self::TimedOut(limit) => write!(f, "no end, and nothing new for {} s", limit.as_secs()),
         }
     }
 }
@@ -41,21 +41,30 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(said.stdout)?)
 }
 
-/// Runs a program with its output in a file. Past the limit it is ended, and so is everything it started.
+/// Longest run of a program that always says something new, in limits.
+const LONGEST: u32 = 10;
+
+/// Runs a program with its output in a file. If it says nothing new for as long as the limit it is ended, and so is everything it
+/// started: a busy machine makes a script of many checks slow, and a single one of them less so.
 pub(crate) fn log(command: &mut Command, log: &Path, limit: Duration) -> Result<Ending> {
     if let Some(folder) = log.parent() {
         fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     }
     let out = File::create(log).with_context(|| format!("making {}", log.display()))?;
-    command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
+    command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out.try_clone()?);
     own_group(command);
     let mut child = command.spawn().with_context(|| format!("starting {command:?}"))?;
     let started = Instant::now();
+    let mut last_said = (0, started);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Ending::Exited(status));
         }
-        if started.elapsed() > limit {
+        let length = out.metadata()?.len();
+        if length != last_said.0 {
+            last_said = (length, Instant::now());
+        }
+        if last_said.1.elapsed() > limit || started.elapsed() > limit * LONGEST {
             end_group(&mut child);
             return Ok(Ending::TimedOut(limit));
         }
@@ -112,6 +121,20 @@ mod tests {
         assert!(!ending.is_success());
         assert_eq!(tail(&log_file, 5), "one\ntwo");
         assert_eq!(tail(&log_file, 1), "two");
+        fs::remove_file(log_file).unwrap();
+    }
+
+    #[test]
+    fn a_program_that_says_something_is_given_time() {
+        let log_file = scratch("talks");
+        let mut command = Command::new("sh");
+        command.args(["-c", "for n in 1 2 3 4; do echo $n; sleep 0.5; done"]);
+        assert!(log(&mut command, &log_file, Duration::from_secs(1)).unwrap().is_success());
+        assert_eq!(tail(&log_file, 5), "1\n2\n3\n4");
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do echo again; sleep 0.05; done"]);
+        let limit = Duration::from_millis(200);
+        assert_eq!(log(&mut command, &log_file, limit).unwrap(), Ending::TimedOut(limit));
         fs::remove_file(log_file).unwrap();
     }
 

@@ -66,14 +66,14 @@ pub(crate) struct Failure {
     message: String,
     /// What the command adds, in lines of its own.
     notes: Vec<String>,
-    details: Map<String, Value>,
+    details: Box<Map<String, Value>>,
     /// True if the user has been told already.
     is_told: bool,
 }
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), notes: Vec::new(), details: Map::new(), is_told: false }
+        Self { exit, message: message.into(), notes: Vec::new(), details: Box::default(), is_told: false }
     }
 
     /// Creates the error of a command line or file that does not fit.
@@ -133,7 +133,7 @@ impl Failure {
             let lines = std::iter::once(&self.message).chain(&self.notes);
             let lines: Vec<&str> = lines.map(String::as_str).collect();
             error.insert("message".into(), lines.join("\n").into());
-            error.extend(self.details.clone());
+            error.extend((*self.details).clone());
             write(format_args!("{}", printable_json(&json!({ "error": error }), false)));
         } else {
             write(format_args!("{}", self.text()));
