@@ -60,11 +60,35 @@ struct Held {
 }
 
 /// Time at which a task is next for a worker, once it has been changed.
+#[derive(Clone, Copy)]
 enum Due {
     /// This worker keeps it.
     Held,
+    /// None has it, and it can be taken at once: its handler was stopped in the middle. A cancelled task is kept, and ended here.
+    GivenBack,
     /// None has it, and it can be taken if there is something to do: after a pause if it waits for something outside.
     Released,
+}
+
+impl Due {
+    /// Returns the time at which the task is due for a worker, where a lease has this length.
+    fn time(self, record: &Record, now: Millis, length: Duration) -> Option<Millis> {
+        match self {
+            Self::GivenBack if !record.is_cancelled() => Some(now),
+            Self::Held | Self::GivenBack => Some(now.plus(length)),
+            Self::Released => record.is_runnable().then(|| now.plus(pause_after(record.waits()))),
+        }
+    }
+
+    /// Returns the reason why the worker stops once the record is stored, if it does.
+    fn stop(self, record: &Record) -> Option<Stop> {
+        match self {
+            _ if record.has_ended() => Some(Stop::Lost),
+            _ if record.is_cancelled() => Some(Stop::Cancelled),
+            Self::Held => None,
+            Self::GivenBack | Self::Released => Some(Stop::Released),
+        }
+    }
 }
 
 impl Lease {
@@ -189,13 +213,24 @@ impl Lease {
         self.change(Due::Released, |record, now| record.end(how(), now)).await;
     }
 
-    /// Gives the task back with the round that its handler has ended. Returns the pause before it is taken up again.
-    pub(crate) async fn release(&self, parked: Option<ParkedRound>) -> Duration {
-        let park = |record: &mut Record, now| {
-            if let Some(ParkedRound { journal, asked, waits, stepped }) = &parked {
-                record.park(journal.clone(), asked.clone(), now);
-                record.count_wait(*waits, *stepped);
+    /// Gives the task back as it was taken. One that was cancelled ends: it has no handler.
+    pub(crate) async fn give_back(&self) {
+        let cancelled = |record: &mut Record, now| {
+            if record.is_cancelled() {
+                record.end(Ended::Cancelled, now);
             }
+        };
+        self.change(Due::GivenBack, cancelled).await;
+    }
+
+    /// Gives the task back with the round that its handler has ended. Returns the pause before it is taken up again.
+    pub(crate) async fn release(
+        &self,
+        ParkedRound { journal, asked, waits, stepped }: ParkedRound,
+    ) -> Duration {
+        let park = |record: &mut Record, now| {
+            record.park(journal.clone(), asked.clone(), now);
+            record.count_wait(waits, stepped);
         };
         self.change(Due::Released, park).await;
         self.with(|record| pause_after(record.waits())).await
@@ -217,23 +252,16 @@ impl Lease {
             if let Some(error) = record.overflow() {
                 record.end(Ended::Failed(error), now);
             }
-            let due = match due {
-                Due::Held => Some(now.plus(self.length)),
-                Due::Released => record.is_runnable().then(|| now.plus(pause_after(record.waits()))),
-            };
             let mut stored = held.stored.clone();
-            if let Err(error) = record.put(&mut stored, due) {
+            if let Err(error) = record.put(&mut stored, due.time(&record, now, self.length)) {
                 tracing::error!(%error, task = %self.id, "a task cannot be written");
                 return self.stop(Stop::Lost);
             }
             match self.store.0.write(stored.clone()).await {
                 Ok(true) => {
                     stored.version += 1;
-                    if record.has_ended() {
-                        self.stop(Stop::Lost);
-                    } else if record.is_cancelled() {
-                        self.stop(Stop::Cancelled);
-                    }
+                    // Under the lock: a change that waits for it must not take back what was given back.
+                    due.stop(&record).into_iter().for_each(|why| self.stop(why));
                     *held = Held { stored, record };
                     return;
                 }
@@ -244,7 +272,7 @@ impl Lease {
     }
 
     fn may_write(&self) -> bool {
-        *self.stop.borrow() != Some(Stop::Lost)
+        !matches!(*self.stop.borrow(), Some(Stop::Lost | Stop::Released))
     }
 
     /// Reads the task again, which another has changed, and takes over what clients may change.
@@ -284,12 +312,8 @@ impl Keeper for Lease {
     fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, bool> {
         Box::pin(async move {
             // The journal is read inside the change, so that an earlier one never replaces a later one.
-            if self.admission.is_draining() {
-                self.change(Due::Released, |record, now| record.keep(round.snapshot(), now)).await;
-                self.stop(Stop::Released);
-            } else {
-                self.change(Due::Held, |record, now| record.keep(round.snapshot(), now)).await;
-            }
+            let due = if self.admission.is_draining() { Due::GivenBack } else { Due::Held };
+            self.change(due, |record, now| record.keep(round.snapshot(), now)).await;
             // A cancelled handler ends the steps that run, and begins no other.
             self.stop.borrow().is_none()
         })

@@ -136,7 +136,10 @@ async fn finish_steps(runner: &mut Runner, round: Option<&RoundState>) {
 /// Stores the outcome of a run. Returns the pause before the next.
 async fn conclude(lease: &Lease, outcome: Outcome) -> Duration {
     match outcome {
-        Ok(ServerResult::InputRequired(_)) => return lease.release(lease.take_parked()).await,
+        Ok(ServerResult::InputRequired(_)) => match lease.take_parked() {
+            Some(parked) => return lease.release(parked).await,
+            None => lease.give_back().await,
+        },
         Ok(result) => match Raw::of(&result) {
             Ok(result) => lease.end(|| Ended::Completed(result.clone())).await,
             Err(error) => lease.end(|| Ended::Failed(unwritable(&error))).await,

@@ -208,7 +208,7 @@ impl TaskService {
         };
         let lease = self.lease_of(stored, record);
         if slot.is_none() {
-            lease.release(None).await;
+            lease.give_back().await;
             lock(&self.running).remove(lease.id());
             return;
         }

@@ -5,6 +5,7 @@ mod cancelling;
 mod clocked;
 mod clocks;
 mod describing;
+mod draining;
 mod extensions;
 mod faults;
 mod faults_http;

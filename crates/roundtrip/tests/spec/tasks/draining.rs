@@ -1,0 +1,171 @@
+//! Workers that are asked to stop.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use roundtrip::task::Millis;
+use roundtrip::{Ask, Form, Server, State, Tasks, Tool, ToolError, When};
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::try_join;
+
+use super::clocked::Clocked;
+use super::{TaskClient, says, text};
+
+/// Length of the leases here: no task is taken up because its lease is over.
+const LEASE: Duration = Duration::from_secs(600);
+
+#[derive(Form)]
+struct Name {
+    name: String,
+}
+
+#[derive(Clone, Default)]
+struct Signals {
+    begun: Arc<Notify>,
+    go_on: Arc<Notify>,
+    dropped: Arc<Notify>,
+}
+
+struct Dropped(Arc<Notify>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+impl Signals {
+    /// Says that the handler has begun, and waits for the test. The value says when the handler is dropped.
+    async fn meet(&self) -> Dropped {
+        self.begun.notify_one();
+        let dropped = Dropped(Arc::clone(&self.dropped));
+        self.go_on.notified().await;
+        dropped
+    }
+}
+
+fn server(store: &Clocked, signals: &Signals, tool: Tool) -> Server {
+    let tasks = Tasks::new(store.clone()).lease(LEASE);
+    Server::new("tasks", "1.0.0").tool(tool.task(When::Required)).state(signals.clone()).tasks(tasks)
+}
+
+/// Starts a task, drains its worker while the handler waits, and returns the task once the handler is dropped.
+async fn drained(client: &TaskClient, signals: &Signals) -> String {
+    let id = client.start("job", json!({})).await;
+    signals.begun.notified().await;
+    client.endpoint.drain();
+    signals.go_on.notify_one();
+    signals.dropped.notified().await;
+    id
+}
+
+fn now() -> Millis {
+    let since = SystemTime::UNIX_EPOCH.elapsed().expect("a clock");
+    Millis(u64::try_from(since.as_millis()).expect("a time"))
+}
+
+/// The time from which any worker may take the task, once the one that drains has given it back.
+async fn given_back(store: &Clocked, id: &str) -> Option<Millis> {
+    let soon = Millis(now().0 + 60_000);
+    let looking = async {
+        loop {
+            let due = store.stored(id).await.due;
+            if due.is_none_or(|due| due < soon) {
+                return due;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), looking).await.expect("it is given back")
+}
+
+/// T18: a worker that is asked to stop gives its task back at its next question; another asks on.
+#[tokio::test]
+async fn a_task_is_given_back_at_a_question() {
+    async fn job(ask: Ask, State(signals): State<Signals>) -> Result<String, ToolError> {
+        let _dropped = signals.meet().await;
+        let Name { name } = ask.form("name", "Who?").await?;
+        Ok(format!("Hello, {name}!"))
+    }
+    let (store, signals) = (Clocked::default(), Signals::default());
+    let drains = TaskClient::of(server(&store, &signals, Tool::new("job", job)));
+    let id = drained(&drains, &signals).await;
+    assert_eq!(given_back(&store, &id).await, None, "there is nothing to do");
+    let other = TaskClient::of(server(&store, &signals, Tool::new("job", job)));
+    signals.go_on.notify_one();
+    other.update(&id, json!({ "name": says("Ada") })).await;
+    assert_eq!(text(&other.ended(&id).await), "Hello, Ada!");
+}
+
+/// T18: a worker that is asked to stop gives its task back at its next checkpoint, at once: another goes on from there.
+#[tokio::test]
+async fn a_task_is_given_back_at_a_checkpoint() {
+    async fn job(ask: Ask, State(signals): State<Signals>) -> Result<String, ToolError> {
+        let _dropped = signals.meet().await;
+        ask.checkpoint("here").await?;
+        Ok("done".to_owned())
+    }
+    let (store, signals) = (Clocked::default(), Signals::default());
+    let drains = TaskClient::of(server(&store, &signals, Tool::new("job", job)));
+    let id = drained(&drains, &signals).await;
+    let due = given_back(&store, &id).await.expect("it is due");
+    assert!(due <= now(), "at once");
+    let other = TaskClient::of(server(&store, &signals, Tool::new("job", job)));
+    signals.go_on.notify_one();
+    assert_eq!(text(&other.ended(&id).await), "done");
+}
+
+/// T18: a task that is given back at a step is due at once, whatever else it waits for: of two questions one is open.
+#[tokio::test]
+async fn a_task_is_given_back_beside_a_question() {
+    async fn job(ask: Ask, State(signals): State<Signals>) -> Result<String, ToolError> {
+        let second = async {
+            let two: Name = ask.form("two", "Two?").await?;
+            let step = async || {
+                signals.meet().await;
+                two.name
+            };
+            ask.remember("step", step).await
+        };
+        let (one, two) = try_join!(async { Ok(ask.form::<Name>("one", "One?").await?) }, second)?;
+        Ok(format!("{} {two}", one.name))
+    }
+    let (store, signals) = (Clocked::default(), Signals::default());
+    let drains = TaskClient::of(server(&store, &signals, Tool::new("job", job)));
+    let id = drains.start("job", json!({})).await;
+    drains.asks(&id).await;
+    drains.update(&id, json!({ "two": says("second") })).await;
+    signals.begun.notified().await;
+    drains.endpoint.drain();
+    signals.go_on.notify_one();
+    let due = given_back(&store, &id).await.expect("it is due");
+    assert!(due <= now(), "at once");
+    let other = TaskClient::of(server(&store, &signals, Tool::new("job", job)));
+    other.asks(&id).await;
+    other.update(&id, json!({ "one": says("first") })).await;
+    assert_eq!(text(&other.ended(&id).await), "first second");
+}
+
+/// T18: a renewal that waits while the task is given back does not take it back.
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_given_back_is_not_renewed() {
+    async fn job(ask: Ask, State(signals): State<Signals>) -> Result<String, ToolError> {
+        let _dropped = signals.meet().await;
+        ask.remember("step", async || "done".to_owned()).await
+    }
+    let (store, signals) = (Clocked::default(), Signals::default());
+    let drains = TaskClient::of(server(&store, &signals, Tool::new("job", job)));
+    let id = drains.start("job", json!({})).await;
+    signals.begun.notified().await;
+    drains.endpoint.drain();
+    let giving = store.hold_change();
+    signals.go_on.notify_one();
+    giving.reached.notified().await;
+    // The renewal is due meanwhile.
+    tokio::time::sleep(LEASE).await;
+    giving.release.notify_one();
+    signals.dropped.notified().await;
+    let due = store.stored(&id).await.due.expect("it is due");
+    assert!(due <= now(), "no worker has it");
+}
