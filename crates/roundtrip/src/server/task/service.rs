@@ -197,20 +197,12 @@ impl TaskService {
         }
     }
 
-    /// Takes up a task that is due. Where calls of this process have filled its places meanwhile, it is given back.
-    async fn resume(self: &Arc<Self>, stored: StoredTask, slot: Option<OwnedSemaphorePermit>) {
-        let Some(server) = self.resume.get().and_then(Weak::upgrade) else { return };
-        let record = match Record::read(&stored) {
-            Ok(record) => record,
-            Err(error) => {
-                return tracing::error!(%error, task = %stored.id, "a task cannot be read");
-            }
-        };
-        let lease = self.lease_of(stored, record);
+    /// Goes on with a task that was taken. Where calls of this process have filled its places meanwhile, it is given back.
+    async fn resume(self: &Arc<Self>, lease: Arc<Lease>, slot: Option<OwnedSemaphorePermit>) {
+        let Some(server) = self.resume.get().and_then(Weak::upgrade) else { return self.left(&lease) };
         if slot.is_none() {
             lease.give_back().await;
-            lock(&self.running).remove(lease.id());
-            return;
+            return self.left(&lease);
         }
         let prepared = lease.with(|record| server.resume(record)).await;
         drop(server);
@@ -243,8 +235,17 @@ impl TaskService {
         };
         let all = taken.len() == free;
         for stored in taken {
+            let record = match Record::read(&stored) {
+                Ok(record) => record,
+                Err(error) => {
+                    tracing::error!(%error, task = %stored.id, "a task cannot be read");
+                    continue;
+                }
+            };
+            // Known before the next change is heard of: it may be a cancellation of this task.
+            let lease = self.lease_of(stored, record);
             let (service, slot) = (Arc::clone(self), self.slot());
-            tokio::spawn(async move { service.resume(stored, slot).await });
+            tokio::spawn(async move { service.resume(lease, slot).await });
         }
         all
     }

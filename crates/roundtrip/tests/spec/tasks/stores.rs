@@ -187,6 +187,28 @@ async fn a_look_for_changes_hides_none() {
     assert_eq!(front.ended(&id).await["status"], "cancelled");
 }
 
+/// T8: a cancellation that comes while a worker takes the task up reaches it, and not with the next renewal of its lease.
+#[tokio::test]
+async fn a_cancellation_reaches_a_worker_that_begins() {
+    let store = Faulty::new(Fault::Slow);
+    let held = || {
+        let held = Tool::new("held", async || std::future::pending::<String>().await);
+        Server::new("tasks", "1.0.0").tool(held.task(When::Required))
+    };
+    let front = TaskClient::of(held().tasks(Tasks::new(Arc::clone(&store.0)).at_once(0)));
+    let id = front.start("held", json!({})).await;
+    let hour = std::time::Duration::from_secs(3600);
+    let _worker = held().tasks(Tasks::new(store.clone()).at_once(1).lease(hour)).build().expect("a worker");
+    let (owner, task) = (TaskOwner::new(None), TaskId::parse(&id).expect("an id"));
+    while store.0.read(&owner, &task).await.expect("a store").expect("a task").fence == 0 {
+        tokio::task::yield_now().await;
+    }
+    // The answer of the store is still on its way.
+    front.cancel(&id).await;
+    store.3.notify_one();
+    assert_eq!(front.ended(&id).await["status"], "cancelled");
+}
+
 /// T3: a cancellation that the worker finds where its handler asks counts: the task does not wait for an answer.
 #[tokio::test]
 async fn a_cancellation_meets_a_question() {
