@@ -120,15 +120,82 @@ fn error(error: sqlx::Error) -> StoreError {
     match code.as_deref() {
         Some("25006") => StoreError::ReadOnly,
         Some("53100" | "53200") => StoreError::NoSpace,
-        // Shutting down, starting, too many connections, a deadlock, a conflict, a row that an attempt of before has added at the
-        // same time: in a moment it may succeed.
-        Some("57P01" | "57P02" | "57P03" | "53300" | "40P01" | "40001" | "23505") => {
+        // Shutting down, starting, a connection that was idle for too long, too many connections, a deadlock, a conflict, a row that an
+        // attempt of before has added at the same time: in a moment it may succeed.
+        Some("57P01" | "57P02" | "57P03" | "57P05" | "53300" | "40P01" | "40001" | "23505") => {
             StoreError::Unavailable(Arc::new(error))
         }
+        // The connection is broken, or a pooler in front of the database has lost it.
+        Some(code) if code.starts_with("08") => StoreError::Unavailable(Arc::new(error)),
         Some(_) => StoreError::Refused(Arc::new(error)),
         None if matches!(error, sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }) => {
             StoreError::Refused(Arc::new(error))
         }
         None => StoreError::Unavailable(Arc::new(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+    use std::error::Error;
+    use std::fmt;
+
+    use sqlx::error::{DatabaseError, ErrorKind};
+
+    use super::*;
+
+    /// An error of the database with this SQLSTATE.
+    #[derive(Debug)]
+    struct State(&'static str);
+
+    impl fmt::Display for State {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for State {}
+
+    impl DatabaseError for State {
+        fn message(&self) -> &str {
+            self.0
+        }
+
+        fn code(&self) -> Option<Cow<'_, str>> {
+            Some(self.0.into())
+        }
+
+        fn as_error(&self) -> &(dyn Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn as_error_mut(&mut self) -> &mut (dyn Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn into_error(self: Box<Self>) -> Box<dyn Error + Send + Sync + 'static> {
+            self
+        }
+
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Other
+        }
+    }
+
+    /// K3: a connection that the database or a pooler in front of it has ended is not used again, and what was asked is asked again;
+    /// what is refused is not.
+    #[test]
+    fn connections_that_have_ended_are_told_from_refusals() {
+        let named = |code| error(sqlx::Error::Database(Box::new(State(code))));
+        for code in ["57P01", "57P02", "57P03", "57P05", "08000", "08003", "08006", "08P01", "53300", "40001"]
+        {
+            assert!(matches!(named(code), StoreError::Unavailable(_)), "{code}");
+        }
+        for code in ["42601", "42501", "57014", "22021", "0A000"] {
+            assert!(matches!(named(code), StoreError::Refused(_)), "{code}");
+        }
+        assert!(matches!(named("25006"), StoreError::ReadOnly));
+        assert!(matches!(named("53100"), StoreError::NoSpace));
     }
 }

@@ -18,6 +18,7 @@ on_each_store_of_tasks! {
     a_task_is_sealed_anew_with_the_first_key
     a_task_without_its_key_is_not_lost
     an_expired_task_without_its_key_is_found
+    a_task_without_its_key_hides_no_other
     no_account_is_counted_for_ever
 }
 
@@ -171,6 +172,17 @@ async fn an_expired_task_without_its_key_is_found(site: &impl TaskSite) {
     assert_eq!((expired.len(), expired[0].work.len(), expired[0].view.len()), (1, 0, 0));
     new.remove(&id(1), expired[0].version).await.expect("it goes");
     assert!(new.expired(Millis(5), 1).await.expect("tasks").is_empty());
+}
+
+/// K6: a task whose key was retired too early is listed without its view, in its place, and hides no other.
+async fn a_task_without_its_key_hides_no_other(site: &impl TaskSite) {
+    let (old, new) = (sealed(site, &[1]).await, sealed(site, &[2]).await);
+    new.create(task(1), 3).await.expect("a task");
+    old.create(task(2), 3).await.expect("a task");
+    new.create(task(3), 3).await.expect("a task");
+    let view = Bytes::from_static(b"the secret view");
+    let listed = new.list(&ada(), None, 3).await.expect("tasks");
+    assert_eq!(listed, [(id(1), view.clone()), (id(2), Bytes::new()), (id(3), view)]);
 }
 
 /// K7: the count of an account goes with its tasks.

@@ -94,7 +94,8 @@ pub trait TaskStore: Send + Sync {
     /// Removes a task if its version is still this one.
     fn remove<'a>(&'a self, id: &'a TaskId, version: u64) -> BoxFuture<'a, Result<(), TaskStoreError>>;
 
-    /// Returns up to `most` views of an owner's tasks, in the order of their identifiers, from behind `after` on.
+    /// Returns up to `most` views of an owner's tasks, in the order of their identifiers, from behind `after` on. A view that cannot
+    /// be opened any more is returned empty, so that it hides no other.
     fn list<'a>(
         &'a self,
         owner: &'a TaskOwner,

@@ -31,6 +31,8 @@ enum Fault {
     Slow,
     /// Is no fault: says that anything may have changed, whenever it is told to.
     Vague,
+    /// Is no fault: cannot open the first task that it lists.
+    Sealed,
 }
 
 #[derive(Clone)]
@@ -120,7 +122,13 @@ impl TaskStore for Faulty {
         after: Option<&'a TaskId>,
         most: usize,
     ) -> Answer<'a, Vec<(TaskId, Bytes)>> {
-        Box::pin(async move { self.0.list(&self.owner(owner), after, most).await })
+        Box::pin(async move {
+            let mut listed = self.0.list(&self.owner(owner), after, most).await?;
+            if let Some((_, view)) = listed.first_mut().filter(|_| self.1 == Fault::Sealed) {
+                *view = Bytes::new();
+            }
+            Ok(listed)
+        })
     }
 
     fn changes(&self) -> Box<dyn TaskChanges> {
@@ -234,6 +242,22 @@ async fn a_cancellation_meets_a_question() {
     front.cancel(&id).await;
     go_on.notify_one();
     assert_eq!(front.ended(&id).await["status"], "cancelled");
+}
+
+/// K6, T24: a task that cannot be opened is left out of `tasks/list`, and hides no other.
+#[tokio::test]
+async fn a_task_that_cannot_be_opened_is_not_listed() {
+    let store = Faulty::new(Fault::Sealed);
+    let tasks = Tasks::new(store.clone()).sep_2322().per_caller(100);
+    let tool = Tool::new("greet", async || "hello").task(When::Offered);
+    let server = Server::new("tasks", "1.0.0").tool(tool).tasks(tasks);
+    let client = TaskClient::of(server).by("ada").sep_2322();
+    for _ in 0..51 {
+        client.result("tools/call", json!({ "name": "greet", "task": {} })).await;
+    }
+    let page = client.result("tasks/list", json!({})).await;
+    assert_eq!(page["tasks"].as_array().map(Vec::len), Some(49), "{page}");
+    assert!(page["nextCursor"].is_string(), "{page}");
 }
 
 /// T15: a task that a process has taken, and has no place for any more, is given back at once: its lease has an hour to go.
