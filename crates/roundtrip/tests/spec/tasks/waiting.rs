@@ -17,7 +17,7 @@ fn enter(entries: &Entries) -> usize {
     entries.len()
 }
 
-/// Returns whether the pauses between entries were as long as these, in milliseconds. Clocks may differ by some.
+/// Asserts that the pauses between entries were as long as these, in milliseconds. Clocks may differ by some.
 #[track_caller]
 fn assert_pauses(entries: &Entries, pauses: &[u64]) {
     let entries = entries.lock().expect("no panic");
