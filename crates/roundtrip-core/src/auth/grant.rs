@@ -27,6 +27,9 @@ pub struct Terms {
     pub resource: String,
     /// Issuer, byte for byte as published.
     pub issuer: String,
+    /// URL of the resource metadata that named the issuer, if there is some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_metadata: Option<HttpUrl>,
     /// URL at which tokens are got.
     pub token_endpoint: HttpUrl,
     /// The client as the issuer knows it.

@@ -231,6 +231,19 @@ fn a_server_that_has_moved_is_noticed() {
     assert!(matches!(check(&resource(), Some(&broken)), Err(AuthError::ServerMetadata { .. })));
 }
 
+/// O47: metadata that a challenge alone had led to is looked for there again, also without a challenge.
+#[test]
+fn metadata_is_found_again_where_it_was() {
+    let need = challenged(r#"Bearer resource_metadata="/custom/metadata.json""#);
+    let terms = Play::to_browser(&browser(), need, &issuer()).unwrap().pending().terms().clone();
+    let stored: Terms = serde_json::from_str(&serde_json::to_string(&terms).unwrap()).unwrap();
+    let step = SignIn::check(browser(), Need::new(SERVER), stored).unwrap();
+    let mut play = Play::of(step, World::default());
+    assert_eq!(play.url(), "https://tools.example/custom/metadata.json");
+    play.answer(404, &json!({})).unwrap();
+    assert_eq!(play.url(), METADATA);
+}
+
 /// O48: endpoints are assumed at the origin only where the settings say so and no metadata exists at all.
 #[test]
 fn endpoints_are_assumed_only_without_metadata() {

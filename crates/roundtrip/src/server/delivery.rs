@@ -186,6 +186,11 @@ pub(crate) fn pause_after(waits: u32) -> Duration {
     waits.checked_sub(1).map_or(Duration::ZERO, |doubled| longest.min(first * 2_u32.saturating_pow(doubled)))
 }
 
+/// Returns the number of rounds in a row that have waited, after one that `waits` or not. A round that has begun a step is the first.
+pub(crate) fn waits_after(before: u32, waits: bool, stepped: bool) -> u32 {
+    if waits && !stepped { before.saturating_add(1) } else { u32::from(waits) }
+}
+
 /// Pace of a transport that enters a handler again by itself when a round has ended with `requestState` alone. For a modern
 /// client there is none: it retries when it likes, on any instance.
 #[derive(Debug, Default)]
@@ -214,5 +219,24 @@ impl Reentry {
     /// Records whether a round was progress.
     pub(super) fn set_due(&self, due: bool) {
         self.due.store(due, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// T4, L3: pauses in a row grow up to a bound; a step makes the next one short again, and after a question there is none.
+    #[test]
+    fn pauses_grow_and_begin_anew() {
+        let mut waits = 0;
+        let mut pause = |does_wait, stepped| {
+            waits = waits_after(waits, does_wait, stepped);
+            pause_after(waits).as_millis()
+        };
+        assert_eq!([(); 7].map(|()| pause(true, false)), [100, 200, 400, 800, 1600, 2000, 2000]);
+        assert_eq!([pause(true, true), pause(true, false)], [100, 200]);
+        assert_eq!([pause(false, false), pause(true, false)], [0, 100]);
+        assert_eq!(pause_after(u32::MAX), PAUSES.1);
     }
 }

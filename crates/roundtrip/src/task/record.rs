@@ -235,9 +235,9 @@ impl Record {
         self.spent.extend(answered.into_keys());
     }
 
-    /// Counts a run that has ended: `waits` for something outside or not, `anew` if it has begun a step before.
-    pub(crate) fn count_wait(&mut self, waits: bool, anew: bool) {
-        self.waits = if waits && !anew { self.waits.saturating_add(1) } else { u32::from(waits) };
+    /// Sets the number of runs in a row that have waited for something outside.
+    pub(crate) fn set_waits(&mut self, waits: u32) {
+        self.waits = waits;
     }
 
     /// Keeps the journal of a run that goes on. A handler that does is not waiting for its questions.

@@ -68,6 +68,7 @@ pub(super) fn terms(
         server: known.flow.server().clone(),
         resource: known.target.resource.clone(),
         issuer: known.server.issuer.clone(),
+        resource_metadata: known.target.metadata.clone(),
         token_endpoint: endpoint.map_err(|why| known.refused(why))?,
         client,
         method,

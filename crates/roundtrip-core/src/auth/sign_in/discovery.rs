@@ -25,7 +25,8 @@ pub(super) enum Found {
     Server(Box<Known>),
 }
 
-/// Begins with the resource metadata: at the URL of the challenge, then at the well-known ones.
+/// Begins with the resource metadata: at the URL of the challenge, at the one that terms to check were found by, then at the
+/// well-known ones.
 pub(super) fn begin(settings: Arc<Settings>, flow: Flow) -> Result<Step, AuthError> {
     if let Some(issuer) = &settings.choices.issuer {
         let target = of_server_alone(&flow, issuer.clone(), false);
@@ -33,7 +34,8 @@ pub(super) fn begin(settings: Arc<Settings>, flow: Flow) -> Result<Step, AuthErr
     }
     let named = flow.demand.as_ref().and_then(|demand| demand.resource_metadata.as_deref());
     let named = named.and_then(|url| flow.server().resolve(url).ok()).map(String::from);
-    let urls = named.into_iter().chain(resource_candidates(flow.server()));
+    let before = flow.checked.as_ref().and_then(|terms| terms.resource_metadata.clone()).map(String::from);
+    let urls = named.into_iter().chain(before).chain(resource_candidates(flow.server()));
     let mut search = Search::new(urls, &flow.policy);
     match search.next() {
         Some(url) => Ok(SignIn::get(settings, State::Resource(Box::new(flow), search), url)),
@@ -50,7 +52,7 @@ pub(super) fn resource(
 ) -> Result<Step, AuthError> {
     let look = match search.look(url, response) {
         Look::Document => match ProtectedResource::parse(response.body) {
-            Ok(document) => return found_resource(settings, flow, document),
+            Ok(document) => return found_resource(settings, flow, url, document),
             // A page for people, where there is no document.
             Err(DocumentError::NotJson) => search.skip(),
             Err(why) => search.failed(AuthError::ResourceMetadata { url: url.as_str().to_owned(), why }),
@@ -66,6 +68,7 @@ pub(super) fn resource(
 fn found_resource(
     settings: Arc<Settings>,
     flow: Box<Flow>,
+    url: &HttpUrl,
     document: ProtectedResource,
 ) -> Result<Step, AuthError> {
     if !covers_server(&document.resource, flow.server()) {
@@ -77,6 +80,7 @@ fn found_resource(
         scopes: document.scopes(),
         dpop_required: document.dpop_bound_access_tokens_required == Some(true),
         resource: document.resource,
+        metadata: Some(url.clone()),
         assumed: false,
     };
     ask_issuer(settings, flow, target)
@@ -115,7 +119,7 @@ fn without_resource(settings: Arc<Settings>, flow: Box<Flow>, search: Search) ->
 /// Returns the target of a server without resource metadata: its URL is the resource, as it was given.
 fn of_server_alone(flow: &Flow, issuer: String, assumed: bool) -> Target {
     let resource = flow.server().as_str().to_owned();
-    Target { resource, scopes: ScopeSet::new(), dpop_required: false, issuer, assumed }
+    Target { resource, scopes: ScopeSet::new(), dpop_required: false, issuer, metadata: None, assumed }
 }
 
 fn ask_issuer(settings: Arc<Settings>, flow: Box<Flow>, target: Target) -> Result<Step, AuthError> {

@@ -81,6 +81,8 @@ pub(super) struct Target {
     pub(super) dpop_required: bool,
     /// Issuer that is asked, byte for byte as published.
     pub(super) issuer: String,
+    /// URL of the resource metadata that led to the issuer.
+    pub(super) metadata: Option<HttpUrl>,
     /// Tells that no resource metadata led to the issuer: it is assumed at the origin of the server.
     pub(super) assumed: bool,
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::lock::lock;
-use crate::server::delivery::pause_after;
+use crate::server::delivery::{pause_after, waits_after};
 use crate::server::limits::Admission;
 use crate::server::notify::status::StatusSlot;
 use crate::server::round::{Keeper, ParkedRound, Snapshot};
@@ -230,7 +230,7 @@ impl Lease {
     ) -> Duration {
         let park = |record: &mut Record, now| {
             record.park(journal.clone(), asked.clone(), now);
-            record.count_wait(waits, stepped);
+            record.set_waits(waits_after(record.waits(), waits, stepped));
         };
         self.change(Due::Released, park).await;
         self.with(|record| pause_after(record.waits())).await
