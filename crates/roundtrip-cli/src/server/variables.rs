@@ -61,21 +61,22 @@ struct Input {
 
 /// Value to be picked, by itself or with a text to show.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Pick {
-    Value(String),
-    Labelled { label: String, value: String },
+#[serde(try_from = "Value")]
+struct Pick {
+    label: String,
+    value: String,
 }
 
-impl Pick {
-    fn label(&self) -> &str {
-        let (Self::Value(label) | Self::Labelled { label, .. }) = self;
-        label
-    }
+impl TryFrom<Value> for Pick {
+    type Error = &'static str;
 
-    fn value(&self) -> &str {
-        let (Self::Value(value) | Self::Labelled { value, .. }) = self;
-        value
+    fn try_from(option: Value) -> Result<Self, Self::Error> {
+        let text = |member: &str| option[member].as_str().map(str::to_owned);
+        let labelled = || Some(Self { label: text("label")?, value: text("value")? });
+        match &option {
+            Value::String(value) => Ok(Self { label: value.clone(), value: value.clone() }),
+            _ => labelled().ok_or("an option is a text, or has a `label` and a `value`"),
+        }
     }
 }
 
@@ -100,10 +101,11 @@ impl Input {
         if self.options.is_empty() {
             return if self.password { terminal::secret(prompt) } else { terminal::line(prompt, default) };
         }
-        let labels: Vec<&str> = self.options.iter().map(Pick::label).collect();
-        let at = self.options.iter().position(|option| Some(option.value()) == default).unwrap_or_default();
+        let labels: Vec<&str> = self.options.iter().map(|option| option.label.as_str()).collect();
+        let at =
+            self.options.iter().position(|option| Some(option.value.as_str()) == default).unwrap_or_default();
         let picked = terminal::pick(prompt, &labels, at)?;
-        Ok(self.options.get(picked).map(|option| option.value().to_owned()).unwrap_or_default())
+        Ok(self.options.get(picked).map(|option| option.value.clone()).unwrap_or_default())
     }
 }
 

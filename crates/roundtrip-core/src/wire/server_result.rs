@@ -75,7 +75,7 @@ results! {
     /// Result of `subscriptions/listen`.
     SubscriptionsListen(SubscriptionsListenResult),
     /// `input_required`, of any method that may ask.
-    InputRequired(InputRequiredResult),
+    InputRequired(Box<InputRequiredResult>),
     /// A task, of a call that goes on as one.
     CreateTask(Box<CreateTaskResult>),
     /// Result of `tasks/get`.
@@ -195,8 +195,9 @@ mod tests {
     /// W7, C2: what is copied is what would have been serialised.
     #[test]
     fn a_result_is_written_as_json_writes_it() {
-        let asks =
-            |state: &str| InputRequiredResult { request_state: Some(state.into()), ..Default::default() };
+        let asks = |state: &str| {
+            Box::new(InputRequiredResult { request_state: Some(state.into()), ..Default::default() })
+        };
         let mut results: Vec<ServerResult> = vec![
             CallToolResult::default().into(),
             ListToolsResult::default().into(),
@@ -206,7 +207,7 @@ mod tests {
             ListResourceTemplatesResult::default().into(),
             ReadResourceResult::default().into(),
             CompleteResult::default().into(),
-            InputRequiredResult::default().into(),
+            Box::new(InputRequiredResult::default()).into(),
             ServerResult::Cached(Arc::new(Raw::from(serde_json::json!({})))),
         ];
         results.extend(

@@ -107,7 +107,7 @@ impl Calling {
             self.reentry.set_entered();
             // Questions that the round dropped at its end need no answer.
             outstanding.clear("the answer is no longer needed");
-            let InputRequiredResult { input_requests, request_state, .. } = asks;
+            let InputRequiredResult { input_requests, request_state, .. } = *asks;
             let answers = if input_requests.is_empty() {
                 if waiting.get_or_insert_with(Instant::now).elapsed() > self.session.settings.answer_within {
                     return given_up(&self.method, "this call has not ended in time".to_owned());

@@ -17,7 +17,7 @@ pub(super) enum Recorded {
     Tool(CallToolResult),
     Prompt(GetPromptResult),
     Resource(ReadResourceResult),
-    Asks(InputRequiredResult),
+    Asks(Box<InputRequiredResult>),
     Task(Box<CreateTaskResult>),
     /// A task of SEP-2322 or of revision 2025-11-25.
     BareTask(Box<CreateBareTaskResult>),

@@ -90,7 +90,7 @@ impl FlowConfig {
             let journal = journal.encode(asked.iter().map(|asked| (&*asked.key, asked.pin)));
             let asked = asked.into_iter().map(|asked| (asked.key, asked.request)).collect();
             keeper.park(ParkedRound { journal, asked, waits, stepped });
-            return Ok(ServerResult::InputRequired(InputRequiredResult::default()));
+            return Ok(ServerResult::InputRequired(Box::default()));
         }
         let claims = self.next_claims(flow, &asked);
         if flow.claims.is_some() {
@@ -110,11 +110,11 @@ impl FlowConfig {
             journal.set_trace(trace);
         }
         let request_state = if stateless { None } else { Some(self.seal(&claims, &journal, &asked).await?) };
-        Ok(ServerResult::InputRequired(InputRequiredResult {
+        Ok(ServerResult::InputRequired(Box::new(InputRequiredResult {
             input_requests: asked.into_iter().map(|asked| (asked.key.into_owned(), asked.request)).collect(),
             request_state,
             ..InputRequiredResult::default()
-        }))
+        })))
     }
 
     /// Returns the rounds before one that were no progress, with the longest time for which the tokens that stand for this

@@ -182,12 +182,12 @@ impl Dialect {
                 Err(ErrorObject::invalid_params("params.taskId: the task was cancelled"))
             }
             TaskStatus::Working | TaskStatus::InputRequired => {
-                Ok(ServerResult::InputRequired(InputRequiredResult {
+                Ok(ServerResult::InputRequired(Box::new(InputRequiredResult {
                     input_requests: task.input_requests,
                     request_state,
                     meta: related.into(),
                     ..InputRequiredResult::default()
-                }))
+                })))
             }
         }
     }
