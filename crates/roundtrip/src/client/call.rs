@@ -86,7 +86,8 @@ impl<M: MayAsk> Call<M> {
     /// [`CallNotOpen`](super::ApiMisuse::CallNotOpen)): the user took longer to answer than the state is valid, for one.
     ///
     /// Questions are asked again, and what the server did before the state expired it may do again: use this where that
-    /// does no harm. The bounds of the call hold for all its rounds, those before the restart included.
+    /// does no harm. The bounds of the call hold for all its rounds, those before the restart included. A call that is made
+    /// [round by round](Self::one_round) is not begun anew: its caller sees the refusal.
     pub fn restart_when_refused(mut self) -> Self {
         self.rounds.restarts = true;
         self

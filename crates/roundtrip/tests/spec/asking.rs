@@ -1,7 +1,8 @@
 //! Asking inline: what a handler that stops where it stands can count on.
 
 use std::collections::BTreeSet;
-use std::future::poll_fn;
+use std::future::{Future as _, poll_fn};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -66,6 +67,24 @@ async fn questions_go_out_as_they_are_asked() {
     let (endpoint, _) = endpoint(Tool::new("address", address));
     let asked = Call::tool("address").begin(&endpoint).await;
     assert_eq!(asked.keys(), ["street", "city", "again"]);
+}
+
+/// A question that was polled before its output is chosen is the same question.
+#[tokio::test]
+async fn a_question_stays_asked_when_its_output_changes() {
+    async fn sure(ask: Ask) -> Result<String, AskError> {
+        let mut question = ask.confirm("sure", "Sure?");
+        match poll_fn(|cx| Poll::Ready(Pin::new(&mut question).poll(cx))).await {
+            Poll::Ready(sure) => Ok(format!("sure: {}", sure?)),
+            Poll::Pending => Ok(format!("asked: {:?}", question.optional().await?)),
+        }
+    }
+    let (endpoint, _) = endpoint(Tool::new("sure", sure));
+    let call = Call::tool("sure");
+    let first = call.begin(&endpoint).await;
+    assert_eq!(first.keys(), ["sure"]);
+    let second = call.answer(&endpoint, &first, yes("sure")).await;
+    assert_eq!(second.result()["content"][0]["text"], "sure: true");
 }
 
 /// A1: every kind of question gives its typed answer.

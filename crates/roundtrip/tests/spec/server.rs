@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use roundtrip::server::{Call, CallInfo, FromCall, Next, Peer, Rejection};
 use roundtrip::wire::{ErrorObject, JsonObject};
 use roundtrip::{
-    Args, Ask, Asked, Extension, Form, Json, Keyring, Principal, Progress, Prompt, Resource,
+    Args, Ask, Asked, Asking, Extension, Form, Json, Keyring, Principal, Progress, Prompt, Resource,
     ResourceTemplate, Round, Server, State, Tool, ToolError, Uri,
 };
 use schemars::JsonSchema;
@@ -209,8 +209,10 @@ fn parameters_that_do_not_fit_are_found_at_start_up() {
         .template(ResourceTemplate::new("app://y/{y}", "y", async |_: Uri| ""));
     read.build().expect("resources have a URI");
 
-    let both = "its handler takes `Ask` beside `Round`: take `Ask` to ask inline, or `Round` to ask by hand";
+    let both = "its handler takes `Ask` or `Asking` beside `Round`: take `Ask` to ask inline, or `Round` to ask by hand";
     assert_eq!(refused(new().tool(Tool::new("t", async |_: Ask, _: Round| ""))), format!("tool `t`: {both}"));
+    let awaited = async |_: Round, _: Asking<Sure>| "";
+    assert_eq!(refused(new().tool(Tool::new("t", awaited))), format!("tool `t`: {both}"));
     let mixed = async |_: Round, _: Asked<Sure>, _: Ask| "";
     assert_eq!(refused(new().prompt(Prompt::new("p", mixed))), format!("prompt `p`: {both}"));
     new().tool(Tool::new("t", async |_: Ask, _: Asked<Sure>, _: Ask| "")).build().expect("these go together");

@@ -98,7 +98,7 @@ impl<T: Askable> FromCall for Asking<T> {
     }
 
     fn needs(needs: &mut Needs) {
-        needs.asks(AskStyle::Before);
+        needs.asks(AskStyle::Inline);
         needs.asked::<T>();
     }
 }

@@ -46,7 +46,9 @@ impl<T, O> Asking<T, O> {
         let question = std::mem::replace(&mut self.question, question);
         let (round, branch) = (Arc::clone(&self.round), self.branch);
         let (valid_for, read) = (self.valid_for, self.read);
-        Asking { round, branch, question, valid_for, recorded: false, read, output }
+        // Asked already, it stays asked: it is not withdrawn with the old value.
+        let recorded = std::mem::take(&mut self.recorded);
+        Asking { round, branch, question, valid_for, recorded, read, output }
     }
 
     /// Gives the three-way answer: accepted, declined or cancelled.

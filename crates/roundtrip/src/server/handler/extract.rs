@@ -26,8 +26,8 @@ use crate::server::notify::status::StatusSlot;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's parameter",
     label = "not something a call can provide",
-    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, \
-            `Progress`, `Parts`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
+    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Asking<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, \
+            `Caller`, `Progress`, `Status`, `Parts`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
     note = "did you mean `Args<{Self}>` or `State<{Self}>`?"
 )]
 pub trait FromCall: Sized + Send + 'static {

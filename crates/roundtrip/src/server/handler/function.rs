@@ -43,8 +43,8 @@ pub trait Function<Parameters>: 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's parameter",
     label = "not something a call can provide",
-    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, `Caller`, \
-            `Progress`, `Parts`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
+    note = "handlers take `Args<T>`, `Ask`, `Asked<T>`, `Asking<T>`, `Resolved<T>`, `Round`, `State<S>`, `Extension<T>`, \
+            `Caller`, `Progress`, `Status`, `Parts`, `Log`, `Uri`, `Catalog`, and your own types that implement `FromCall`; completers take `Partial` too",
     note = "arguments are `Args<T>`, values of the server are `State<S>`; `Asked<T>` takes a question, such as a form with \
             `#[form(key = \"..\", message = \"..\")]`, and `Resolved<T>` a type that implements `Resolve`"
 )]

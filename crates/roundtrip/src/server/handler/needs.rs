@@ -42,7 +42,7 @@ pub struct Needs {
 pub(crate) enum AskStyle {
     /// Before the handler's body: `Asked`.
     Before,
-    /// In its body: `Ask`.
+    /// In its body: `Ask` and `Asking`.
     Inline,
     /// By its return value: `Round`.
     ByHand,
@@ -79,7 +79,7 @@ impl Needs {
         match (self.asks, how) {
             (Some(AskStyle::Inline), AskStyle::ByHand) | (Some(AskStyle::ByHand), AskStyle::Inline) => {
                 self.clash(
-                    "its handler takes `Ask` beside `Round`: take `Ask` to ask inline, or `Round` to ask by hand",
+                    "its handler takes `Ask` or `Asking` beside `Round`: take `Ask` to ask inline, or `Round` to ask by hand",
                 );
             }
             (Some(_), AskStyle::Before) => {}

@@ -45,7 +45,7 @@ impl ToolError {
     }
 
     /// Makes this failure of a step of [`Ask::once`](crate::Ask::once) final: later rounds fail the same way without
-    /// running the step again.
+    /// running the step again. A JSON-RPC error is not kept: it ends the call.
     #[must_use]
     pub fn remembered(mut self) -> Self {
         self.remembered = true;
