@@ -17,6 +17,9 @@ const BUILT: &[&str] = &[
     "client",
     "client,legacy,validation",
     "client,opentelemetry",
+    "anyhow",
+    "chrono,jiff,time,url,uuid",
+    "client,http2",
     "legacy",
     "oauth",
     "opentelemetry",
@@ -28,7 +31,20 @@ const STORES: &[&str] = &["", "sqlite", "postgres", "redis"];
 
 /// Tests that depend on features. Doc tests, examples and the rest are built with all of them, in the other steps; so is
 /// `abandoned`, a load test that takes a minute and uses nothing optional.
-const TESTS: &[&str] = &["--package", "roundtrip", "--lib", "--test", "spec", "--test", "client"];
+const TESTS: &[&str] = &[
+    "--package",
+    "roundtrip",
+    "--lib",
+    "--test",
+    "spec",
+    "--test",
+    "client",
+    "--test",
+    "without_validation",
+];
+
+/// The library alone, without what its tests need: their dependencies have features that could hide a missing one.
+const ALONE: &[&str] = &["--package", "roundtrip", "--lib"];
 
 /// `cargo xtask features`: tests every set.
 pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool> {
@@ -44,6 +60,7 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool>
 /// Builds every set and tests some; false when one of them warns or fails.
 pub(crate) fn check(workspace: &Workspace) -> Result<bool> {
     let mut tally = Tally::default();
+    tally.count(checks_alone(workspace)?);
     for &set in BUILT {
         tally.count(checks_quietly(workspace, TESTS, set)?);
     }
@@ -61,6 +78,12 @@ fn checks_quietly(workspace: &Workspace, tests: &[&str], set: &str) -> Result<bo
     println!("features of {}: {}, built", tests[1], shown(set));
     let check = ["check", "--quiet", "--profile", "test", "--no-default-features", "--features", set];
     is_quiet(workspace, &[&check[..], tests].concat())
+}
+
+/// Checks the library as a server without features has it.
+fn checks_alone(workspace: &Workspace) -> Result<bool> {
+    println!("features of roundtrip: none, alone");
+    is_quiet(workspace, &[&["check", "--quiet", "--no-default-features"], ALONE].concat())
 }
 
 fn shown(set: &str) -> &str {

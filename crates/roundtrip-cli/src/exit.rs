@@ -62,9 +62,9 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    /// What happened, perhaps in words of a server.
+    /// Text of the error, perhaps in words of a server.
     message: String,
-    /// What the command adds, in lines of its own.
+    /// Lines that the command adds.
     notes: Vec<String>,
     details: Box<Map<String, Value>>,
     /// True if the user has been told already.

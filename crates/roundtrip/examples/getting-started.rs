@@ -29,6 +29,7 @@ fn server() -> Server {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init(); // its address, warnings, what it waits for at the end
     Ok(server().serve_http("127.0.0.1:8000").await?)
 }
 

@@ -1,4 +1,4 @@
-//! The walls of the house: which room may use which. CONTRIBUTING.md has the picture.
+//! Imports between modules: which may use which. CONTRIBUTING.md has the picture.
 
 #![expect(clippy::expect_used, reason = "a test says what it expects")]
 

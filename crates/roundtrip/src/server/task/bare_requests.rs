@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::round::read_responses;
 use roundtrip_core::wire::{
@@ -29,6 +30,8 @@ const CANCEL: Duration = Duration::from_secs(40);
 const LOOK: Duration = Duration::from_secs(5);
 /// Most tasks on a page of `tasks/list`.
 const PAGE: usize = 50;
+/// Most of them that are read at once: each comes with its result.
+const FEW: usize = 5;
 
 impl TaskService {
     /// Returns a task, without what its status brings along.
@@ -125,16 +128,31 @@ impl TaskService {
         let no_cursor =
             || ErrorObject::invalid_params("params.cursor: not one that this server has given out");
         let after = cursor.map(|cursor| TaskId::parse(&cursor).ok_or_else(no_cursor)).transpose()?;
-        let page = self.store.0.list(&caller.owner, after.as_ref(), PAGE + 1).await;
-        let mut page = page.map_err(|error| busy(&error))?;
-        let more = page.len() > PAGE;
-        page.truncate(PAGE);
-        let next_cursor = page.last().filter(|_| more).map(|(id, _)| id.to_string());
-        let now = Millis::now();
-        let usable = page.iter().filter(|(_, view)| caller.may_use(view).is_ok());
-        let tasks = usable.filter_map(|(_, view)| Record::read_view(view, now).ok());
-        let tasks = tasks.map(|task| dialect.bare(task)).collect();
+        let (mut tasks, mut last, mut is_end, now) = (Vec::new(), after, false, Millis::now());
+        for _ in 0..PAGE / FEW {
+            let few = self.few(&caller, last.as_ref(), FEW).await?;
+            let usable = few.iter().filter(|(_, view)| caller.may_use(view).is_ok());
+            let read = usable.filter_map(|(_, view)| Record::read_view(view, now).ok());
+            tasks.extend(read.map(|task| dialect.bare(task)));
+            is_end = few.len() < FEW;
+            last = few.into_iter().next_back().map(|(id, _)| id).or(last);
+            if is_end {
+                break;
+            }
+        }
+        let has_more = !is_end && !self.few(&caller, last.as_ref(), 1).await?.is_empty();
+        let next_cursor = last.filter(|_| has_more).map(|id| id.to_string());
         Ok(ServerResult::ListTasks(ListTasksResult { tasks, next_cursor, ..ListTasksResult::default() }))
+    }
+
+    /// Reads the tasks of a caller behind one, whole.
+    async fn few(
+        &self,
+        caller: &TaskCaller,
+        after: Option<&TaskId>,
+        most: usize,
+    ) -> Result<Vec<(TaskId, Bytes)>, ErrorObject> {
+        self.store.0.list(&caller.owner, after, most).await.map_err(|error| busy(&error))
     }
 
     /// Reads a task as it is, and sends new parts of its result.

@@ -123,8 +123,10 @@ impl TaskStore for Faulty {
         most: usize,
     ) -> Answer<'a, Vec<(TaskId, Bytes)>> {
         Box::pin(async move {
+            assert!(self.1 != Fault::Sealed || most <= 5, "{most} tasks with their results at once");
             let mut listed = self.0.list(&self.owner(owner), after, most).await?;
-            if let Some((_, view)) = listed.first_mut().filter(|_| self.1 == Fault::Sealed) {
+            if let Some((_, view)) = listed.first_mut().filter(|_| self.1 == Fault::Sealed && after.is_none())
+            {
                 *view = Bytes::new();
             }
             Ok(listed)
@@ -244,7 +246,8 @@ async fn a_cancellation_meets_a_question() {
     assert_eq!(front.ended(&id).await["status"], "cancelled");
 }
 
-/// K6, T24: a task that cannot be opened is left out of `tasks/list`, and hides no other.
+/// K6, T24: a task that cannot be opened is left out of `tasks/list`, and hides no other. A page is read a few tasks at a time, for
+/// each comes with its result.
 #[tokio::test]
 async fn a_task_that_cannot_be_opened_is_not_listed() {
     let store = Faulty::new(Fault::Sealed);
