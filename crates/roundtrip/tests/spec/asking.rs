@@ -143,7 +143,7 @@ async fn together_in_one_round_one_after_another_in_several() {
         // Any way of waiting for several will do; this one polls each question in turn.
         let mut waiting: Vec<_> = more.collect();
         let rest: Vec<Party> = poll_fn(|cx| {
-            let polled: Vec<_> = waiting.iter_mut().map(|one| std::pin::Pin::new(one).poll(cx)).collect();
+            let polled: Vec<_> = waiting.iter_mut().map(|one| Pin::new(one).poll(cx)).collect();
             if polled.iter().any(Poll::is_pending) { Poll::Pending } else { Poll::Ready(polled) }
         })
         .await
