@@ -111,6 +111,7 @@
 
 #[cfg(feature = "authorize")]
 pub mod authorize;
+mod budget;
 #[cfg(feature = "client")]
 mod causes;
 #[cfg(feature = "client")]

@@ -1,8 +1,9 @@
 //! [`MemoryTasks`]: tasks in memory, for a single process.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard};
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use roundtrip_core::seal::{BoxFuture, Digest};
@@ -10,6 +11,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::{Millis, StoredTask, TaskChanges, TaskId, TaskOwner, TaskStore, TaskStoreError};
+use crate::budget::{Budget, Reservation};
 use crate::lock::lock;
 
 /// Most changes that may wait for a watcher.
@@ -21,22 +23,31 @@ const MOST_BYTES: usize = 256 * 1024 * 1024;
 const OVERHEAD: usize = 512;
 
 /// Tasks in memory: they end with the process. For development, tests, and work that may be lost.
+///
+/// It takes in tasks up to 256 MiB, or what [`bounded`](Self::bounded) says. One account has at most half of what the others
+/// leave, so that no caller can fill it for all. A new task that does not fit is refused ([`TaskStoreError::Full`]), and so is an
+/// answer to a task that waits for one. What running tasks remember and their results are always kept, and count: the bytes may
+/// go over by that much, and there is no room for new tasks of that account until enough of its tasks are removed.
 pub struct MemoryTasks {
     tables: Mutex<Tables>,
-    /// Most bytes with which another task is taken in.
-    most_bytes: usize,
     changed: broadcast::Sender<(TaskId, u64)>,
 }
 
-#[derive(Default)]
 struct Tables {
-    tasks: BTreeMap<TaskId, StoredTask>,
+    tasks: HashMap<TaskId, Row>,
+    /// Identifiers of each owner's tasks. Only owners that have some.
+    owned: HashMap<TaskOwner, BTreeSet<TaskId>>,
     due: BTreeSet<(Millis, TaskId)>,
     expires: BTreeSet<(Millis, TaskId)>,
     /// Number of live tasks of each account.
     live: HashMap<Digest, usize>,
-    /// Bytes of all tasks.
-    bytes: usize,
+    /// Bytes of all tasks, by account.
+    bytes: Arc<Budget<Digest>>,
+}
+
+struct Row {
+    task: StoredTask,
+    _bytes: Reservation<Digest>,
 }
 
 fn bytes_of(task: &StoredTask) -> usize {
@@ -44,6 +55,17 @@ fn bytes_of(task: &StoredTask) -> usize {
 }
 
 impl Tables {
+    fn new(most_bytes: usize) -> Self {
+        Self {
+            tasks: HashMap::new(),
+            owned: HashMap::new(),
+            due: BTreeSet::new(),
+            expires: BTreeSet::new(),
+            live: HashMap::new(),
+            bytes: Budget::new(most_bytes),
+        }
+    }
+
     fn enter(&mut self, task: StoredTask) {
         if let Some(due) = task.due {
             self.due.insert((due, task.id.clone()));
@@ -51,16 +73,16 @@ impl Tables {
         if let Some(expires) = task.expires {
             self.expires.insert((expires, task.id.clone()));
         }
-        self.bytes += bytes_of(&task);
         if task.is_live {
             *self.live.entry(task.account).or_default() += 1;
         }
-        self.tasks.insert(task.id.clone(), task);
+        self.owned.entry(task.owner).or_default().insert(task.id.clone());
+        let bytes = self.bytes.charge(&task.account, bytes_of(&task));
+        self.tasks.insert(task.id.clone(), Row { task, _bytes: bytes });
     }
 
     fn take_out(&mut self, id: &TaskId) -> Option<StoredTask> {
-        let task = self.tasks.remove(id)?;
-        self.bytes -= bytes_of(&task);
+        let Row { task, .. } = self.tasks.remove(id)?;
         if let Some(due) = task.due {
             self.due.remove(&(due, id.clone()));
         }
@@ -73,11 +95,37 @@ impl Tables {
                 self.live.remove(&task.account);
             }
         }
+        if let Some(owned) = self.owned.get_mut(&task.owner) {
+            owned.remove(id);
+            if owned.is_empty() {
+                self.owned.remove(&task.owner);
+            }
+        }
         Some(task)
     }
 
+    fn get(&self, id: &TaskId) -> Option<&StoredTask> {
+        self.tasks.get(id).map(|row| &row.task)
+    }
+
     fn of(&self, owner: &TaskOwner, id: &TaskId) -> Option<&StoredTask> {
-        self.tasks.get(id).filter(|task| task.owner == *owner)
+        self.get(id).filter(|task| task.owner == *owner)
+    }
+
+    /// Returns the reason why a new task is not taken in, if there is one.
+    fn refusal(&self, task: &StoredTask, most: usize) -> Option<TaskStoreError> {
+        if self.live.get(&task.account).is_some_and(|live| *live >= most) {
+            return Some(TaskStoreError::TooMany);
+        }
+        (!self.bytes.has_room(&task.account, bytes_of(task))).then_some(TaskStoreError::Full)
+    }
+
+    /// Returns whether there is room for a change. Only an answer to a task that no worker has can be refused: a worker would try
+    /// again until its lease ends, the next one after it, and the step that was not stored would run each time.
+    fn has_room(&self, stored: &StoredTask, changed: &StoredTask) -> bool {
+        let is_answer = stored.due.is_none() && changed.is_live;
+        let growth = bytes_of(changed).saturating_sub(bytes_of(stored));
+        !is_answer || growth == 0 || self.bytes.has_room(&stored.account, growth)
     }
 }
 
@@ -87,9 +135,9 @@ impl MemoryTasks {
         Self::bounded(MOST_BYTES)
     }
 
-    /// Creates an empty store that takes in tasks up to so many bytes.
+    /// Creates an empty store that takes in tasks up to so many bytes. A single caller gets half of it.
     pub fn bounded(most_bytes: usize) -> Self {
-        Self { tables: Mutex::default(), most_bytes, changed: broadcast::Sender::new(UNSEEN) }
+        Self { tables: Mutex::new(Tables::new(most_bytes)), changed: broadcast::Sender::new(UNSEEN) }
     }
 
     fn announce(&self, id: TaskId, version: u64) {
@@ -112,19 +160,18 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, Result<T, TaskStoreError>>
     Box::pin(std::future::ready(Ok(value)))
 }
 
+fn refused<'a, T: Send + 'a>(error: TaskStoreError) -> BoxFuture<'a, Result<T, TaskStoreError>> {
+    Box::pin(std::future::ready(Err(error)))
+}
+
 impl TaskStore for MemoryTasks {
     fn create(&self, task: StoredTask, most: usize) -> BoxFuture<'_, Result<(), TaskStoreError>> {
         let mut tables = self.tables();
         if tables.tasks.contains_key(&task.id) {
             return ready(());
         }
-        let refused = if tables.live.get(&task.account).is_some_and(|live| *live >= most) {
-            Some(TaskStoreError::TooMany)
-        } else {
-            (tables.bytes + bytes_of(&task) > self.most_bytes).then_some(TaskStoreError::Full)
-        };
-        if let Some(refused) = refused {
-            return Box::pin(std::future::ready(Err(refused)));
+        if let Some(error) = tables.refusal(&task, most) {
+            return refused(error);
         }
         let (id, version) = (task.id.clone(), task.version);
         tables.enter(task);
@@ -151,8 +198,11 @@ impl TaskStore for MemoryTasks {
 
     fn write(&self, mut task: StoredTask) -> BoxFuture<'_, Result<bool, TaskStoreError>> {
         let mut tables = self.tables();
-        if tables.tasks.get(&task.id).is_none_or(|stored| stored.version != task.version) {
+        let Some(stored) = tables.get(&task.id).filter(|stored| stored.version == task.version) else {
             return ready(false);
+        };
+        if !tables.has_room(stored, &task) {
+            return refused(TaskStoreError::Full);
         }
         tables.take_out(&task.id);
         task.version += 1;
@@ -187,13 +237,13 @@ impl TaskStore for MemoryTasks {
     fn expired(&self, now: Millis, most: usize) -> BoxFuture<'_, Result<Vec<StoredTask>, TaskStoreError>> {
         let tables = self.tables();
         let expired = tables.expires.iter().take_while(|(expires, _)| *expires <= now).take(most);
-        let expired = expired.filter_map(|(_, id)| tables.tasks.get(id).cloned()).collect();
+        let expired = expired.filter_map(|(_, id)| tables.get(id).cloned()).collect();
         ready(expired)
     }
 
     fn remove<'a>(&'a self, id: &'a TaskId, version: u64) -> BoxFuture<'a, Result<(), TaskStoreError>> {
         let mut tables = self.tables();
-        if tables.tasks.get(id).is_some_and(|task| task.version == version) {
+        if tables.get(id).is_some_and(|task| task.version == version) {
             tables.take_out(id);
         }
         drop(tables);
@@ -208,8 +258,9 @@ impl TaskStore for MemoryTasks {
         most: usize,
     ) -> BoxFuture<'a, Result<Vec<(TaskId, Bytes)>, TaskStoreError>> {
         let tables = self.tables();
-        let own = tables.tasks.values().filter(|task| task.owner == *owner);
-        let own = own.filter(|task| after.is_none_or(|after| task.id > *after)).take(most);
+        let behind = (after.map_or(Unbounded, Excluded), Unbounded);
+        let own = tables.owned.get(owner).into_iter().flat_map(|owned| owned.range::<TaskId, _>(behind));
+        let own = own.filter_map(|id| tables.get(id)).take(most);
         ready(own.map(|task| (task.id.clone(), task.view.clone())).collect())
     }
 
@@ -236,5 +287,37 @@ impl TaskChanges for MemoryChanges {
 impl fmt::Debug for MemoryTasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MemoryTasks({} tasks)", self.tables().tasks.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Z3: what is removed leaves nothing behind, not even the name of its owner.
+    #[tokio::test]
+    async fn what_is_removed_leaves_nothing_behind() {
+        let tasks = MemoryTasks::new();
+        let task = StoredTask {
+            id: TaskId::new([1; 16]),
+            owner: TaskOwner::new(Some("ada")),
+            account: Digest::from_bytes([1; Digest::LEN]),
+            version: 0,
+            fence: 0,
+            is_live: true,
+            due: Some(Millis::now()),
+            expires: Some(Millis::now()),
+            view: Bytes::from_static(b"view"),
+            work: Bytes::from_static(b"work"),
+        };
+        tasks.create(task.clone(), 1).await.expect("room");
+        let grown = StoredTask { work: vec![0; 1000].into(), ..task };
+        assert!(tasks.write(grown.clone()).await.expect("room"));
+        assert_eq!(tasks.tables().bytes.held(), bytes_of(&grown));
+        tasks.remove(&grown.id, 1).await.expect("removed");
+        let tables = tasks.tables();
+        assert!(tables.tasks.is_empty() && tables.owned.is_empty() && tables.live.is_empty());
+        assert!(tables.due.is_empty() && tables.expires.is_empty());
+        assert_eq!(tables.bytes.held(), 0);
     }
 }

@@ -57,7 +57,7 @@ pub trait TaskStore: Send + Sync {
     /// Adds a task. One of this identifier that is there already is this one: identifiers are random.
     ///
     /// # Errors
-    /// [`TaskStoreError::TooMany`] if its account has `most` live tasks already.
+    /// [`TaskStoreError::TooMany`] if its account has `most` live tasks already, [`TaskStoreError::Full`] if there is no room for it.
     fn create(&self, task: StoredTask, most: usize) -> BoxFuture<'_, Result<(), TaskStoreError>>;
 
     /// Returns the view of a task of this owner.
@@ -76,6 +76,10 @@ pub trait TaskStore: Send + Sync {
 
     /// Replaces a task if its version is still the one given, and stores it with the next. Returns whether it was. A store that
     /// lost the answer of its database may say false though the task was replaced: read it again.
+    ///
+    /// # Errors
+    /// [`TaskStoreError::Full`] if there is no room for what a client adds to a task that is due for no worker. A worker's change is
+    /// not refused so: it would try again, and what it could not store would be done again.
     fn write(&self, task: StoredTask) -> BoxFuture<'_, Result<bool, TaskStoreError>>;
 
     /// Takes up to `most` tasks that are due by `now`, those due longest first: each gets `until` as its next due time, the
@@ -177,7 +181,7 @@ pub enum TaskStoreError {
     /// The caller has as many live tasks as it may.
     #[error("too many tasks at once")]
     TooMany,
-    /// There is no room for another task.
+    /// There is no room for another task, or for an answer to one.
     #[error("the store of tasks is full")]
     Full,
     /// The store cannot be reached, or failed. The error is logged.

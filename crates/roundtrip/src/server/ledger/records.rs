@@ -12,7 +12,7 @@ use roundtrip_core::seal::{Digest, Timestamp};
 use tokio::sync::watch;
 
 use super::key::RoundKey;
-use crate::server::budget::{Budget, Reservation};
+use crate::budget::{Budget, Reservation};
 
 /// Expired records that a claim removes.
 const FEW: usize = 4;

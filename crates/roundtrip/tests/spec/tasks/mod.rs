@@ -11,6 +11,7 @@ mod faults;
 mod faults_http;
 mod ledger;
 mod lifecycle;
+mod memory;
 mod parts;
 mod sep_2322;
 mod sep_2322_requests;
