@@ -168,9 +168,9 @@ fn results_of_tasks_that_wait_for_a_slow_listener_are_bounded() {
     let filter = || SubscriptionFilter { task_ids: ids(), ..Default::default() };
     let slow = open(&hub, "eve", filter()).expect("room");
     let before = hub.bytes();
-    for id in ids() {
+    for id in ids().iter().take(20) {
         for bytes in [2_000_000, 1_000_000] {
-            hub.announce(Change::Task(&ended(&id, bytes, false)));
+            hub.announce(Change::Task(&ended(id, bytes, false)));
         }
     }
     assert!((5_000_000..=share).contains(&hub.bytes()), "{}", hub.bytes());
