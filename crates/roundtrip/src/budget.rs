@@ -112,7 +112,6 @@ impl<O: Clone + Eq + Hash> Reservation<O> {
     }
 
     /// Counts more that is there already, whether or not there is room for it.
-    #[cfg(any(test, feature = "legacy"))]
     pub(crate) fn charge(&mut self, amount: usize) {
         self.budget.lock().add(&self.owner, amount);
         self.amount = self.amount.saturating_add(amount);

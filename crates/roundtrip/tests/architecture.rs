@@ -41,7 +41,7 @@ const SERVER_FLOORS: &[&[&str]] = &[
 /// Floors of the client, the lowest first.
 const CLIENT_FLOORS: &[&[&str]] = &[
     &["change", "limits", "page", "part_numbers", "questions", "resend"],
-    &["handlers", "options", "request"],
+    &["handlers", "list_bounds", "options", "request"],
     &["caller", "cache", "closing", "link", "tools", "transport"],
     &["in_flight", "modern_client", "probe"],
     &["builder"],

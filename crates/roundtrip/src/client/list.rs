@@ -1,16 +1,16 @@
 //! Lists, page by page or all at once.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use roundtrip_core::error::{Error, GaveUp, PeerMisbehaved};
+use roundtrip_core::error::Error;
 use roundtrip_core::wire::{
     BareTask, ListPrompts, ListResourceTemplates, ListResources, ListTasks, ListTools, Method, Prompt,
     Resource, ResourceTemplate, Tool,
 };
 
 use super::builder::Client;
+use super::list_bounds::ListBounds;
 use super::options::{Options, options};
 use super::request::{Request, text};
 use super::send;
@@ -94,11 +94,10 @@ impl<M: Listing> List<M> {
     /// Reads one page at a time. Each has the time that [`timeout`](Self::timeout) says.
     pub fn pages(self) -> Pages<M> {
         Pages {
+            bounds: ListBounds::new(M::NAME, self.client.client_limits()),
             client: self.client,
             options: self.options,
             request: Some(Request::new(M::NAME)),
-            seen: HashSet::new(),
-            read: Read::default(),
             method: self.method,
         }
     }
@@ -128,23 +127,8 @@ pub struct Pages<M> {
     options: Options,
     /// Request for the next page; none after the last one.
     request: Option<Request<'static>>,
-    /// Cursors so far: one that comes back would lead in a circle.
-    seen: HashSet<String>,
-    read: Read,
+    bounds: ListBounds,
     method: std::marker::PhantomData<fn() -> M>,
-}
-
-/// Amount of a list that has been read.
-#[derive(Debug, Default)]
-struct Read {
-    pages: usize,
-    items: usize,
-    bytes: usize,
-}
-
-/// Gives up a list that is longer than it may be.
-fn within_limit(method: &'static str, read: usize, allowed: usize, limit: &'static str) -> Result<(), Error> {
-    if read <= allowed { Ok(()) } else { Err(GaveUp::ListTooLong { method, limit, allowed }.into()) }
 }
 
 impl<M: Listing> Pages<M> {
@@ -165,21 +149,13 @@ impl<M: Listing> Pages<M> {
     }
 
     async fn page(&mut self, mut request: Request<'static>) -> Result<Vec<M::Item>, Error> {
-        let limits = *self.client.client_limits();
-        let Read { pages, items, bytes } = &mut self.read;
-        *pages += 1;
-        within_limit(M::NAME, *pages, limits.list_pages, "list_pages")?;
+        self.bounds.next_page()?;
         self.options.reset_progress();
         let page = send::fetch(&self.client, &request, &mut self.options).await?;
-        *bytes += page.get().len();
-        within_limit(M::NAME, *bytes, limits.list_bytes, "list_bytes")?;
+        self.bounds.read(&page)?;
         let (found, cursor) = M::split(&self.client, send::complete::<M>(&page)?);
-        *items += found.len();
-        within_limit(M::NAME, *items, limits.list_items, "list_items")?;
+        self.bounds.found(found.len(), cursor.as_deref())?;
         if let Some(cursor) = cursor {
-            if !self.seen.insert(cursor.clone()) {
-                return Err(PeerMisbehaved::RepeatedCursor { method: M::NAME }.into());
-            }
             request.set("cursor", text(&cursor)?);
             self.request = Some(request);
         }

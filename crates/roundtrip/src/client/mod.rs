@@ -17,6 +17,7 @@ mod in_flight;
 mod limits;
 mod link;
 mod list;
+mod list_bounds;
 mod listen;
 mod methods;
 #[cfg(not(feature = "legacy"))]
@@ -71,6 +72,7 @@ pub(crate) use {
     caller::Caller,
     closing::{Closed, Closing, until_closed},
     handlers::{Handlers, ask},
+    list_bounds::ListBounds,
     page::check_url,
     probe::{Probed, answer, discover, probe, unsent},
 };

@@ -30,8 +30,8 @@ pub struct Limits {
     pub call_bytes: usize,
     /// Open `subscriptions/listen` streams. Default: 1,000.
     pub subscriptions: usize,
-    /// Bytes that all subscriptions keep together: the URIs of the resources they watch, and the capabilities of the
-    /// clients that do. Default: 16 MiB.
+    /// Bytes that all subscriptions keep together: the URIs of the resources they watch, the capabilities of the
+    /// clients that do, and the tasks that wait to be told. Default: 16 MiB.
     pub subscription_bytes: usize,
     /// Bytes of a result that a handler sends in [parts](super::Parts). Default: 16 MiB.
     pub streamed_bytes: usize,

@@ -10,12 +10,10 @@ use serde_json::json;
 
 use super::link::{SessionFailure, SessionLink};
 use super::session::Session;
-use crate::client::Error;
+use crate::client::{Error, ListBounds};
 
 /// Parameter by which a call asks for a task.
 pub(super) const TASK: &str = "task";
-/// Most pages of tools that are read, and most tools that are remembered.
-const MOST: (usize, usize) = (100, 10_000);
 
 /// Tools that may be called as tasks, by name; true for those that have to be.
 pub(super) type TaskTools = HashMap<String, bool>;
@@ -44,19 +42,22 @@ impl<L: SessionLink> Session<L> {
 
     async fn list_task_tools(self: &Arc<Self>) -> Result<TaskTools, SessionFailure> {
         let (mut tools, mut params) = (TaskTools::new(), Params::default());
-        for _ in 0..MOST.0 {
+        let mut bounds = ListBounds::new(ListTools::NAME, &self.caller().caller.limits);
+        loop {
+            bounds.next_page()?;
             let page = match self.aside(ListTools::NAME, &params).await {
-                Ok(page) => page.to::<Page>().unwrap_or_default(),
+                Ok(page) => page,
                 // A server without a list has no tool that may be called so.
-                Err(SessionFailure::Error(Error::Rejected(_))) => break,
+                Err(SessionFailure::Error(Error::Rejected(_))) => return Ok(tools),
                 Err(failure) => return Err(failure),
             };
-            let room = MOST.1.saturating_sub(tools.len());
-            tools.extend(page.tools.into_iter().filter_map(Listed::support).take(room));
-            let Some(cursor) = page.next_cursor else { break };
+            bounds.read(&page)?;
+            let page = page.to::<Page>().unwrap_or_default();
+            bounds.found(page.tools.len(), page.next_cursor.as_deref())?;
+            tools.extend(page.tools.into_iter().filter_map(Listed::support));
+            let Some(cursor) = page.next_cursor else { return Ok(tools) };
             params.set("cursor", Some(json!(cursor).into()));
         }
-        Ok(tools)
     }
 }
 

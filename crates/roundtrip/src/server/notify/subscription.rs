@@ -3,11 +3,11 @@
 //! Every notification here says "this changed", so a subscriber needs no queue: a flag for each thing that
 //! changed since it last looked is enough, however slow it is (N1).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-use indexmap::IndexSet;
+use due::{Due, bytes_of};
 use roundtrip_core::error::BUSY;
 #[cfg(feature = "legacy")]
 use roundtrip_core::wire::{BareTask, TaskStatusNotification};
@@ -25,13 +25,15 @@ use crate::server::budget::{Budget, Owner, Reservation};
 use crate::server::hook::{HeldViewer, Viewer};
 use crate::server::limits::Limits;
 
+mod due;
+
 /// Most resources that one subscription may watch.
 const MAX_WATCHED: usize = 1_000;
 /// Most tasks that the subscription of a legacy session watches.
 #[cfg(feature = "legacy")]
 const MAX_TASKS: usize = 100;
-/// Bytes that a subscription takes besides the URIs it watches, and that each of those takes besides its text.
-const OVERHEAD: (usize, usize) = (512, 128);
+/// Bytes that a subscription takes besides what it watches and what waits.
+const OVERHEAD: usize = 512;
 
 /// All subscriptions to one server.
 #[derive(Debug)]
@@ -53,33 +55,6 @@ struct Subscriber {
     /// Subscription id in its messages. Without one, as in legacy sessions, there is no acknowledgement either.
     tag: Option<RequestId>,
     due: Mutex<Due>,
-}
-
-/// Changes that a subscriber has yet to be told.
-#[derive(Debug)]
-struct Due {
-    /// Lists that are watched.
-    lists: SubscriptionFilter,
-    /// Resources that are watched, in the order they were named.
-    watched: IndexSet<Arc<str>>,
-    /// The caller, if it watches resources: they may have visibility rules.
-    viewer: Option<Arc<HeldViewer>>,
-    /// Bytes of all of these.
-    #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "a modern filter does not change"))]
-    bytes: Reservation,
-    started: bool,
-    acknowledged: bool,
-    tools: bool,
-    prompts: bool,
-    resources: bool,
-    updated: BTreeSet<Arc<str>>,
-    /// Tasks that have changed, each as it is now.
-    tasks: BTreeMap<String, Arc<Task>>,
-    /// Progress of tasks, in legacy sessions: the highest so far, and the report to tell.
-    progress: BTreeMap<String, (f64, Option<ProgressNotificationParams>)>,
-    closed: bool,
-    waker: Option<Waker>,
-    closing_waker: Option<Waker>,
 }
 
 /// A change to announce.
@@ -129,7 +104,7 @@ impl Hub {
         };
         let named = filter.resource_subscriptions.iter().map(|uri| bytes_of(uri)).sum::<usize>();
         let held = viewer.as_ref().map_or(0, HeldViewer::bytes);
-        let bytes = OVERHEAD.0 + named + tasks + held;
+        let bytes = OVERHEAD + named + tasks + held;
         let bytes = listeners.bytes.reserve(owner, bytes).ok_or_else(too_large)?;
         let key = listeners.next;
         listeners.next += 1;
@@ -167,9 +142,8 @@ impl Hub {
                     !std::mem::replace(&mut due.resources, true)
                 }
                 Change::Resource(uri) => due.update(uri),
-                // A task that changes again before it is told is told once, as it is then.
                 Change::Task(task) if filter.task_ids.contains(&task.task_id) => {
-                    due.tasks.insert(task.task_id.clone(), Arc::clone(task)).is_none()
+                    subscriber.task_changed(due, task)
                 }
                 _ => false,
             };
@@ -223,68 +197,6 @@ impl Hub {
             if let Some(waker) = due.closing_waker.take() {
                 waker.wake();
             }
-        }
-    }
-}
-
-impl Due {
-    fn new(mut filter: SubscriptionFilter, bytes: Reservation, acknowledged: bool, closed: bool) -> Self {
-        let watched = std::mem::take(&mut filter.resource_subscriptions);
-        Self {
-            lists: filter,
-            watched: watched.into_iter().map(Arc::from).collect(),
-            viewer: None,
-            bytes,
-            started: false,
-            acknowledged,
-            tools: false,
-            prompts: false,
-            resources: false,
-            updated: BTreeSet::new(),
-            tasks: BTreeMap::new(),
-            progress: BTreeMap::new(),
-            closed,
-            waker: None,
-            closing_waker: None,
-        }
-    }
-
-    /// Returns the filter as it was requested.
-    fn filter(&self) -> SubscriptionFilter {
-        let resource_subscriptions = self.watched.iter().map(|uri| uri.as_ref().to_owned()).collect();
-        SubscriptionFilter { resource_subscriptions, ..self.lists.clone() }
-    }
-
-    /// Notes a change of a resource, if it is watched; returns whether that is news. Its text is there once, however often it
-    /// changes.
-    fn update(&mut self, uri: &str) -> bool {
-        self.watched.get(uri).is_some_and(|watched| self.updated.insert(Arc::clone(watched)))
-    }
-
-    /// Notes the progress of a task, if it goes beyond the last (N2); returns whether that is news.
-    fn report(&mut self, task: &str, report: &ProgressNotificationParams) -> bool {
-        let (highest, due) = self.progress.entry(task.to_owned()).or_insert((f64::NEG_INFINITY, None));
-        let is_news = report.progress.is_finite() && report.progress > *highest;
-        if is_news {
-            (*highest, *due) = (report.progress, Some(report.clone()));
-        }
-        is_news
-    }
-
-    /// Returns the notification of 2025-11-25 about a task, which is not watched any more once it has ended.
-    #[cfg(feature = "legacy")]
-    fn legacy_task(&mut self, task: &Task) -> Vec<u8> {
-        if task.status.is_terminal() {
-            self.lists.task_ids.retain(|watched| *watched != task.task_id);
-            self.progress.remove(&task.task_id);
-            self.bytes.shrink(bytes_of(&task.task_id));
-        }
-        encode::<TaskStatusNotification>(&BareTask::of_2025_11_25(task.clone()))
-    }
-
-    fn wake(&mut self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
         }
     }
 }
@@ -372,6 +284,15 @@ impl Subscription {
 }
 
 impl Subscriber {
+    /// Notes a change of a task that is watched; returns whether that is news.
+    fn task_changed(&self, due: &mut Due, task: &Arc<Task>) -> bool {
+        #[cfg(feature = "legacy")]
+        if self.tag.is_none() {
+            return due.session_task_changed(task);
+        }
+        due.task_changed(Arc::clone(task))
+    }
+
     fn next(&self, due: &mut Due) -> Option<Vec<u8>> {
         let tag = &self.tag;
         if !due.started {
@@ -393,15 +314,18 @@ impl Subscriber {
                 meta: tagged(tag),
                 uri: uri.as_ref().to_owned(),
             }))
-        } else if let Some(report) = due.progress.values_mut().find_map(|(_, report)| report.take()) {
+        } else if let Some(report) = due.next_progress() {
             Some(encode::<ProgressNotification>(&report))
         } else {
-            let (_, task) = due.tasks.pop_first()?;
+            let task = due.next_task()?;
             #[cfg(feature = "legacy")]
             if tag.is_none() {
-                return Some(due.legacy_task(&task));
+                if task.status.is_terminal() {
+                    due.unwatch_task(&task.task_id);
+                }
+                return Some(encode::<TaskStatusNotification>(&BareTask::from(Arc::unwrap_or_clone(task))));
             }
-            let params = TaskNotificationParams { meta: tagged(tag), task: (*task).clone() };
+            let params = TaskNotificationParams { meta: tagged(tag), task: Arc::unwrap_or_clone(task) };
             Some(encode::<TaskNotification>(&params))
         }
     }
@@ -411,11 +335,6 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         lock(&self.hub.0).open.remove(&self.key);
     }
-}
-
-/// Returns the bytes of the budget that the URI of a resource takes.
-fn bytes_of(uri: &str) -> usize {
-    uri.len() + OVERHEAD.1
 }
 
 fn too_many_open() -> ErrorObject {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use roundtrip::client::{GaveUp, PeerMisbehaved, TaskError};
+use roundtrip::client::{ClientLimits, GaveUp, PeerMisbehaved, TaskError};
 use roundtrip::wire::TaskStatus;
 use roundtrip::{Client, Error, Started, Task};
 use serde_json::{Value, json};
@@ -89,6 +89,42 @@ async fn a_tool_says_whether_it_is_called_as_a_task() {
     let started = client.call_tool("must", ()).into_task().await.expect("a call");
     assert!(matches!(started, Started::Done(_)), "{started:?}");
     assert_eq!((tasks(&old), count(&old, "tools/list")), (vec![false], 0));
+}
+
+/// Z2, T27: the tools that are listed to learn which may be tasks are a list like others: it has an end in pages, entries and bytes,
+/// and no circles.
+#[tokio::test]
+async fn tools_that_are_listed_for_tasks_have_an_end() {
+    let pages = AtomicUsize::new(0);
+    let (client, old) = with_tasks(move |_, seen| {
+        (seen.method() == "tools/list").then(|| {
+            let tool = json!({ "name": "x".repeat(1000), "inputSchema": {} });
+            let cursor = pages.fetch_add(1, Ordering::Relaxed).to_string();
+            json_reply(200, &seen.result(&json!({ "tools": [tool], "nextCursor": cursor })))
+        })
+    })
+    .await;
+    let set: [(fn(&mut ClientLimits), _, _); 3] = [
+        (|limits| limits.list_pages = 7, 7, "`list_pages`"),
+        (|limits| limits.list_items = 5, 6, "`list_items`"),
+        (|limits| limits.list_bytes = 9_500, 10, "`list_bytes`"),
+    ];
+    for (set, most, named) in set {
+        let mut limits = ClientLimits::default();
+        set(&mut limits);
+        let before = count(&old, "tools/list");
+        let error = client.clone().limits(limits).call_tool("may", ()).await.expect_err("no end");
+        assert!(matches!(&error, Error::GaveUp(why) if why.to_string().contains(named)), "{error:?}");
+        assert!(count(&old, "tools/list") - before <= most, "{named}");
+    }
+    let (client, old) = with_tasks(|_, seen| {
+        let page = json!({ "tools": [], "nextCursor": "again" });
+        (seen.method() == "tools/list").then(|| json_reply(200, &seen.result(&page)))
+    })
+    .await;
+    let error = client.call_tool("may", ()).await.expect_err("a circle");
+    let is_named = matches!(&error, Error::PeerMisbehaved(PeerMisbehaved::RepeatedCursor { .. }));
+    assert!(is_named && count(&old, "tools/list") == 2, "{error:?}");
 }
 
 /// T27: questions come on the stream of `tasks/result`, which goes on after them; the request of the client names no answer

@@ -303,11 +303,11 @@ async fn a_session_keeps_little() {
     assert_eq!(client.post(&request(4, "tools/list", many.into())).await.status, 200);
 }
 
-/// L8: the sessions of old clients leave half of the server's places to others.
+/// L8: the sessions of old clients leave half of the server's places to others, and those of one client half of these.
 #[tokio::test]
 async fn old_clients_leave_room_for_others() {
     let mut limits = roundtrip::server::Limits::default();
-    limits.concurrent_calls = 4;
+    limits.concurrent_calls = 8;
     let client = Web::new(server(&Diary::default()).limits(limits)).session(V2025_11_25, &everything()).await;
     let (one, two) = (client.post(&tool(1, "book")).await, client.post(&tool(2, "book")).await);
     assert_eq!((one.status, two.status), (200, 200));

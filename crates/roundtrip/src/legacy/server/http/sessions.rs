@@ -1,7 +1,6 @@
 //! Sessions over HTTP (transports, "Session Management").
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -37,9 +36,8 @@ type Call = std::pin::Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 pub(super) struct Sessions {
     settings: Handshake,
     table: Mutex<SessionTable>,
-    /// Number of calls running in all sessions, and their limit: the other half is for calls without a session.
-    running: Arc<AtomicUsize>,
-    most_running: usize,
+    /// Budget of the calls running in all sessions: the other half is for calls without a session.
+    running: Arc<Budget>,
     /// Budgets for sessions, and for the bytes they keep.
     places: Arc<Budget>,
     bytes: Arc<Budget>,
@@ -59,8 +57,7 @@ pub(super) struct HttpSession {
     principal: Option<Principal>,
     /// Stream of messages outside of any call.
     pub(super) standalone: Arc<Stream>,
-    running_in_all: Arc<AtomicUsize>,
-    most_running: usize,
+    running_in_all: Arc<Budget>,
     /// Budget of all sessions, and the reservation of this one.
     bytes: Arc<Budget>,
     own_bytes: Reservation,
@@ -87,28 +84,16 @@ struct Running {
     weight: usize,
     /// `None` before it is spawned.
     task: Option<AbortHandle>,
-    _counted: Counted,
+    _place: Reservation,
     _bytes: Reservation,
-}
-
-/// Counts one call running in any session, until dropped.
-#[derive(Debug)]
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Sessions {
     pub(super) fn new(settings: Handshake, concurrent_calls: usize) -> Arc<Self> {
-        let most_running = concurrent_calls.div_ceil(2);
         Arc::new(Self {
             settings,
             table: Mutex::default(),
-            running: Arc::default(),
-            most_running,
+            running: Budget::new(concurrent_calls.div_ceil(2)),
             places: Budget::new(settings.max_sessions),
             bytes: Budget::new(settings.session_bytes),
         })
@@ -143,7 +128,6 @@ impl Sessions {
             principal,
             standalone: Arc::new(standalone),
             running_in_all: Arc::clone(&self.running),
-            most_running: self.most_running,
             bytes: Arc::clone(&self.bytes),
             own_bytes,
             held: Mutex::new(held),
@@ -258,20 +242,19 @@ impl HttpSession {
                 "too many calls at once in this session: wait for one to end",
             ));
         }
-        let counted = Counted(Arc::clone(&self.running_in_all));
-        if self.running_in_all.fetch_add(1, Ordering::Relaxed) >= self.most_running {
-            return Err(ErrorObject::new(
+        let place = self.running_in_all.reserve(&self.session.owner, 1).ok_or_else(|| {
+            ErrorObject::new(
                 BUSY,
-                "the server is busy: too many calls at once; try again later",
-            ));
-        }
+                "too many calls at once in your sessions: wait for one to end, or try again later",
+            )
+        })?;
         let bytes = self.bytes.reserve(&self.session.owner, OVERHEAD.1 + weight).ok_or_else(|| {
             ErrorObject::new(
                 BUSY,
                 "your sessions keep too many bytes: read their streams, or try again later",
             )
         })?;
-        let running = Running { stream, weight, task: None, _counted: counted, _bytes: bytes };
+        let running = Running { stream, weight, task: None, _place: place, _bytes: bytes };
         held.running.insert(id.clone(), running);
         Ok(())
     }

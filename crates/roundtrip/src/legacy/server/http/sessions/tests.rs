@@ -8,7 +8,7 @@ use super::*;
 use crate::legacy::server::http::endpoint::LegacyHttp;
 use crate::legacy::server::http::head::{Accepts, Arrival, SESSION};
 use crate::legacy::server::http::reply::Reply;
-use crate::server::{Access, Args, Ask, Log, Server, Tool, ToolError};
+use crate::server::{Access, Args, Ask, Limits, Log, Server, Tool, ToolError};
 
 /// Budget of all sessions: a sixteenth of the default, like every other size here.
 const BUDGET: usize = 4 * 1024 * 1024;
@@ -136,4 +136,27 @@ async fn one_principal_does_not_take_all_sessions() {
         }
         assert!(begin(&http, who).await.is_none(), "{who}");
     }
+}
+
+/// Z3, L8: calls that wait in any number of sessions take one caller's share of the places for calls, and their places are free
+/// again once the sessions have ended.
+#[tokio::test(start_paused = true)]
+async fn one_principal_does_not_take_all_places_for_calls() {
+    let mut limits = Limits::default();
+    limits.concurrent_calls = 32;
+    let server = Server::new("s", "1").tool(Tool::new("asking", asking)).limits(limits);
+    let http = LegacyHttp::new(&server.build().expect("a server"));
+    for (who, most) in [("eve", 8), ("bob", 4)] {
+        let mut taken = 0;
+        for _ in 0..4 {
+            let session = begin(&http, who).await.expect("a session");
+            for _ in 0..4 {
+                taken += usize::from(call(&http, who, &session, "asking", json!({})).await);
+            }
+        }
+        assert_eq!(taken, most, "{who}");
+    }
+    assert_eq!(http.sessions().running.held(), 12);
+    tokio::time::sleep(Duration::from_secs(41 * 60)).await;
+    assert_eq!(http.sessions().running.held(), 0);
 }
