@@ -25,6 +25,7 @@ use crate::server::clock::random;
 use crate::server::limits::Admission;
 use crate::server::notify::status::StatusSlot;
 use crate::server::notify::subscription::{Change, Hub};
+use crate::server::outcome::caught;
 use crate::server::run::commitment::Commitment;
 use crate::server::run::runner::Runner;
 use crate::task::{
@@ -113,7 +114,7 @@ impl TaskService {
             let store = move || {
                 service.upgrade().filter(|service| service.has_server()).map(|service| service.store.clone())
             };
-            runtime.spawn(sweep(store));
+            runtime.spawn(sweeps(store));
         }
     }
 
@@ -185,7 +186,8 @@ impl TaskService {
         // A process that stops waits for its workers, which give their tasks back.
         let claimed = self.admission.claimed();
         let span = tracing::info_span!("task", id = %lease.id());
-        let pause = run.drive().instrument(span).await;
+        // A store that panics has failed for this run; the task is due again when its lease is over.
+        let pause = caught(run.drive().instrument(span)).await.unwrap_or_default();
         self.left(&lease);
         drop((slot, claimed));
         self.wake.notify_one();
@@ -257,25 +259,37 @@ impl TaskService {
     }
 }
 
-/// Works on tasks for as long as the server is there.
+/// Works on tasks for as long as the server is there. A store is the author's code: one that panics costs one turn (Z1).
 async fn work(service: Weak<TaskService>) {
-    let Some(mut changes) = service.upgrade().map(|service| service.store.0.changes()) else { return };
-    loop {
-        let Some(service) = service.upgrade() else { return };
-        if !service.has_server() {
-            return;
+    let mut changes = None;
+    while let Some(service) = service.upgrade().filter(|service| service.has_server()) {
+        if caught(service.turn(&mut changes)).await.is_none() {
+            tracing::error!("the store of tasks panicked, and is asked again for tasks that are due");
+            sleep(IDLE).await;
         }
-        while service.take().await {}
-        tokio::select! {
-            changed = changes.next() => service.heard(changed).await,
-            () = service.wake.notified() => {}
-            () = sleep(IDLE) => {}
-        }
-        service.hear(&mut *changes).await;
+    }
+}
+
+/// Removes tasks for as long as there is a store to sweep. One that panics is swept again after the usual pause (Z1).
+async fn sweeps(store: impl Fn() -> Option<TaskStoreHandle>) {
+    while caught(sweep(&store)).await.is_none() {
+        tracing::error!("the store of tasks panicked, and is swept again");
     }
 }
 
 impl TaskService {
+    /// Takes the tasks that are due, then waits for changes and hears of them.
+    async fn turn(self: &Arc<Self>, changes: &mut Option<Box<dyn TaskChanges>>) {
+        let changes = changes.get_or_insert_with(|| self.store.0.changes());
+        while self.take().await {}
+        tokio::select! {
+            changed = changes.next() => self.heard(changed).await,
+            () = self.wake.notified() => {}
+            () = sleep(IDLE) => {}
+        }
+        self.hear(&mut **changes).await;
+    }
+
     /// Hears of the changes that are known by now: one look for tasks that are due is enough for all of them.
     async fn hear(&self, changes: &mut dyn TaskChanges) {
         for _ in 0..TOGETHER {
