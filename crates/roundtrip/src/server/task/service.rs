@@ -329,11 +329,7 @@ impl TaskService {
 
     /// Announces a task that is watched, as it is now.
     pub(super) async fn announce(&self, id: &TaskId) {
-        let Some(owner) = lock(&self.watched).get(id).copied() else { return };
-        if !self.hub.watches_task(id.as_str()) {
-            lock(&self.watched).remove(id);
-            return;
-        }
+        let Some(owner) = self.owner_of_watched(id) else { return };
         match self.store.0.view(&owner, id).await {
             Ok(Some(view)) => {
                 if let Ok(task) = read_view(&view) {
@@ -343,6 +339,18 @@ impl TaskService {
             Ok(None) => drop(lock(&self.watched).remove(id)),
             Err(error) => drop(busy(&error)),
         }
+    }
+
+    /// Returns the owner of a task that is watched, and forgets one that is no longer.
+    fn owner_of_watched(&self, id: &TaskId) -> Option<TaskOwner> {
+        // Under one lock: a subscription that opens meanwhile is entered after this, and stays. The hub never waits for this lock.
+        let mut watched = lock(&self.watched);
+        let owner = watched.get(id).copied()?;
+        if self.hub.watches_task(id.as_str()) {
+            return Some(owner);
+        }
+        watched.remove(id);
+        None
     }
 
     /// Remembers the owner of a task that is watched.
