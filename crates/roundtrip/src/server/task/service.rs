@@ -22,7 +22,7 @@ use super::sweep::sweep;
 use super::waiting::Waiters;
 use crate::lock::lock;
 use crate::server::clock::random;
-use crate::server::limits::Admission;
+use crate::server::limits::{Admission, Weight};
 use crate::server::notify::status::StatusSlot;
 use crate::server::notify::subscription::{Change, Hub};
 use crate::server::outcome::caught;
@@ -158,16 +158,16 @@ impl TaskService {
         }
     }
 
-    /// Goes on with a task in this process.
+    /// Goes on with a task in this process. Its place, and the room for its message, are held until its run ends.
     pub(super) fn run(
         self: &Arc<Self>,
         (stored, record): (StoredTask, Record),
         (runner, status): (Runner, Arc<StatusSlot>),
-        slot: Option<OwnedSemaphorePermit>,
+        held: (OwnedSemaphorePermit, Weight),
     ) {
         let lease = self.lease_of(stored, record);
         tokio::spawn(
-            Arc::clone(self).attended(Run { hub: Arc::clone(&self.hub), lease, runner, status }, slot),
+            Arc::clone(self).attended(Run { hub: Arc::clone(&self.hub), lease, runner, status }, held),
         );
     }
 
@@ -181,7 +181,7 @@ impl TaskService {
         lease
     }
 
-    async fn attended(self: Arc<Self>, run: Run, slot: Option<OwnedSemaphorePermit>) {
+    async fn attended(self: Arc<Self>, run: Run, held: (OwnedSemaphorePermit, Weight)) {
         let lease = Arc::clone(&run.lease);
         // A process that stops waits for its workers, which give their tasks back.
         let claimed = self.admission.claimed();
@@ -189,7 +189,7 @@ impl TaskService {
         // A store that panics has failed for this run; the task is due again when its lease is over.
         let pause = caught(run.drive().instrument(span)).await.unwrap_or_default();
         self.left(&lease);
-        drop((slot, claimed));
+        drop((held, claimed));
         self.wake.notify_one();
         if !pause.is_zero() {
             sleep(pause).await;
@@ -208,17 +208,17 @@ impl TaskService {
     /// Goes on with a task that was taken. Where calls of this process have filled its places meanwhile, it is given back.
     async fn resume(self: &Arc<Self>, lease: Arc<Lease>, slot: Option<OwnedSemaphorePermit>) {
         let Some(server) = self.resume.get().and_then(Weak::upgrade) else { return self.left(&lease) };
-        if slot.is_none() {
+        let Some(slot) = slot else {
             lease.give_back().await;
             return self.left(&lease);
-        }
+        };
         let prepared = lease.with(|record| server.resume(record)).await;
         drop(server);
         lease.begin().await;
         match prepared {
             Ok((runner, status)) => {
                 let run = Run { hub: Arc::clone(&self.hub), lease, runner, status };
-                Arc::clone(self).attended(run, slot).await;
+                Arc::clone(self).attended(run, (slot, Weight::default())).await;
             }
             Err(error) => {
                 lease.end(|| Ended::Failed(error.clone())).await;

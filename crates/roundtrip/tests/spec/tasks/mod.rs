@@ -12,6 +12,7 @@ mod faults_http;
 mod ledger;
 mod lifecycle;
 mod parts;
+mod places;
 mod sep_2322;
 mod sep_2322_requests;
 mod stores;
