@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
     CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, ProtocolVersion, Request, RequestId,
     ServerResult, decode_params, encode_error, peek_version,
@@ -13,6 +12,7 @@ use roundtrip_core::wire::{ServerCapabilities, SubscriptionFilter};
 use serde::Deserialize;
 
 use super::hook::Viewer;
+use super::limits::too_many_calls;
 use super::methods::refused;
 use super::offer::catalog::Catalog;
 use super::outcome::Outcome;
@@ -99,7 +99,7 @@ impl Endpoint {
         // A subscription has a budget of its own, for as long as it is open.
         let size = if matches!(request, ClientRequest::SubscriptionsListen(_)) { 0 } else { size };
         let (runner, source) = if admission.is_full() || !permit.weigh(peer, size) {
-            refused(ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later"))
+            refused(too_many_calls())
         } else {
             self.0.begin(&id, request, peer)
         };

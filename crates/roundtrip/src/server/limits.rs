@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use roundtrip_core::error::BUSY;
+use roundtrip_core::wire::ErrorObject;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tracing::Instrument as _;
@@ -26,7 +28,8 @@ pub struct Limits {
     /// Calls running at the same time, listening ones included. Default: 10,000.
     pub concurrent_calls: usize,
     /// Bytes of the messages of all calls running at the same time, of those over 64 KiB. Default: 256 MiB.
-    /// A single one may have half of it: raise it with the size of messages that a transport takes.
+    /// A single one may have half of it: raise it with the size of messages that a transport takes. A call that may become a
+    /// task counts twice, for the copy that its task has, and once while this process runs the task.
     pub call_bytes: usize,
     /// Open `subscriptions/listen` streams. Default: 1,000.
     pub subscriptions: usize,
@@ -62,6 +65,11 @@ impl Default for Limits {
     }
 }
 
+/// Returns the refusal of a call past a limit.
+pub(crate) fn too_many_calls() -> ErrorObject {
+    ErrorObject::new(BUSY, "the server is busy: too many calls at once; try again later")
+}
+
 /// The calls of one server.
 #[derive(Debug)]
 pub(crate) struct Admission {
@@ -88,18 +96,20 @@ impl Drop for Claimed {
 #[derive(Debug)]
 pub(crate) struct Permit {
     admission: Arc<Admission>,
-    /// Boxed, because few calls have it.
-    bytes: Option<Box<Reservation>>,
+    bytes: Weight,
+}
+
+/// Room for a message that is kept, if it is large; given back when dropped. Boxed, because few calls have it.
+#[derive(Debug, Default)]
+pub(crate) struct Weight {
+    _bytes: Option<Box<Reservation>>,
 }
 
 impl Permit {
     /// Takes room for what the call keeps of its message; whether there was any.
     pub(crate) fn weigh(&mut self, peer: &Peer, size: usize) -> bool {
-        if size > SMALL {
-            self.bytes = self.admission.bytes.reserve(&Owner::of(peer), size).map(Box::new);
-            return self.bytes.is_some();
-        }
-        true
+        let weight = self.admission.weigh(peer, size);
+        weight.map(|weight| self.bytes = weight).is_some()
     }
 }
 
@@ -122,7 +132,15 @@ impl Admission {
 
     pub(crate) fn admit(self: &Arc<Self>) -> Permit {
         self.running.fetch_add(1, Ordering::Relaxed);
-        Permit { admission: Arc::clone(self), bytes: None }
+        Permit { admission: Arc::clone(self), bytes: Weight::default() }
+    }
+
+    /// Takes room for a message that is kept. Returns `None` where there is not enough.
+    pub(crate) fn weigh(&self, peer: &Peer, size: usize) -> Option<Weight> {
+        if size <= SMALL {
+            return Some(Weight::default());
+        }
+        self.bytes.reserve(&Owner::of(peer), size).map(|bytes| Weight { _bytes: Some(Box::new(bytes)) })
     }
 
     /// Returns whether more calls run than may, the one being admitted included (Z3).

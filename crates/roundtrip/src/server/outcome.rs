@@ -1,6 +1,9 @@
 //! The outcome of a call: a result, or the JSON-RPC error to answer with.
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 
 use roundtrip_core::wire::{CallTool, CallToolResult, ContentBlock, ErrorObject, Method as _, ServerResult};
 
@@ -34,4 +37,14 @@ pub(crate) fn tool_error(text: String) -> Outcome {
 pub(crate) fn panicked() -> ErrorObject {
     tracing::error!("a handler panicked");
     ErrorObject::internal("internal error")
+}
+
+/// Runs user code. Returns `None` if it panics.
+pub(crate) async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+        Ok(polled) => polled.map(Some),
+        Err(_) => Poll::Ready(None),
+    })
+    .await
 }

@@ -18,6 +18,7 @@ use super::budget::Owner;
 use super::handler::call::Rejection;
 use super::handler::parts::parts_from;
 use super::hook::Viewer;
+use super::limits::too_many_calls;
 use super::methods::{Received, checked, refused};
 use super::notify::outbox::Outbox;
 use super::notify::status::StatusSlot;
@@ -61,6 +62,8 @@ impl Started {
         let kept = CallToolRequestParams { input_responses, request_state, task, stream, ..params.clone() };
         let params = Raw::of(&kept)
             .map_err(|error| ErrorObject::internal(format!("the request cannot be kept: {error}")))?;
+        let size = params.as_ref().get().len();
+        let bytes = self.flows.admission.weigh(peer, size).ok_or_else(too_many_calls)?;
         let principal = peer.principal.as_ref().map(|principal| principal.as_str().to_owned());
         let extensions = service.extensions.stored(&peer.extensions)?;
         Ok(Some(Box::new(Promotion {
@@ -72,6 +75,7 @@ impl Started {
             owner: TaskOwner::new(principal.as_deref()),
             account: Owner::of(peer).digest(),
             call: TaskCall { params, principal, rights: peer.access.kept(), extensions },
+            bytes,
             status: Arc::default(),
             commitment: Commitment::default(),
         })))

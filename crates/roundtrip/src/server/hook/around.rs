@@ -1,26 +1,20 @@
 //! Middleware at the level of MCP calls: the same around HTTP, stdio and in-process calls.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::future::Future;
 use std::sync::Arc;
-use std::task::Poll;
 
 use super::call_info::CallInfo;
-use crate::server::outcome::{Outcome, OutcomeFuture, panicked};
+use crate::server::outcome::{Outcome, OutcomeFuture, caught, panicked};
 
 /// The rest of the call: later hooks, then the handler. Dropping it means the handler never runs.
 pub struct Next(OutcomeFuture);
 
 impl Next {
     /// Lets the call go on. A later hook or a handler that panics gives an internal error, as the client gets it.
-    pub async fn run(mut self) -> Outcome {
-        poll_fn(|cx| {
-            // One piece of code that panics does not take the hooks around it along (Z1).
-            let polled = catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)));
-            polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
-        })
-        .await
+    pub async fn run(self) -> Outcome {
+        // One piece of code that panics does not take the hooks around it along (Z1).
+        caught(self.0).await.unwrap_or_else(|| Err(panicked()))
     }
 }
 

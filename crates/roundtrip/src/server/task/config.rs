@@ -61,7 +61,9 @@ impl Tasks {
     }
 
     /// Sets how many tasks this process works on at once. The default is 64; with 0 it works on none, and leaves them to the
-    /// workers of other processes.
+    /// workers of other processes. A call that would become a task while there is no place for it
+    /// ([`When::After`](crate::When::After)) is left to a worker between two of its steps, and is replayed there; one whose
+    /// handler cannot ask, and so has no journal, goes on as a call.
     pub fn at_once(mut self, tasks: usize) -> Self {
         self.at_once = tasks;
         self

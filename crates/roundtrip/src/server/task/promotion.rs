@@ -11,7 +11,9 @@ use tokio::time::sleep;
 
 use super::dialect::Dialect;
 use super::errors::read_view;
+use super::run::leave_step;
 use super::service::TaskService;
+use crate::server::limits::Weight;
 use crate::server::notify::status::StatusSlot;
 use crate::server::outcome::Outcome;
 use crate::server::round::{RoundState, Snapshot as _};
@@ -27,6 +29,8 @@ pub(crate) struct Promotion {
     pub(crate) call: TaskCall,
     pub(crate) owner: TaskOwner,
     pub(crate) account: Digest,
+    /// Room for the copy of the message in `call`.
+    pub(crate) bytes: Weight,
     pub(crate) status: Arc<StatusSlot>,
     pub(crate) dialect: Dialect,
     /// Time to live of the task.
@@ -53,19 +57,30 @@ impl Promotion {
         if let Some(outcome) = wait(&mut runner, round.as_deref(), duration).await {
             return outcome;
         }
-        let snapshot = round.as_ref().map(|round| (round.flow(), round.snapshot()));
-        let (flow, journal) = snapshot.unzip();
+        let mut slot = self.service.slot();
+        if slot.is_none() {
+            // Without a place its handler must not go on past the call. One that can be replayed is left to a worker.
+            let Some(round) = &round else { return poll_fn(|cx| runner.poll(cx)).await };
+            if let Some(outcome) = leave_step(&mut runner, round).await {
+                return outcome;
+            }
+            slot = self.service.slot();
+        }
+        let (flow, journal) = round.as_ref().map(|round| (round.flow(), round.snapshot())).unzip();
         let (call, owner) = ((self.tool.clone(), self.call), (self.owner, self.account));
-        let created = self.service.create((call, flow, journal), owner, (self.ttl, true), &self.commitment);
+        let lease = (self.ttl, slot.is_some());
+        let created = self.service.create((call, flow, journal), owner, lease, &self.commitment);
         match created.await {
             Ok((record, stored)) => {
                 let view = read_view(&stored.view)?;
-                let slot = self.service.slot();
-                self.service.run((stored, record), (runner, self.status), slot);
+                if let Some(slot) = slot {
+                    self.service.run((stored, record), (runner, self.status), (slot, self.bytes));
+                }
                 Ok(self.dialect.created(view, &self.tool))
             }
             Err(error) => {
                 tracing::warn!(%error, "a call cannot become a task, and goes on as it is");
+                drop(slot);
                 if let Some(round) = &round {
                     round.allow_detaching(false);
                 }
@@ -83,8 +98,8 @@ impl Promotion {
         let created = self.service.create((call, flow, journal), owner, lease, &self.commitment);
         let (record, stored) = created.await?;
         let view = read_view(&stored.view)?;
-        if slot.is_some() {
-            self.service.run((stored, record), (runner, self.status), slot);
+        if let Some(slot) = slot {
+            self.service.run((stored, record), (runner, self.status), (slot, self.bytes));
         }
         Ok(self.dialect.created(view, &self.tool))
     }

@@ -118,19 +118,24 @@ async fn describe(hub: &Hub, lease: &Lease, status: &StatusSlot) -> bool {
 /// Lets the steps that are running end and be stored, within a bound.
 async fn finish_steps(runner: &mut Runner, round: Option<&RoundState>) {
     let Some(round) = round else { return };
-    let finishing = poll_fn(|cx| {
-        if !round.is_in_a_step() {
-            return Poll::Ready(());
-        }
-        match runner.poll(cx) {
-            Poll::Ready(_) => Poll::Ready(()),
-            Poll::Pending if round.is_in_a_step() => Poll::Pending,
-            Poll::Pending => Poll::Ready(()),
-        }
-    });
-    if timeout(LAST_STEP, finishing).await.is_err() {
+    if timeout(LAST_STEP, leave_step(runner, round)).await.is_err() {
         tracing::warn!("a step of a cancelled task did not end, and was dropped");
     }
+}
+
+/// Runs a handler until none of its steps runs: it may be dropped then. Returns its outcome if it ends before.
+pub(super) async fn leave_step(runner: &mut Runner, round: &RoundState) -> Option<Outcome> {
+    poll_fn(|cx| {
+        if !round.is_in_a_step() {
+            return Poll::Ready(None);
+        }
+        match runner.poll(cx) {
+            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+            Poll::Pending if round.is_in_a_step() => Poll::Pending,
+            Poll::Pending => Poll::Ready(None),
+        }
+    })
+    .await
 }
 
 /// Stores the outcome of a run. Returns the pause before the next.

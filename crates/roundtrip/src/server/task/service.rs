@@ -22,9 +22,10 @@ use super::sweep::sweep;
 use super::waiting::Waiters;
 use crate::lock::lock;
 use crate::server::clock::random;
-use crate::server::limits::Admission;
+use crate::server::limits::{Admission, Weight};
 use crate::server::notify::status::StatusSlot;
 use crate::server::notify::subscription::{Change, Hub};
+use crate::server::outcome::caught;
 use crate::server::run::commitment::Commitment;
 use crate::server::run::runner::Runner;
 use crate::task::{
@@ -113,7 +114,7 @@ impl TaskService {
             let store = move || {
                 service.upgrade().filter(|service| service.has_server()).map(|service| service.store.clone())
             };
-            runtime.spawn(sweep(store));
+            runtime.spawn(sweeps(store));
         }
     }
 
@@ -157,16 +158,16 @@ impl TaskService {
         }
     }
 
-    /// Goes on with a task in this process.
+    /// Goes on with a task in this process. Its place, and the room for its message, are held until its run ends.
     pub(super) fn run(
         self: &Arc<Self>,
         (stored, record): (StoredTask, Record),
         (runner, status): (Runner, Arc<StatusSlot>),
-        slot: Option<OwnedSemaphorePermit>,
+        held: (OwnedSemaphorePermit, Weight),
     ) {
         let lease = self.lease_of(stored, record);
         tokio::spawn(
-            Arc::clone(self).attended(Run { hub: Arc::clone(&self.hub), lease, runner, status }, slot),
+            Arc::clone(self).attended(Run { hub: Arc::clone(&self.hub), lease, runner, status }, held),
         );
     }
 
@@ -180,14 +181,15 @@ impl TaskService {
         lease
     }
 
-    async fn attended(self: Arc<Self>, run: Run, slot: Option<OwnedSemaphorePermit>) {
+    async fn attended(self: Arc<Self>, run: Run, held: (OwnedSemaphorePermit, Weight)) {
         let lease = Arc::clone(&run.lease);
         // A process that stops waits for its workers, which give their tasks back.
         let claimed = self.admission.claimed();
         let span = tracing::info_span!("task", id = %lease.id());
-        let pause = run.drive().instrument(span).await;
+        // A store that panics has failed for this run; the task is due again when its lease is over.
+        let pause = caught(run.drive().instrument(span)).await.unwrap_or_default();
         self.left(&lease);
-        drop((slot, claimed));
+        drop((held, claimed));
         self.wake.notify_one();
         if !pause.is_zero() {
             sleep(pause).await;
@@ -206,17 +208,17 @@ impl TaskService {
     /// Goes on with a task that was taken. Where calls of this process have filled its places meanwhile, it is given back.
     async fn resume(self: &Arc<Self>, lease: Arc<Lease>, slot: Option<OwnedSemaphorePermit>) {
         let Some(server) = self.resume.get().and_then(Weak::upgrade) else { return self.left(&lease) };
-        if slot.is_none() {
+        let Some(slot) = slot else {
             lease.give_back().await;
             return self.left(&lease);
-        }
+        };
         let prepared = lease.with(|record| server.resume(record)).await;
         drop(server);
         lease.begin().await;
         match prepared {
             Ok((runner, status)) => {
                 let run = Run { hub: Arc::clone(&self.hub), lease, runner, status };
-                Arc::clone(self).attended(run, slot).await;
+                Arc::clone(self).attended(run, (slot, Weight::default())).await;
             }
             Err(error) => {
                 lease.end(|| Ended::Failed(error.clone())).await;
@@ -257,25 +259,37 @@ impl TaskService {
     }
 }
 
-/// Works on tasks for as long as the server is there.
+/// Works on tasks for as long as the server is there. A store is the author's code: one that panics costs one turn (Z1).
 async fn work(service: Weak<TaskService>) {
-    let Some(mut changes) = service.upgrade().map(|service| service.store.0.changes()) else { return };
-    loop {
-        let Some(service) = service.upgrade() else { return };
-        if !service.has_server() {
-            return;
+    let mut changes = None;
+    while let Some(service) = service.upgrade().filter(|service| service.has_server()) {
+        if caught(service.turn(&mut changes)).await.is_none() {
+            tracing::error!("the store of tasks panicked, and is asked again for tasks that are due");
+            sleep(IDLE).await;
         }
-        while service.take().await {}
-        tokio::select! {
-            changed = changes.next() => service.heard(changed).await,
-            () = service.wake.notified() => {}
-            () = sleep(IDLE) => {}
-        }
-        service.hear(&mut *changes).await;
+    }
+}
+
+/// Removes tasks for as long as there is a store to sweep. One that panics is swept again after the usual pause (Z1).
+async fn sweeps(store: impl Fn() -> Option<TaskStoreHandle>) {
+    while caught(sweep(&store)).await.is_none() {
+        tracing::error!("the store of tasks panicked, and is swept again");
     }
 }
 
 impl TaskService {
+    /// Takes the tasks that are due, then waits for changes and hears of them.
+    async fn turn(self: &Arc<Self>, changes: &mut Option<Box<dyn TaskChanges>>) {
+        let changes = changes.get_or_insert_with(|| self.store.0.changes());
+        while self.take().await {}
+        tokio::select! {
+            changed = changes.next() => self.heard(changed).await,
+            () = self.wake.notified() => {}
+            () = sleep(IDLE) => {}
+        }
+        self.hear(&mut **changes).await;
+    }
+
     /// Hears of the changes that are known by now: one look for tasks that are due is enough for all of them.
     async fn hear(&self, changes: &mut dyn TaskChanges) {
         for _ in 0..TOGETHER {
@@ -315,11 +329,7 @@ impl TaskService {
 
     /// Announces a task that is watched, as it is now.
     pub(super) async fn announce(&self, id: &TaskId) {
-        let Some(owner) = lock(&self.watched).get(id).copied() else { return };
-        if !self.hub.watches_task(id.as_str()) {
-            lock(&self.watched).remove(id);
-            return;
-        }
+        let Some(owner) = self.owner_of_watched(id) else { return };
         match self.store.0.view(&owner, id).await {
             Ok(Some(view)) => {
                 if let Ok(task) = read_view(&view) {
@@ -329,6 +339,18 @@ impl TaskService {
             Ok(None) => drop(lock(&self.watched).remove(id)),
             Err(error) => drop(busy(&error)),
         }
+    }
+
+    /// Returns the owner of a task that is watched, and forgets one that is no longer.
+    fn owner_of_watched(&self, id: &TaskId) -> Option<TaskOwner> {
+        // Under one lock: a subscription that opens meanwhile is entered after this, and stays. The hub never waits for this lock.
+        let mut watched = lock(&self.watched);
+        let owner = watched.get(id).copied()?;
+        if self.hub.watches_task(id.as_str()) {
+            return Some(owner);
+        }
+        watched.remove(id);
+        None
     }
 
     /// Remembers the owner of a task that is watched.

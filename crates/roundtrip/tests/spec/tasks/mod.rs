@@ -13,6 +13,7 @@ mod ledger;
 mod lifecycle;
 mod memory;
 mod parts;
+mod places;
 mod sep_2322;
 mod sep_2322_requests;
 mod stores;

@@ -1,6 +1,8 @@
 //! The contract of stores of tasks, and a store that breaks it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip::seal::BoxFuture;
@@ -33,10 +35,16 @@ enum Fault {
     Vague,
     /// Is no fault: cannot open the first task that it lists.
     Sealed,
+    /// Panics once where it is asked for tasks that are due, or that have expired.
+    Panics,
 }
 
 #[derive(Clone)]
-struct Faulty(Arc<MemoryTasks>, Fault, TaskOwner, Arc<Notify>);
+struct Faulty(Arc<MemoryTasks>, Fault, TaskOwner, Arc<Notify>, Panics);
+
+/// Whether a store has panicked in `take` and in `expired`.
+#[derive(Clone, Default)]
+struct Panics(Arc<[AtomicBool; 2]>);
 
 struct Vagueness(Box<dyn TaskChanges>, Arc<Notify>);
 
@@ -61,7 +69,17 @@ impl TaskChanges for Silence {
 
 impl Faulty {
     fn new(fault: Fault) -> Self {
-        Self(Arc::new(MemoryTasks::new()), fault, TaskOwner::new(Some("all")), Arc::default())
+        Self(
+            Arc::new(MemoryTasks::new()),
+            fault,
+            TaskOwner::new(Some("all")),
+            Arc::default(),
+            Panics::default(),
+        )
+    }
+
+    fn panic_once(&self, place: usize) {
+        assert!(self.1 != Fault::Panics || self.4.0[place].swap(true, Ordering::SeqCst), "a bug");
     }
 
     fn owner(&self, owner: &TaskOwner) -> TaskOwner {
@@ -100,6 +118,7 @@ impl TaskStore for Faulty {
 
     fn take(&self, now: Millis, until: Millis, most: usize) -> Answer<'_, Vec<StoredTask>> {
         Box::pin(async move {
+            self.panic_once(0);
             let taken = self.0.take(now, if self.1 == Fault::Shares { now } else { until }, most).await?;
             if self.1 == Fault::Slow && !taken.is_empty() {
                 self.3.notified().await;
@@ -109,6 +128,10 @@ impl TaskStore for Faulty {
     }
 
     fn expired(&self, now: Millis, most: usize) -> Answer<'_, Vec<StoredTask>> {
+        self.panic_once(1);
+        if self.1 == Fault::Panics {
+            self.3.notify_one();
+        }
         self.0.expired(now, most)
     }
 
@@ -207,7 +230,7 @@ async fn a_cancellation_reaches_a_worker_that_begins() {
     };
     let front = TaskClient::of(held().tasks(Tasks::new(Arc::clone(&store.0)).at_once(0)));
     let id = front.start("held", json!({})).await;
-    let hour = std::time::Duration::from_secs(3600);
+    let hour = Duration::from_secs(3600);
     let _worker = held().tasks(Tasks::new(store.clone()).at_once(1).lease(hour)).build().expect("a worker");
     let (owner, task) = (TaskOwner::new(None), TaskId::parse(&id).expect("an id"));
     while store.0.read(&owner, &task).await.expect("a store").expect("a task").fence == 0 {
@@ -272,7 +295,7 @@ async fn a_task_without_a_place_is_given_back() {
         let held = Tool::new("held", async || std::future::pending::<String>().await);
         server.tool(Tool::new("short", async || "done").task(When::Required)).tool(held.task(When::Required))
     };
-    let hour = std::time::Duration::from_secs(3600);
+    let hour = Duration::from_secs(3600);
     let server = |at_once| {
         let tasks = Tasks::new(Arc::clone(&memory)).at_once(at_once).lease(hour);
         tools(Server::new("tasks", "1.0.0")).tasks(tasks)
@@ -290,4 +313,21 @@ async fn a_task_without_a_place_is_given_back() {
     store.3.notify_one();
     let _other = server(1).build().expect("another worker");
     assert_eq!(front.ended(&id).await["status"], "completed");
+}
+
+/// Z1: a store that panics where it is asked for tasks that are due, or that have expired, is asked again.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_panics_is_asked_again() {
+    let store = Faulty::new(Fault::Panics);
+    let server = |tasks: Tasks| {
+        let greet = Tool::new("greet", async || "hello").task(When::Required);
+        Server::new("tasks", "1.0.0").tool(greet).tasks(tasks)
+    };
+    let front = TaskClient::of(server(Tasks::new(Arc::clone(&store.0)).at_once(0)));
+    let id = front.start("greet", json!({})).await;
+    let _worker = server(Tasks::new(store.clone())).build().expect("a worker");
+    assert_eq!(front.ended(&id).await["status"], "completed");
+    // It says so from the second time on.
+    tokio::time::timeout(Duration::from_secs(60), store.3.notified()).await.expect("swept again");
+    assert!(store.4.0.iter().all(|panicked| panicked.load(Ordering::SeqCst)), "it has panicked");
 }
