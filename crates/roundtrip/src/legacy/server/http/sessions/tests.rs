@@ -142,8 +142,7 @@ async fn one_principal_does_not_take_all_sessions() {
 /// again once the sessions have ended.
 #[tokio::test(start_paused = true)]
 async fn one_principal_does_not_take_all_places_for_calls() {
-    let mut limits = Limits::default();
-    limits.concurrent_calls = 32;
+    let limits = Limits { concurrent_calls: 32, ..Limits::default() };
     let server = Server::new("s", "1").tool(Tool::new("asking", asking)).limits(limits);
     let http = LegacyHttp::new(&server.build().expect("a server"));
     for (who, most) in [("eve", 8), ("bob", 4)] {
