@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::link::{SessionFailure, SessionLink};
 use super::session::Session;
-use crate::client::{Error, ListBounds};
+use crate::client::{ClientLimits, Error, ListBounds};
 
 /// Parameter by which a call asks for a task.
 pub(super) const TASK: &str = "task";
@@ -24,11 +24,15 @@ pub(super) fn offers_tasks(result: &Raw) -> bool {
 }
 
 impl<L: SessionLink> Session<L> {
-    /// Returns whether a tool may be called as a task: `Some(true)` if it has to be.
-    pub(super) async fn task_support(self: &Arc<Self>, tool: &str) -> Result<Option<bool>, SessionFailure> {
+    /// Returns whether a tool may be called as a task: `Some(true)` if it has to be. The limits are the caller's.
+    pub(super) async fn task_support(
+        self: &Arc<Self>,
+        tool: &str,
+        limits: &ClientLimits,
+    ) -> Result<Option<bool>, SessionFailure> {
         let mut tools = self.task_tools.lock().await;
         if tools.is_none() {
-            *tools = Some(self.list_task_tools().await?);
+            *tools = Some(self.list_task_tools(limits).await?);
         }
         Ok(tools.as_ref().and_then(|tools| tools.get(tool).copied()))
     }
@@ -40,9 +44,9 @@ impl<L: SessionLink> Session<L> {
         }
     }
 
-    async fn list_task_tools(self: &Arc<Self>) -> Result<TaskTools, SessionFailure> {
+    async fn list_task_tools(self: &Arc<Self>, limits: &ClientLimits) -> Result<TaskTools, SessionFailure> {
         let (mut tools, mut params) = (TaskTools::new(), Params::default());
-        let mut bounds = ListBounds::new(ListTools::NAME, &self.caller().caller.limits);
+        let mut bounds = ListBounds::new(ListTools::NAME, limits);
         loop {
             bounds.next_page()?;
             let page = match self.aside(ListTools::NAME, &params).await {

@@ -44,7 +44,7 @@ pub(super) async fn as_task<L: SessionLink>(
     }
     let tool = request.params.get("name").and_then(|name| name.to::<String>().ok());
     let Some(tool) = tool else { return Ok(None) };
-    let is_task = match session.task_support(&tool).await? {
+    let is_task = match session.task_support(&tool, &request.hello.caller.limits).await? {
         Some(is_required) => is_required || wish.is_wanted,
         None => false,
     };
