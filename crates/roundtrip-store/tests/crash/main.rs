@@ -142,6 +142,8 @@ async fn job(fleet: Arc<Fleet>, client: Client, number: usize) -> (String, Strin
         let (pid, worker) = fleet.client(1).await;
         match worker.call_tool(tool_of(&name), json!({ "job": name })).into_task().await {
             Ok(Started::Task(task)) => return (name.clone(), result(&client, task).await),
+            // Without a place for its task it ends its step in the call, and may end altogether.
+            Ok(Started::Done(done)) if tool_of(&name) == "slow" => return (name, done.text()),
             Ok(Started::Done(done)) => panic!("{name} is not a task: {done:?}"),
             Err(error) => {
                 assert!(fleet.killed().contains(&pid), "{name} at worker {pid}, which lives: {error}");
