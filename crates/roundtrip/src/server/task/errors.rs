@@ -31,7 +31,11 @@ pub(super) fn too_many(most: usize) -> ErrorObject {
 
 /// Returns the error of a store that failed. The reason is for the log.
 pub(super) fn busy(error: &TaskStoreError) -> ErrorObject {
-    tracing::error!(error = error as &dyn std::error::Error, "the store of tasks failed");
+    match error {
+        // A caller past its share is refused like any other past a limit: it must not fill the log.
+        TaskStoreError::Full => tracing::debug!("the store of tasks has no room for a caller"),
+        _ => tracing::error!(error = error as &dyn std::error::Error, "the store of tasks failed"),
+    }
     ErrorObject::new(BUSY, "the server is busy: try again later")
 }
 
