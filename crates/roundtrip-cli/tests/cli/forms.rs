@@ -120,7 +120,7 @@ struct Order {
     items: BTreeMap<String, u32>,
 }
 
-/// What is typed as JSON is checked where it is typed.
+/// An argument that is typed as JSON is checked where it is typed.
 #[test]
 fn mistyped_json_is_typed_again() {
     let order = async |Args(order): Args<Order>| {

@@ -97,16 +97,21 @@ async fn a_step_up_in_vain_leaves_sign_ins_alone() {
     assert_eq!(world.count("/authorize"), 3);
 }
 
-/// O88: clients that share a store keep each other's scopes, and take a token that another has stepped up.
-#[tokio::test]
-async fn step_ups_of_two_clients_keep_each_others_scopes() {
+/// Serves two tools with a scope each, beside the greeting.
+async fn two_tools() -> World {
     let server = greeter().tool(Tool::new("one", async || "1")).tool(Tool::new("two", async || "2"));
-    let world = World::needing(server, |seen| match seen.header("mcp-name") {
+    World::needing(server, |seen| match seen.header("mcp-name") {
         Some("one") => "one",
         Some("two") => "two",
         _ => "read",
     })
-    .await;
+    .await
+}
+
+/// O88: clients that share a store keep each other's scopes, and take a token that another has stepped up.
+#[tokio::test]
+async fn step_ups_of_two_clients_keep_each_others_scopes() {
+    let world = two_tools().await;
     let store = MemoryStore::new();
     let (first, second) = (world.client(person().store(store.clone())), world.client(person().store(store)));
     first.call_tool("hello", ()).await.expect("a result");
@@ -121,13 +126,7 @@ async fn step_ups_of_two_clients_keep_each_others_scopes() {
 /// O88: two calls that want different scopes at the same time end with a token for both.
 #[tokio::test]
 async fn step_ups_at_the_same_time_keep_each_others_scopes() {
-    let server = greeter().tool(Tool::new("one", async || "1")).tool(Tool::new("two", async || "2"));
-    let world = World::needing(server, |seen| match seen.header("mcp-name") {
-        Some("one") => "one",
-        Some("two") => "two",
-        _ => "read",
-    })
-    .await;
+    let world = two_tools().await;
     let client = world.client(person());
     client.call_tool("hello", ()).await.expect("a result");
     let (one, two) =

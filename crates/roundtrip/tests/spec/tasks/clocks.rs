@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::clocked::Clocked;
-use super::{TaskClient, says, text};
+use super::{Dropped, TaskClient, says, text};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -27,14 +27,6 @@ struct Signals {
     begun: Arc<Notify>,
     go_on: Arc<Notify>,
     dropped: Arc<Notify>,
-}
-
-struct Dropped(Arc<Notify>);
-
-impl Drop for Dropped {
-    fn drop(&mut self) {
-        self.0.notify_one();
-    }
 }
 
 /// Takes a step, waits for the test, and asks.

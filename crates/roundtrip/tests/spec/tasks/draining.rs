@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::try_join;
 
 use super::clocked::Clocked;
-use super::{TaskClient, says, text};
+use super::{Dropped, TaskClient, says, text};
 
 /// Length of the leases here: no task is taken up because its lease is over.
 const LEASE: Duration = Duration::from_secs(600);
@@ -25,14 +25,6 @@ struct Signals {
     begun: Arc<Notify>,
     go_on: Arc<Notify>,
     dropped: Arc<Notify>,
-}
-
-struct Dropped(Arc<Notify>);
-
-impl Drop for Dropped {
-    fn drop(&mut self) {
-        self.0.notify_one();
-    }
 }
 
 impl Signals {

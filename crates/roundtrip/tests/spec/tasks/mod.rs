@@ -20,17 +20,28 @@ mod stores;
 mod waiting;
 mod workers;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip::server::{Endpoint, Peer};
 use roundtrip::{MemoryTasks, Principal, Server, Tasks, Tool};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::support::{message, messages_of, meta};
 
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 pub(crate) const SEP_2322: &str = "dev.roundtrip/tasks-sep-2322";
+
+/// A value of a handler, which says when the handler is dropped.
+struct Dropped(Arc<Notify>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
 
 /// A client of one endpoint that speaks the extension.
 #[derive(Clone)]
