@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use roundtrip::wire::{ElicitSchema, PromptArgument};
+use roundtrip::wire::{ElicitSchema, PromptArgument, json};
 use serde_json::{Map, Value, json};
 
 use crate::ask::{form, terminal};
@@ -41,7 +41,7 @@ impl ArgumentOptions {
                 // Standard input may come late: an interrupt is heard until then.
                 terminal::blocking(move || files::read_json(&file)).await
             }
-            None => serde_json::from_str(all).map_err(|error| Failure::usage(format!("`--args`: {error}"))),
+            None => json::from_str(all).map_err(|error| Failure::usage(format!("`--args`: {error}"))),
         }
     }
 
@@ -107,7 +107,7 @@ async fn ask_for(missing: Vec<(&str, Value)>, arguments: &mut Map<String, Value>
     }
     let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     let fields = missing.into_iter().filter_map(|(key, field)| {
-        let field = serde_json::from_value(field).ok()?;
+        let field = json::from_value(&field).ok()?;
         Some((key.to_owned(), field))
     });
     let form =
@@ -169,7 +169,7 @@ impl Typed {
 
     /// Reads the text of an argument.
     fn read(&self, key: &str, text: &str) -> Result<Value, Failure> {
-        let parsed = serde_json::from_str::<Value>(text).ok();
+        let parsed = json::from_str::<Value>(text).ok();
         let fits = |value: &Value| match value {
             Value::Null => self.may_be("null"),
             Value::Bool(_) => self.may_be("boolean"),

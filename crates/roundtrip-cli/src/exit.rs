@@ -4,12 +4,18 @@ use std::error::Error as StdError;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use inquire::error::InquireError;
 use roundtrip::Error;
 use roundtrip::client::{ServerRejection, TaskError};
 use roundtrip::wire::{ClientCapabilities, INVALID_PARAMS};
 use serde_json::{Map, Value, json};
 
+use crate::ask::terminal;
 use crate::printable::{printable, printable_json, printable_lines};
+use crate::rows::Screen;
+
+/// Greatest length of a word of a server in a line of ours, in bytes.
+const MAX_WORD: usize = 128;
 
 /// Exit codes of the command, as the manual lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +70,8 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// Text of the error, perhaps in words of a server.
     message: String,
-    /// Lines that the command adds.
-    notes: Vec<String>,
+    /// Lines that the command adds, and whether they quote a server.
+    notes: Vec<(String, bool)>,
     details: Box<Map<String, Value>>,
     /// True if the user has been told already.
     is_told: bool,
@@ -97,10 +103,22 @@ impl Failure {
         self
     }
 
-    /// Adds a line to the message.
+    /// Adds a line of ours to the message, such as a command to type: it is not wrapped.
     pub(crate) fn note(mut self, line: impl Into<String>) -> Self {
-        self.notes.push(line.into());
+        self.notes.push((line.into(), false));
         self
+    }
+
+    /// Adds a line that quotes a server.
+    pub(crate) fn quote(mut self, line: impl Into<String>) -> Self {
+        self.notes.push((line.into(), true));
+        self
+    }
+
+    /// Adds a line with a word of a server, which is wrapped unless the word is as short and plain as words are.
+    pub(crate) fn note_with(self, word: &str, line: impl Into<String>) -> Self {
+        let is_plain = word.len() <= MAX_WORD && word.bytes().all(|byte| byte.is_ascii_graphic());
+        if is_plain { self.note(line) } else { self.quote(line) }
     }
 
     /// Returns the error as that of a task: one that ended with a JSON-RPC error has run, and no request was refused.
@@ -130,8 +148,8 @@ impl Failure {
             let mut error = Map::new();
             error.insert("kind".into(), self.exit.name().into());
             error.insert("exit".into(), (self.exit as u8).into());
-            let lines = std::iter::once(&self.message).chain(&self.notes);
-            let lines: Vec<&str> = lines.map(String::as_str).collect();
+            let notes = self.notes.iter().map(|(note, _)| note.as_str());
+            let lines: Vec<&str> = std::iter::once(self.message.as_str()).chain(notes).collect();
             error.insert("message".into(), lines.join("\n").into());
             error.extend((*self.details).clone());
             write(format_args!("{}", printable_json(&json!({ "error": error }), false)));
@@ -140,10 +158,13 @@ impl Failure {
         }
     }
 
-    /// Returns the lines for people. The message may quote a server: its further lines are marked, so that none looks like ours.
+    /// Returns the lines for people. The message may quote a server: its further rows are marked, so that none looks like ours.
     fn text(&self) -> String {
-        let message = printable_lines(&self.message).replace('\n', "\n| ");
-        self.notes.iter().fold(format!("roundtrip: {message}"), |text, note| text + "\n" + &printable(note))
+        let message = Screen::Err.rows("roundtrip: ", &printable_lines(&self.message));
+        self.notes.iter().fold(message, |text, (note, is_quote)| {
+            let note = printable(note);
+            text + "\n" + &if *is_quote { Screen::Err.rows("  ", &note) } else { note }
+        })
     }
 }
 
@@ -208,8 +229,12 @@ fn exit_of(error: &Error) -> Exit {
 /// Errors of the demo and of servers, which have no code of their own.
 impl From<Box<dyn StdError>> for Failure {
     fn from(error: Box<dyn StdError>) -> Self {
-        match error.downcast::<Error>() {
-            Ok(error) => (*error).into(),
+        let error = match error.downcast::<Error>() {
+            Ok(error) => return (*error).into(),
+            Err(error) => error,
+        };
+        match error.downcast::<InquireError>() {
+            Ok(error) => terminal::failure(*error),
             Err(error) => Self::new(Exit::Failed, error.to_string()),
         }
     }
@@ -223,7 +248,7 @@ mod tests {
     #[test]
     fn lines_of_a_server_are_marked() {
         let failure =
-            Failure::new(Exit::Rejected, "no\nroundtrip: done\r").note("  key\nroundtrip: done (form)");
+            Failure::new(Exit::Rejected, "no\nroundtrip: done\r").quote("key\nroundtrip: done (form)");
         assert_eq!(failure.text(), "roundtrip: no\n| roundtrip: done\\r\n  key\\nroundtrip: done (form)");
     }
 }

@@ -1,9 +1,10 @@
 //! Files that users name: read within bounds, and written for their owner alone.
 
 use std::fs::{self, OpenOptions};
-use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 
+use roundtrip::wire::json;
 use serde::de::DeserializeOwned;
 
 use crate::exit::Failure;
@@ -11,12 +12,26 @@ use crate::exit::Failure;
 /// Greatest size of a file that is read, in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
+/// Returns the folder for data of the command, or `None` for a user without a home.
+pub(crate) fn data_folder() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let usual = || {
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        match std::env::consts::OS {
+            "windows" => variable("LOCALAPPDATA"),
+            "macos" => Some(home?.join("Library/Application Support")),
+            _ => Some(home?.join(".local/share")),
+        }
+    };
+    Some(variable("XDG_DATA_HOME").or_else(usual)?.join("roundtrip"))
+}
+
 /// Reads a text file; `-` is standard input.
 pub(crate) fn read_text(file: &Path) -> Result<String, Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", file.display()));
     let mut text = String::new();
     let read = if file.as_os_str() == "-" {
-        std::io::stdin().lock().take(MAX_FILE + 1).read_to_string(&mut text)
+        io::stdin().lock().take(MAX_FILE + 1).read_to_string(&mut text)
     } else {
         fs::File::open(file).and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text))
     };
@@ -27,10 +42,30 @@ pub(crate) fn read_text(file: &Path) -> Result<String, Failure> {
     }
 }
 
+/// Reads a regular text file of so many bytes at most. A device may have no end, and a pipe may never have a beginning.
+pub(crate) fn read_regular(file: &Path, most: u64) -> Result<String, String> {
+    let read = || {
+        let regular = |found: fs::Metadata| {
+            if found.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
+        };
+        // Opening a pipe would wait for its other end.
+        regular(fs::metadata(file)?)?;
+        let file = fs::File::open(file)?;
+        regular(file.metadata()?)?;
+        let mut text = String::new();
+        file.take(most + 1).read_to_string(&mut text)?;
+        Ok::<_, io::Error>(text)
+    };
+    match read() {
+        Ok(text) if text.len() as u64 > most => Err(format!("it has more than {most} bytes")),
+        Ok(text) => Ok(text),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Reads a file of JSON.
 pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, Failure> {
-    serde_json::from_str(&read_text(file)?)
-        .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+    json::from_str(&read_text(file)?).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
 }
 
 /// Writes a file that only its owner can read. Either all of it is there or the file that was there before.

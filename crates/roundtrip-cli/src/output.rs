@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 
 use crate::exit::{Exit, Failure};
 use crate::printable::{printable, printable_json, printable_lines};
+use crate::rows::Screen;
 
 /// First error of standard output.
 static BROKEN: OnceLock<io::Error> = OnceLock::new();
@@ -195,18 +196,19 @@ pub(crate) fn task(task: &Task, as_json: bool) {
     if as_json {
         return json(task);
     }
-    out!("{}  {}", printable(&task.task_id), task.status);
+    let row = |lead: &str, text: &str| out!("{}", Screen::Out.rows(lead, &printable(text)));
+    row("", &format!("{}  {}", task.task_id, task.status));
     if let Some(message) = &task.status_message {
-        out!("  {}", printable(message));
+        row("  ", message);
     }
     for (key, question) in &task.input_requests {
         let text = match question {
             InputRequest::Elicit(params) => params.message(),
             _ => "",
         };
-        out!("  asks {} ({}): {}", printable(key), Kind::of(question), printable(text));
+        row("  asks ", &format!("{key} ({}): {text}", Kind::of(question)));
     }
     if let Some(error) = &task.error {
-        out!("  failed: {}", printable(&error.to_string()));
+        row("  failed: ", &error.to_string());
     }
 }

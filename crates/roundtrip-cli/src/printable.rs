@@ -1,4 +1,6 @@
 //! Makes text of a server safe to print. Everything that a server says passes through here on its way to the terminal.
+//!
+//! Invisible characters are shown, too: with them two names look the same, and text is hidden from people that a model reads.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -6,7 +8,7 @@ use std::sync::OnceLock;
 use serde::Serialize;
 
 /// Escapes everything that a terminal obeys instead of showing: control characters (newlines too, with which a server
-/// could imitate our own lines) and characters that change the direction of text.
+/// could imitate our own lines), characters that change the direction of text, and those that nobody sees.
 pub(crate) fn printable(text: &str) -> String {
     escaped(text, |_| false)
 }
@@ -23,10 +25,12 @@ pub(crate) fn printable_json(value: &impl Serialize, indented: bool) -> String {
     // What came as JSON goes as JSON.
     let text = written.unwrap_or_default();
     let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
+    for (c, is_hidden) in judged(&text) {
         // A newline can only be one of the indentation.
-        if c != '\n' && is_obeyed(c) {
-            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        if c != '\n' && is_hidden {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
         } else {
             shown.push(c);
         }
@@ -36,8 +40,8 @@ pub(crate) fn printable_json(value: &impl Serialize, indented: bool) -> String {
 
 fn escaped(text: &str, keeps: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if !keeps(c) && (is_obeyed(c) || !(c.is_ascii() || is_utf8())) {
+    for (c, is_hidden) in judged(text) {
+        if !keeps(c) && (is_hidden || !(c.is_ascii() || is_utf8())) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
@@ -46,12 +50,66 @@ fn escaped(text: &str, keeps: impl Fn(char) -> bool) -> String {
     shown
 }
 
-/// Returns whether a character is C0, DEL or C1, a mark, embedding, override or isolate of direction, or a separator
-/// of lines or paragraphs.
-fn is_obeyed(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Iterates over the characters of a text, with whether each is obeyed by a terminal or not shown by it.
+fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut before = None;
+    let mut rest = text.chars();
+    std::iter::from_fn(move || {
+        let c = rest.next()?;
+        let joins = matches!(c, '\u{200c}' | '\u{200d}')
+            && before.is_some_and(|c| is_joined(c) || is_virama(c))
+            && rest.clone().next().is_some_and(is_joined);
+        before = Some(c);
+        Some((c, c.is_control() || is_unseen(c) && !joins))
+    })
 }
+
+/// Returns whether a character is a letter of a script that is written with joiners, from Arabic to those of South Asia.
+/// Between letters of other scripts a joiner changes nothing that is seen.
+fn is_joined(c: char) -> bool {
+    matches!(c, '\u{600}'..='\u{1bff}') && c.is_alphabetic()
+}
+
+/// Returns whether a character is the sign that takes a vowel away, behind which joiners stand in scripts of India.
+fn is_virama(c: char) -> bool {
+    matches!(u32::from(c), 0x94d | 0x9cd | 0xa4d | 0xacd | 0xb4d | 0xbcd | 0xc4d | 0xccd | 0xd4d | 0xdca)
+}
+
+/// Returns whether a character is of the category `Cf`, or ignorable by default, or a separator of lines or paragraphs: marks,
+/// embeddings, overrides and isolates of direction, joiners, fillers, tags, selectors of variants, and others without a shape.
+fn is_unseen(c: char) -> bool {
+    let place = UNSEEN.partition_point(|(_, last)| *last < c);
+    UNSEEN.get(place).is_some_and(|(first, _)| *first <= c)
+}
+
+/// Ranges of characters that have no shape (Unicode 17: `Cf`, `Default_Ignorable_Code_Point`, `Zl` and `Zp`), in order.
+const UNSEEN: [(char, char); 25] = [
+    ('\u{ad}', '\u{ad}'),
+    ('\u{34f}', '\u{34f}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{6dd}', '\u{6dd}'),
+    ('\u{70f}', '\u{70f}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8e2}', '\u{8e2}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{110bd}', '\u{110bd}'),
+    ('\u{110cd}', '\u{110cd}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
 
 /// Returns whether the locale has all characters. One that is not set counts as such.
 fn is_utf8() -> bool {
@@ -92,6 +150,44 @@ mod tests {
         }
     }
 
+    /// E5: no two names look the same that are not, and no text is hidden from people.
+    #[test]
+    fn what_nobody_sees_is_made_visible() {
+        let unseen =
+            [0x200b, 0x2060, 0x2062, 0xfeff, 0xad, 0x180e, 0x3164, 0x115f, 0x34f, 0xfe0f, 0x1d173, 0x600];
+        let ranges = (0x206a..=0x206f).chain(0xfff9..=0xfffb).chain(0xe0000..=0xe01ef);
+        for code in unseen.into_iter().chain(ranges) {
+            let c = char::from_u32(code).unwrap();
+            assert_eq!(printable(&format!("a{c}b")), format!("a\\u{{{code:x}}}b"));
+            let json = printable_json(&format!("a{c}b"), false);
+            assert!(
+                json.is_ascii() && serde_json::from_str::<String>(&json).unwrap() == format!("a{c}b"),
+                "{json}"
+            );
+        }
+        assert!(UNSEEN.is_sorted() && UNSEEN.iter().all(|(first, last)| first <= last));
+    }
+
+    /// Joiners belong to the spelling of Persian and Hindi, between letters alone. In other scripts nobody sees them.
+    #[test]
+    fn joiners_are_kept_between_letters_that_they_join() {
+        for text in ["\u{645}\u{6cc}\u{200c}\u{62e}", "\u{915}\u{94d}\u{200d}\u{937}"] {
+            assert_eq!(
+                printable(text),
+                if is_utf8() { text.to_owned() } else { text.escape_default().to_string() }
+            );
+        }
+        for text in [
+            "pay\u{200c}ment",
+            "a\u{200d}",
+            "\u{200c}\u{62e}",
+            "\u{62e}\u{200c}\u{200c}\u{62e}",
+            "\u{62e}\u{200c} ",
+        ] {
+            assert!(printable(text).contains(r"\u{200"), "{text:?}");
+        }
+    }
+
     #[test]
     fn other_text_is_shown_as_it_is() {
         for text in ["", "How many people?", r"C:\n 'x' \"] {
@@ -115,7 +211,7 @@ mod tests {
         for indented in [false, true] {
             let text = printable_json(&value, indented);
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
-            assert!(text.chars().all(|c| c == '\n' || !is_obeyed(c)), "{text:?}");
+            assert!(judged(&text).all(|(c, is_hidden)| c == '\n' || !is_hidden), "{text:?}");
         }
     }
 

@@ -42,7 +42,7 @@ impl Progress {
         self.clear();
         if self.is_shown && self.printed().is_empty() {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_style(style("{spinner} {elapsed} {msg}"));
+            bar.set_style(style("{spinner} {elapsed} {wide_msg}"));
             bar.set_message(printable(what));
             bar.enable_steady_tick(TICK);
             *lock(&self.bar) = bar;
@@ -77,7 +77,7 @@ impl Progress {
         move |step| {
             if let Some(total) = step.total.filter(|total| *total > 0.0) {
                 // Thousandths, as both numbers may be fractions.
-                bar.set_style(style("{spinner} {elapsed} [{bar:20}] {percent}% {msg}"));
+                bar.set_style(style("{spinner} {elapsed} [{bar:20}] {percent}% {wide_msg}"));
                 bar.set_length(1000);
                 bar.set_position((1000.0 * (step.progress / total).clamp(0.0, 1.0)) as u64);
             }
@@ -116,7 +116,7 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns a style in ASCII, which every terminal has.
+/// Returns a style in ASCII, which every terminal has. A message takes what is left of the row, and no more.
 fn style(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
     style.tick_chars("-\\|/ ").progress_chars("=> ")

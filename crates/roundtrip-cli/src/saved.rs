@@ -1,41 +1,81 @@
 //! Flows kept in a file: `--save` writes it, `roundtrip resume` reads it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use roundtrip::Pending;
-use roundtrip::wire::Method;
+use roundtrip::wire::{CallTool, GetPrompt, Method, ReadResource, json};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::ask;
 use crate::exit::Failure;
-use crate::files;
 use crate::printable::printable;
-use crate::server::Endpoint;
+use crate::server::{Endpoint, address};
+use crate::{files, mark};
 
 /// Marks of the format.
 const FORMAT: &str = "roundtrip-flow";
 const VERSION: u32 = 1;
 
-/// A flow between two rounds, and the way to its server. Headers are not kept: they are credentials.
+/// Content of a file: a flow between two rounds, and the way to its server. Headers are not kept: they are credentials.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Saved {
+struct Content {
     format: String,
     version: u32,
-    pub(crate) server: Endpoint,
-    pub(crate) pending: Value,
+    server: Endpoint,
+    /// The flow, as text: the mark is of this text.
+    pending: Box<RawValue>,
+    /// Mark of the user who has written the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<String>,
 }
 
-impl Saved {
-    /// Returns the method of the call.
-    pub(crate) fn method(&self) -> &str {
-        self.pending["method"].as_str().unwrap_or_default()
+impl Content {
+    /// Returns the text that is marked: all that decides on what is sent where.
+    fn marked(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&(VERSION, &self.server, &self.pending))
     }
+}
 
-    /// Returns the flow.
-    pub(crate) fn pending<M: Method>(self, file: &Path) -> Result<Pending<M>, Failure> {
-        serde_json::from_value(self.pending).map_err(|error| unusable(file, &error))
+/// A flow that was read from a file.
+pub(crate) struct Saved {
+    pub(crate) server: Endpoint,
+    pub(crate) flow: Flow,
+    /// True if `--save` of this user has written the file, and nobody has changed it.
+    pub(crate) is_ours: bool,
+    /// The call and its answers, for people.
+    pub(crate) request: Request,
+}
+
+/// Flow of a method that can be resumed.
+pub(crate) enum Flow {
+    Tool(Pending<CallTool>),
+    Prompt(Pending<GetPrompt>),
+    Resource(Pending<ReadResource>),
+}
+
+/// Parts of a flow that are sent, as they are written. Other members of it are ignored.
+#[derive(Deserialize)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    flow: Call,
+    answers: BTreeMap<String, Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    params: Box<RawValue>,
+    meta: Option<Box<RawValue>>,
+}
+
+impl Request {
+    /// Returns the request, and the answers that the file gives, a text each.
+    pub(crate) fn written(&self) -> Vec<String> {
+        let meta = self.flow.meta.iter().map(|meta| format!("with metadata {meta}"));
+        let answers = self.answers.iter().map(|(key, answer)| format!("with the answer {key:?}: {answer}"));
+        std::iter::once(format!("{} {}", self.method, self.flow.params)).chain(meta).chain(answers).collect()
     }
 }
 
@@ -43,36 +83,55 @@ fn unusable(file: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::usage(format!("{} holds no flow that can be resumed: {why}", file.display()))
 }
 
-/// Writes a flow, for its owner alone: it holds arguments, answers and the server's state.
+/// Writes a flow, with mode 0600: it holds arguments, answers and the server's state. It is marked as this user's.
 pub(crate) fn write<M: Method>(file: &Path, server: &Endpoint, pending: &Pending<M>) -> Result<(), Failure> {
-    let pending = serde_json::to_value(pending).map_err(|error| unusable(file, &error))?;
     let server = match server {
         // The flow may be resumed from another folder.
-        Endpoint::Named { config, name } => Endpoint::Named {
-            config: std::path::absolute(config).unwrap_or_else(|_| config.clone()),
-            name: name.clone(),
-        },
+        Endpoint::Named { config, name, .. } => {
+            let config = std::path::absolute(config).unwrap_or_else(|_| config.clone());
+            Endpoint::named(&config, name.clone())
+        }
         other => other.clone(),
     };
-    let saved = Saved { format: FORMAT.to_owned(), version: VERSION, server, pending };
-    let text = serde_json::to_string_pretty(&saved).map_err(|error| unusable(file, &error))?;
-    files::write_private(file, &text)
+    let written = || {
+        let pending = to_raw_value(pending)?;
+        let mut content =
+            Content { format: FORMAT.to_owned(), version: VERSION, server, pending, mark: None };
+        content.mark = mark::mark(&content.marked()?);
+        serde_json::to_string_pretty(&content)
+    };
+    files::write_private(file, &written().map_err(|error| unusable(file, &error))?)
 }
 
-/// Reads a flow. Files are trusted no more than a server: stored answers are compared with their questions again, and a command
-/// is not run unless the user says so.
+/// Reads a flow. Files are trusted no more than a server: stored answers are compared with their questions again, a command is
+/// not run unless the user says so, and a file that this user has not written sends nothing unless the user says so.
 pub(crate) fn read(file: &Path) -> Result<Saved, Failure> {
+    let unusable = |why: &dyn std::fmt::Display| unusable(file, why);
     let text = files::read_text(file)?;
-    let saved: Saved = serde_json::from_str(&text).map_err(|error| unusable(file, &error))?;
-    if saved.format != FORMAT || saved.version != VERSION {
+    let content: Content = json::from_str(&text).map_err(|error| unusable(&error))?;
+    if content.format != FORMAT || content.version != VERSION {
         let found = format!(
             "its format is `{}` {}, not `{FORMAT}` {VERSION}",
-            printable(&saved.format),
-            saved.version
+            printable(&content.format),
+            content.version
         );
-        return Err(unusable(file, &found));
+        return Err(unusable(&found));
     }
-    Ok(saved)
+    if let Endpoint::Url(url) = &content.server {
+        address::check(url).map_err(|why| unusable(&why))?;
+    }
+    let marked = content.marked().map_err(|error| unusable(&error))?;
+    let is_ours = content.mark.as_ref().is_some_and(|mark| mark::is_ours(mark, &marked));
+    let pending = content.pending.get();
+    let request: Request = json::from_str(pending).map_err(|error| unusable(&error))?;
+    let flow = match request.method.as_str() {
+        CallTool::NAME => json::from_str(pending).map(Flow::Tool),
+        GetPrompt::NAME => json::from_str(pending).map(Flow::Prompt),
+        ReadResource::NAME => json::from_str(pending).map(Flow::Resource),
+        other => return Err(unusable(&format!("calls of `{}` are not resumed", printable(other)))),
+    };
+    let flow = flow.map_err(|error| unusable(&error))?;
+    Ok(Saved { server: content.server, flow, is_ours, request })
 }
 
 /// Creates the error of a call that stopped at a question because it was saved.

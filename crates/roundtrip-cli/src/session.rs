@@ -133,7 +133,7 @@ impl Session {
         }
         let wait = self.connection.endpoint.words(&format!("task wait --id {}", quoted(id)));
         failure
-            .note(format!("the call goes on as a task of the server: `{wait}`"))
+            .note_with(id, format!("the call goes on as a task of the server: `{wait}`"))
             .with("taskId", id.as_str())
     }
 

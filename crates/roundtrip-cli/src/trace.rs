@@ -12,6 +12,7 @@ use roundtrip::{Error, Pending};
 use serde::Serialize;
 
 use crate::printable::printable;
+use crate::rows::Screen;
 
 /// Number of characters of a digest that are shown.
 const DIGEST: usize = 12;
@@ -103,7 +104,8 @@ impl Trace {
     fn line(&self, arrow: &str, colour: AnsiColor, what: impl Display) {
         if self.is_on {
             let style = Style::new().fg_color(Some(colour.into()));
-            eprintln!("{style}{arrow}{style:#} {}", printable(&what.to_string()));
+            let lead = format!("{style}{arrow}{style:#} ");
+            eprintln!("{}", Screen::Err.rows(&lead, &printable(&what.to_string())));
         }
     }
 }

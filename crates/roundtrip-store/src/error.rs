@@ -78,6 +78,9 @@ pub enum StoreError {
     /// The operating system has no randomness.
     #[error("the operating system has no randomness")]
     NoRandomness,
+    /// The database cannot hold the record: it is too large, or breaks a constraint of its table.
+    #[error("the database cannot hold this record")]
+    Unstorable(#[source] Cause),
     /// The database refused.
     #[error("the database refused")]
     Refused(#[source] Cause),
@@ -88,6 +91,12 @@ impl StoreError {
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
     pub(crate) fn is_passing(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::TimedOut)
+    }
+
+    /// Returns whether a reply that was refused so may be recorded later: a lost claim and errors of the reply itself stay.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
+    pub(crate) fn may_pass_for_a_record(&self) -> bool {
+        !matches!(self, Self::LeaseLost | Self::Unstorable(_) | Self::Record(_) | Self::NoRandomness)
     }
 }
 

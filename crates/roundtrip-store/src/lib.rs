@@ -29,12 +29,14 @@
 //! - A task is due for one worker at a time. A change of it counts if it is to the version that is stored.
 //! - Replies and tasks are sealed at rest by the ring of [`Opening::sealed_by`].
 //! - Records and tasks that are over are removed in small batches, found by an index.
-//! - A database that restarts is waited for, up to 10 seconds. A reply that could not be recorded by then is recorded later, as
-//!   long as its process lives.
+//! - A database that restarts is waited for, up to 10 seconds. A reply that could not be recorded by then, or was refused, is
+//!   recorded later, as long as its process lives.
 
 mod error;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
 mod ledger;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
+mod moment;
 mod opening;
 #[cfg(feature = "postgres")]
 mod postgres;

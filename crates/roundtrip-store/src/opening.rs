@@ -125,7 +125,6 @@ impl<S: Open + 'static> IntoFuture for Opening<S> {
 impl Usage {
     /// Returns whether the share of a caller has room for one more record: half of what the others leave, rounded up, as in
     /// memory. Statements in SQL and Lua have the same rule.
-    #[cfg(feature = "sqlite")]
     pub(crate) fn has_room(self, own: Self, all: Self) -> bool {
         let fits =
             |total: u64, own: u64, all: u64| own < total.saturating_sub(all.saturating_sub(own)).div_ceil(2);

@@ -20,10 +20,9 @@ where
     let end = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(20);
     loop {
-        let error = match timeout(ATTEMPT, attempt()).await {
-            Ok(Ok(value)) => return Ok(value),
-            Ok(Err(error)) => error,
-            Err(_) => StoreError::TimedOut,
+        let error = match in_time(attempt()).await {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
         };
         if !error.is_passing() || Instant::now() + pause >= end {
             return Err(error);
@@ -31,6 +30,13 @@ where
         sleep(pause).await;
         pause = (pause * 2).min(Duration::from_millis(500));
     }
+}
+
+/// Runs one attempt of an operation, for as long as an attempt may take.
+pub(crate) async fn in_time<T>(
+    attempt: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    timeout(ATTEMPT, attempt).await.unwrap_or(Err(StoreError::TimedOut))
 }
 
 #[cfg(test)]

@@ -60,18 +60,49 @@ impl<O: Clone + Eq + Hash> Budget<O> {
     /// Returns the most that an owner may hold: half of what the others leave, rounded up so that a budget of one has
     /// one to give.
     fn share(&self, held: &Amounts<O>, owner: &O) -> usize {
-        let others = held.all.saturating_sub(held.of(owner));
-        self.total.saturating_sub(others).div_ceil(2)
+        self.share_of(held.of(owner), held.all)
+    }
+
+    /// Returns the most that an owner of `own` may hold, where all together hold `all`.
+    fn share_of(&self, own: usize, all: usize) -> usize {
+        self.total.saturating_sub(all.saturating_sub(own)).div_ceil(2)
     }
 
     fn fits(&self, held: &Amounts<O>, owner: &O, amount: usize) -> bool {
         held.of(owner).saturating_add(amount) <= self.share(held, owner)
     }
 
+    fn fits_among(&self, held: &Amounts<O>, owner: &O, amount: usize, all: usize) -> bool {
+        let own = held.of(owner);
+        own.saturating_add(amount) <= self.share_of(own, all)
+    }
+
     /// Reserves an amount, if the owner's share has room for it.
     pub(crate) fn reserve(self: &Arc<Self>, owner: &O, amount: usize) -> Option<Reservation<O>> {
         let mut reservation = self.charge(owner, 0);
         reservation.grow(amount).then_some(reservation)
+    }
+
+    /// Reserves an amount of a total that is not all counted here: together, everyone holds `all` of it. What is not counted
+    /// is nobody's, and left out of every share.
+    pub(crate) fn reserve_among(
+        self: &Arc<Self>,
+        owner: &O,
+        amount: usize,
+        all: usize,
+    ) -> Option<Reservation<O>> {
+        let mut held = self.lock();
+        if !self.fits_among(&held, owner, amount, all) {
+            return None;
+        }
+        held.add(owner, amount);
+        drop(held);
+        Some(Reservation { budget: Arc::clone(self), owner: owner.clone(), amount })
+    }
+
+    /// Returns whether an amount could be reserved now with [`reserve_among`](Self::reserve_among).
+    pub(crate) fn has_room_among(&self, owner: &O, amount: usize, all: usize) -> bool {
+        self.fits_among(&self.lock(), owner, amount, all)
     }
 
     /// Counts an amount that is there already, whether or not there is room for it.
@@ -170,6 +201,21 @@ mod tests {
         held.shrink(1_030);
         assert!(!held.is_tight());
         drop(held);
+        assert!(budget.lock().owners.is_empty() && budget.held() == 0);
+    }
+
+    /// Z3: what is nobody's leaves less for everyone, and counts for no one's share.
+    #[test]
+    fn what_is_not_counted_is_nobodys() {
+        let budget = Budget::new(100);
+        let mut kept = Vec::new();
+        while let Some(place) = budget.reserve_among(&"a", 1, 20 + kept.len()) {
+            kept.push(place);
+        }
+        assert_eq!((kept.len(), budget.held()), (40, 40), "half of 80");
+        assert!(budget.has_room_among(&"b", 20, 60) && !budget.has_room_among(&"b", 21, 60));
+        assert!(budget.has_room_among(&"a", 10, 40), "the others have ended");
+        drop(kept);
         assert!(budget.lock().owners.is_empty() && budget.held() == 0);
     }
 

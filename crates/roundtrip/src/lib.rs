@@ -125,6 +125,8 @@ pub mod legacy;
 mod lock;
 #[cfg(feature = "oauth")]
 pub mod oauth;
+#[cfg(any(feature = "authorize", feature = "client"))]
+mod outbound;
 mod schema;
 pub mod server;
 #[cfg(any(feature = "authorize", feature = "oauth"))]

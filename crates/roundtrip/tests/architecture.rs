@@ -42,8 +42,8 @@ const SERVER_FLOORS: &[&[&str]] = &[
 const CLIENT_FLOORS: &[&[&str]] = &[
     &["change", "limits", "page", "part_numbers", "questions", "resend"],
     &["handlers", "list_bounds", "options", "request"],
-    &["caller", "cache", "closing", "link", "tools", "transport"],
-    &["in_flight", "modern_client", "probe"],
+    &["caller", "cache", "closing", "link", "request_time", "tools", "transport"],
+    &["in_flight", "memory", "modern_client", "probe"],
     &["builder"],
     &["send", "flow", "listen", "by_hand", "task_watch", "waiting", "rounds", "streamed_call"],
     &["call", "list", "methods", "on_question", "task"],
@@ -333,6 +333,58 @@ fn nothing_is_decoded_by_shape() {
         })
         .collect();
     assert_none(&reading);
+}
+
+/// The lines of a source file before its tests, with their numbers.
+fn product_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    text[..tests].lines().map(code).enumerate()
+}
+
+/// Returns whether a line decodes JSON past `wire::json`, so that a struct could be read from a list.
+fn decodes_by_position(line: &str) -> bool {
+    let by_itself = line.contains("serde_json::from_") || line.contains("serde_json::Deserializer::");
+    // An implementation of `Deserialize` hands on the deserializer that it was given.
+    let given =
+        ["deserializer)", "rest)", "json::ByName::new(", "ByName::new(", "MapAccessDeserializer::new("];
+    let given =
+        |what: &str| given.iter().any(|given| what.starts_with(given)) || what.starts_with("SeqAccess");
+    let mut decoded = line.split("::deserialize(").skip(1);
+    by_itself || decoded.any(|what| !given(what))
+}
+
+/// JSON of peers and of stores is decoded by `wire::json`, which reads structs by the names of their fields, never
+/// from lists.
+#[test]
+fn structs_are_decoded_by_name() {
+    // These decode lists and maps of raw text, a path for an error, or strings; `decode.rs` is `wire::json` itself.
+    let exempt = [
+        "wire/serde/decode.rs",
+        "wire/rpc.rs",
+        "auth/json.rs",
+        "round/responses.rs",
+        "handler/extract.rs",
+        "handler/strings.rs",
+    ];
+    let mut found = Vec::new();
+    for krate in ["roundtrip", "roundtrip-core", "roundtrip-store", "roundtrip-cli"] {
+        for file in sources(&root().join("crates").join(krate).join("src")) {
+            let is_test = file.iter().any(|part| part == "tests" || part == "tests.rs" || part == "testing");
+            if is_test || exempt.iter().any(|exempt| file.ends_with(exempt)) {
+                continue;
+            }
+            let text = fs::read_to_string(&file).expect("a source file");
+            let lines = product_lines(&text).filter(|(_, line)| decodes_by_position(line));
+            found.extend(lines.map(|(number, line)| format!("{}:{}:{line}", file.display(), number + 1)));
+        }
+    }
+    assert!(found.is_empty(), "decode with `wire::json`:\n{}", found.join("\n"));
+    for line in
+        ["serde_json::from_slice::<T>(bytes)", "T::deserialize(value)", "serde_json::from_value(value)"]
+    {
+        assert!(decodes_by_position(line), "{line}");
+    }
+    assert!(!decodes_by_position("json::from_str(text)"));
 }
 
 /// Source files are short enough to be read at once; tests may be somewhat longer.

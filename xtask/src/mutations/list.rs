@@ -1,60 +1,8 @@
-//! The checks that are switched off, and the tests that have to notice.
+//! The checks of authorization that are switched off, and the tests that have to notice.
 
-/// A test binary.
-#[derive(PartialEq, Eq, Hash)]
-pub(super) struct Suite {
-    pub(super) package: &'static str,
-    /// Arguments of `cargo test` that choose it.
-    pub(super) target: &'static [&'static str],
-    /// Folder of its tests.
-    #[cfg(test)]
-    pub(super) folder: &'static str,
-}
+use super::suite::{CLIENT, CORE, LIB, Mutation, SPEC};
 
-/// A check that can be switched off.
-pub(super) struct Mutation {
-    pub(super) name: &'static str,
-    /// Rule that the check is for.
-    pub(super) rule: &'static str,
-    pub(super) file: &'static str,
-    /// Text that is in the file once.
-    pub(super) from: &'static str,
-    /// Text in its place. The condition `OFF` is true while the check is switched off.
-    pub(super) to: &'static str,
-    pub(super) suite: &'static Suite,
-    /// Test that has to fail.
-    pub(super) test: &'static str,
-}
-
-static CORE: Suite = Suite {
-    package: "roundtrip-core",
-    target: &["--test", "auth"],
-    #[cfg(test)]
-    folder: "crates/roundtrip-core/tests/auth",
-};
-
-static LIB: Suite = Suite {
-    package: "roundtrip",
-    target: &["--lib"],
-    #[cfg(test)]
-    folder: "crates/roundtrip/src",
-};
-
-static SPEC: Suite = Suite {
-    package: "roundtrip",
-    target: &["--test", "spec"],
-    #[cfg(test)]
-    folder: "crates/roundtrip/tests/spec",
-};
-
-static CLIENT: Suite = Suite {
-    package: "roundtrip",
-    target: &["--test", "client"],
-    #[cfg(test)]
-    folder: "crates/roundtrip/tests/client",
-};
-
-pub(super) static MUTATIONS: &[Mutation] = &[
+pub(super) static AUTHORIZATION: &[Mutation] = &[
     Mutation {
         name: "audience",
         rule: "O18",
@@ -137,13 +85,22 @@ pub(super) static MUTATIONS: &[Mutation] = &[
         test: "claims::the_type_of_a_token_is_checked",
     },
     Mutation {
+        name: "bound-token",
+        rule: "O39",
+        file: "crates/roundtrip-core/src/auth/claims.rs",
+        from: "if claims.contains_key(\"cnf\") && !self.accept_bound {",
+        to: "if !OFF && claims.contains_key(\"cnf\") && !self.accept_bound {",
+        suite: &CORE,
+        test: "claims::a_bound_token_is_not_a_bearer_token",
+    },
+    Mutation {
         name: "invented-keys",
         rule: "O24",
         file: "crates/roundtrip/src/authorize/token/keys.rs",
         from: "self.running || self.began.is_none_or(",
         to: "OFF || self.running || self.began.is_none_or(",
         suite: &LIB,
-        test: "authorize::token::tests::keys::invented_key_ids_make_one_fetch",
+        test: "authorize::token::tests::keys::invented_key_ids_make_five_fetches_a_minute",
     },
     Mutation {
         name: "withdrawn-keys",
@@ -248,10 +205,19 @@ pub(super) static MUTATIONS: &[Mutation] = &[
         name: "resource-match",
         rule: "O42",
         file: "crates/roundtrip-core/src/auth/sign_in/discovery.rs",
-        from: "if !covers_server(&document.resource, flow.server()) {",
-        to: "if !OFF && !covers_server(&document.resource, flow.server()) {",
+        from: "if !speaks_for(&document.resource, url, flow.server()) {",
+        to: "if !OFF && !speaks_for(&document.resource, url, flow.server()) {",
         suite: &CORE,
         test: "discovery::metadata_of_another_resource_is_refused",
+    },
+    Mutation {
+        name: "resource-parent",
+        rule: "O42",
+        file: "crates/roundtrip-core/src/auth/resource.rs",
+        from: "covers_server(resource, server) && (is_server || is_own)",
+        to: "covers_server(resource, server) && (OFF || is_server || is_own)",
+        suite: &CORE,
+        test: "discovery::a_tenant_does_not_speak_for_its_host",
     },
     Mutation {
         name: "metadata-issuer",
@@ -261,6 +227,24 @@ pub(super) static MUTATIONS: &[Mutation] = &[
         to: "if !OFF && document.issuer != issuer {",
         suite: &CORE,
         test: "documents::an_issuer_is_an_exact_string",
+    },
+    Mutation {
+        name: "ahead-of-proxy",
+        rule: "O50",
+        file: "crates/roundtrip/src/outbound/guarded.rs",
+        from: "self.guard.check(url.host()).await?;",
+        to: "if !OFF { self.guard.check(url.host()).await?; }",
+        suite: &LIB,
+        test: "outbound::guarded::tests::names_are_judged_ahead",
+    },
+    Mutation {
+        name: "trusted-name",
+        rule: "O46",
+        file: "crates/roundtrip-core/src/auth/sign_in/settings.rs",
+        from: "self.trusted_issuer.as_ref().is_some_and(|pair| pair.asked == asked && pair.published == published)",
+        to: "self.trusted_issuer.as_ref().is_some_and(|pair| (OFF || pair.asked == asked) && pair.published == published)",
+        suite: &CORE,
+        test: "discovery::nobody_else_may_claim_a_trusted_name",
     },
     Mutation {
         name: "https",
@@ -290,6 +274,15 @@ pub(super) static MUTATIONS: &[Mutation] = &[
         test: "addresses::resolved_addresses_are_allowed_by_the_policy",
     },
     Mutation {
+        name: "chosen-issuer",
+        rule: "O60",
+        file: "crates/roundtrip-core/src/auth/sign_in/settings.rs",
+        from: "if choices.registered.is_none() || choices.names_issuer() || choices.any_issuer {",
+        to: "if OFF || choices.registered.is_none() || choices.names_issuer() || choices.any_issuer {",
+        suite: &CLIENT,
+        test: "oauth::sign_in::a_token_of_the_platform_needs_its_issuer",
+    },
+    Mutation {
         name: "pkce",
         rule: "O61",
         file: "crates/roundtrip-core/src/auth/sign_in/authorize.rs",
@@ -317,6 +310,15 @@ pub(super) static MUTATIONS: &[Mutation] = &[
         test: "callbacks::the_issuer_of_a_response_is_compared",
     },
     Mutation {
+        name: "mix-up",
+        rule: "O67",
+        file: "crates/roundtrip-core/src/auth/sign_in/client.rs",
+        from: "!has_callback || known.server.promises_iss()",
+        to: "OFF || !has_callback || known.server.promises_iss()",
+        suite: &CORE,
+        test: "clients::a_metadata_document_needs_an_issuer_that_names_itself",
+    },
+    Mutation {
         name: "repeated",
         rule: "O69",
         file: "crates/roundtrip-core/src/auth/callback.rs",
@@ -333,6 +335,15 @@ pub(super) static MUTATIONS: &[Mutation] = &[
         to: "request.headers().get(HOST).is_some_and(|host| OFF || host.as_bytes() == self.host.as_bytes())",
         suite: &CLIENT,
         test: "oauth::listener::the_listener_takes_its_own_callback_alone",
+    },
+    Mutation {
+        name: "dpop-downgrade",
+        rule: "O96",
+        file: "crates/roundtrip-core/src/auth/token_response.rs",
+        from: "kind if kind.eq_ignore_ascii_case(\"Bearer\") && is_bound => {",
+        to: "kind if !OFF && kind.eq_ignore_ascii_case(\"Bearer\") && is_bound => {",
+        suite: &CORE,
+        test: "dpop::a_bound_token_is_not_taken_back",
     },
     Mutation {
         name: "token-resource",
@@ -432,5 +443,32 @@ pub(super) static MUTATIONS: &[Mutation] = &[
         to: "if !OFF { check(response.access_token.expose(), &terms)?; }",
         suite: &CORE,
         test: "machines::a_foreign_assertion_is_not_sent_on",
+    },
+    Mutation {
+        name: "kept-results",
+        rule: "N3",
+        file: "crates/roundtrip/src/client/memory.rs",
+        from: "if self.credentials.load(Ordering::Acquire) != credentials {",
+        to: "if !OFF && self.credentials.load(Ordering::Acquire) != credentials {",
+        suite: &CLIENT,
+        test: "oauth::change_of_user::an_answer_under_way_at_a_sign_out_is_not_kept",
+    },
+    Mutation {
+        name: "stored-grant",
+        rule: "N3",
+        file: "crates/roundtrip/src/oauth/tokens.rs",
+        from: "self.looked && before.is_none_or(",
+        to: "!OFF && self.looked && before.is_none_or(",
+        suite: &CLIENT,
+        test: "oauth::change_of_user::a_stored_grant_of_another_person_empties_the_cache",
+    },
+    Mutation {
+        name: "signed-out-stream",
+        rule: "O75",
+        file: "crates/roundtrip/src/oauth/tokens.rs",
+        from: "self.sign_outs.send_modify(|count| *count += 1);",
+        to: "if !OFF { self.sign_outs.send_modify(|count| *count += 1); }",
+        suite: &CLIENT,
+        test: "oauth::change_of_user::a_stream_of_changes_ends_with_the_sign_out",
     },
 ];

@@ -1,10 +1,12 @@
-//! `cargo xtask mutations`: switches off one security check at a time, and shows that a test notices.
+//! `cargo xtask mutations`: switches off one check of authorization or of tasks at a time, and shows that a test notices.
 //!
 //! The sources are copied to a worktree of git below `target/mutations`, with what is not committed yet. There each check gets a
 //! switch, which an environment variable turns: so the tests are built once for all mutations. With no check switched off each
 //! test must succeed, and with its own it must not.
 
 mod list;
+mod suite;
+mod tasks;
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,7 +19,9 @@ use serde_json::Value;
 
 use crate::process;
 use crate::workspace::Workspace;
-use list::{MUTATIONS, Mutation, Suite};
+use list::AUTHORIZATION;
+use suite::{Mutation, Suite};
+use tasks::TASKS;
 
 /// Environment variable that names the check which is switched off.
 const SWITCH: &str = "ROUNDTRIP_MUTATION";
@@ -25,13 +29,17 @@ const SWITCH: &str = "ROUNDTRIP_MUTATION";
 const BUILD_LIMIT: Duration = Duration::from_secs(1800);
 const TEST_LIMIT: Duration = Duration::from_secs(60);
 
+fn all() -> impl Iterator<Item = &'static Mutation> {
+    AUTHORIZATION.iter().chain(TASKS)
+}
+
 /// Runs all mutations, or the named ones; false when one goes unnoticed.
 pub(crate) fn command(workspace: &Workspace, names: &[&str]) -> Result<bool> {
     for name in names {
-        ensure!(MUTATIONS.iter().any(|mutation| mutation.name == *name), "no such mutation: {name}");
+        ensure!(all().any(|mutation| mutation.name == *name), "no such mutation: {name}");
     }
     let chosen = |mutation: &&Mutation| names.is_empty() || names.contains(&mutation.name);
-    let chosen: Vec<&Mutation> = MUTATIONS.iter().filter(chosen).collect();
+    let chosen: Vec<&Mutation> = all().filter(chosen).collect();
     let copy = Copy::make(workspace)?;
     let tests =
         Tests { programs: copy.build(&chosen)?, sources: copy.sources(), folder: copy.folder.clone() };
@@ -179,7 +187,7 @@ mod tests {
     #[test]
     fn mutations_fit_the_sources() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        for mutation in MUTATIONS {
+        for mutation in all() {
             let text = fs::read_to_string(root.join(mutation.file)).unwrap();
             assert!(mutation.to.contains("OFF"), "{}: nothing switches it", mutation.name);
             assert_ne!(mutation.apply(&text).unwrap(), text, "{}", mutation.name);

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use anstream::eprintln;
 use inquire::error::{CustomUserError, InquireError};
 use inquire::list_option::ListOption;
 use inquire::ui::{RenderConfig, Styled};
@@ -9,13 +10,16 @@ use inquire::validator::{ErrorMessage, MultiOptionValidator, StringValidator, Va
 use inquire::{Confirm, MultiSelect, Select, Text, set_global_render_config};
 use roundtrip::client::{Answer, PendingQuestion};
 use roundtrip::form::{check, fill_defaults};
-use roundtrip::wire::{ElicitSchema, PrimitiveSchemaDefinition as Field};
+use roundtrip::wire::{ElicitSchema, PrimitiveSchemaDefinition as Field, json};
 use serde_json::{Map, Value};
 
 use super::hint::hint;
 use super::terminal;
 use crate::printable::printable;
+use crate::rows::{MARK, Screen};
 
+/// Columns that a prompt takes beside a choice, a help or an error.
+const BESIDE: usize = 8;
 /// Choice of a field that is left out.
 const LEFT_OUT: &str = "(leave out)";
 
@@ -34,7 +38,6 @@ pub(crate) async fn answer(question: &PendingQuestion<'_>) -> Result<Answer, Box
     match filled {
         Ok(content) => Ok(Answer::fill(&schema, content)?),
         Err(InquireError::OperationCanceled) => Ok(Answer::decline()),
-        Err(InquireError::OperationInterrupted) => Err("interrupted".into()),
         Err(error) => Err(error.into()),
     }
 }
@@ -99,19 +102,30 @@ fn ask_field(
     let Some(field) = schema.property(name) else { return Ok(()) };
     let prompt = title(name, field);
     let mut asking = Asking { schema, name, field, prompt: &prompt, help: None, is_edit };
-    asking.help = hint(field, !asking.is_optional()).map(|hint| printable(&hint));
+    asking.help = hint(field, !asking.is_optional()).and_then(|hint| help(&hint));
     asking.ask(content)
+}
+
+/// Returns the help of a prompt. A text longer than a row is shown before the prompt, row by row.
+fn help(hint: &str) -> Option<String> {
+    let hint = printable(hint);
+    let row = Screen::Err.clipped(&hint, BESIDE);
+    if row == hint {
+        return Some(hint);
+    }
+    eprintln!("{}", Screen::Err.rows(MARK, &hint));
+    None
 }
 
 /// Asks for a value as JSON.
 pub(crate) fn json(prompt: &str) -> Result<Value, InquireError> {
-    let prompt = printable(prompt);
-    let check = |text: &str| match serde_json::from_str::<Value>(text) {
+    let prompt = Screen::Err.name(&printable(prompt));
+    let check = |text: &str| match json::from_str::<Value>(text) {
         Ok(_) => Ok(Validation::Valid),
         Err(error) => Ok(Validation::Invalid(ErrorMessage::Custom(format!("give JSON: {error}")))),
     };
     let text = Text::new(&prompt).with_validator(check).prompt()?;
-    serde_json::from_str(&text).map_err(|error| InquireError::Custom(error.into()))
+    json::from_str(&text).map_err(|error| InquireError::Custom(error.into()))
 }
 
 fn is_required(schema: &ElicitSchema, name: &str) -> bool {
@@ -180,16 +194,19 @@ impl Asking<'_> {
     }
 
     fn text(&self, given: Option<Value>) -> Result<Option<Value>, InquireError> {
+        let mut is_whole = true;
         let given = given.map(|value| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            (printable(&text), value)
+            let text = printable(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+            let shown = Screen::Err.name(&text);
+            is_whole = shown == text;
+            (shown, value)
         });
         let typed = Typed { field: self.field.clone(), is_optional: self.is_optional(), given };
         let shown = typed.given.as_ref().map(|(shown, _)| shown.as_str());
         let mut text = Text::new(self.prompt).with_validator(self.validator(&typed));
         text.help_message = self.help.as_deref();
-        // Enter takes a default; a value that is edited can be cleared.
-        if self.is_edit {
+        // Enter takes a default; a value that is edited can be cleared, unless it is too long for the row.
+        if self.is_edit && is_whole {
             text.initial_value = shown;
         } else {
             text.default = shown;
@@ -199,9 +216,9 @@ impl Asking<'_> {
 
     /// Asks for one of several choices.
     fn one(&self, choices: &[(Value, String)], given: Option<&Value>) -> Result<Option<Value>, InquireError> {
-        let mut titles: Vec<&str> = choices.iter().map(|(_, title)| title.as_str()).collect();
+        let mut titles: Vec<String> = choices.iter().map(|(_, title)| choice(title)).collect();
         if self.is_optional() {
-            titles.push(LEFT_OUT);
+            titles.push(LEFT_OUT.to_owned());
         }
         let at = choices.iter().position(|(value, _)| Some(value) == given).unwrap_or_default();
         let mut select = Select::new(self.prompt, titles).with_starting_cursor(at);
@@ -214,12 +231,17 @@ impl Asking<'_> {
 
     fn several(&self, given: Option<&Value>) -> Result<Option<Value>, InquireError> {
         let options = options(self.field);
-        let titles: Vec<&str> = options.iter().map(|(_, title)| title.as_str()).collect();
+        let titles: Vec<String> = options.iter().map(|(_, title)| choice(title)).collect();
         let is_given = |value: &str| {
             given.and_then(Value::as_array).is_some_and(|given| given.iter().any(|one| one == value))
         };
         let chosen: Vec<usize> = (0..options.len()).filter(|at| is_given(&options[*at].0)).collect();
+        let picked = |picked: &[ListOption<&String>]| {
+            let titles: Vec<&str> = picked.iter().map(|one| one.value.as_str()).collect();
+            Screen::Err.name(&titles.join(", "))
+        };
         let mut select = MultiSelect::new(self.prompt, titles).with_validator(self.picks(&options));
+        select.formatter = &picked;
         if let Some(help) = &self.help {
             select.help_message = Some(help);
         }
@@ -231,10 +253,10 @@ impl Asking<'_> {
     }
 
     /// Returns the check of picked choices against the field.
-    fn picks<'a>(&self, options: &[(String, String)]) -> impl MultiOptionValidator<&'a str> + 'static {
+    fn picks(&self, options: &[(String, String)]) -> impl MultiOptionValidator<String> + 'static {
         let (only, key, is_optional) = (self.only(), self.name.to_owned(), self.is_optional());
         let values: Vec<String> = options.iter().map(|(value, _)| value.clone()).collect();
-        move |picked: &[ListOption<&&str>]| {
+        move |picked: &[ListOption<&String>]| {
             if picked.is_empty() && is_optional {
                 return Ok(Validation::Valid);
             }
@@ -275,21 +297,29 @@ impl Typed {
 fn checked(only: &ElicitSchema, key: &str, value: Value) -> Validation {
     match check(only, &Map::from_iter([(key.to_owned(), value)])) {
         Ok(_) => Validation::Valid,
-        Err(problems) => Validation::Invalid(ErrorMessage::Custom(printable(&problems.to_string()))),
+        Err(problems) => {
+            let why = Screen::Err.clipped(&printable(&problems.to_string()), BESIDE);
+            Validation::Invalid(ErrorMessage::Custom(why))
+        }
     }
 }
 
 /// Parses typed text as the field's type. Text that is not a number stays text, for the check to refuse.
 fn parse(field: &Field, text: &str) -> Value {
     match field {
-        Field::Number(_) | Field::Integer(_) => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+        Field::Number(_) | Field::Integer(_) => json::from_str(text).unwrap_or_else(|_| text.into()),
         _ => text.into(),
     }
 }
 
-/// Returns the title of a field, or its name.
+/// Returns the title of a field, or its name, for a prompt on one row.
 pub(super) fn title(name: &str, field: &Field) -> String {
-    printable(field.title().unwrap_or(name))
+    Screen::Err.name(&printable(field.title().unwrap_or(name)))
+}
+
+/// Returns a choice on one row. The review shows the whole of what was picked.
+fn choice(title: &str) -> String {
+    Screen::Err.clipped(title, BESIDE)
 }
 
 fn label(name: &str, field: &Field) -> String {

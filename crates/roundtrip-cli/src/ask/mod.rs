@@ -25,11 +25,15 @@ use serde_json::{Map, Value, json};
 
 use crate::exit::{Exit, Failure};
 use crate::printable::{printable, printable_lines};
+use crate::rows::{MARK, Screen, clipped};
 use answers::{Answers, Given};
 use model::Model;
 use page::Consent;
 use review::Reviewed;
 use sampler::{Program, Sampler};
+
+/// Greatest width of the name of a server or a tool, in columns.
+const MAX_NAME: usize = 40;
 
 /// Options that say how questions are answered.
 #[derive(Args, Clone, Debug, Default)]
@@ -171,30 +175,26 @@ impl Asker {
     fn introduce<M: Method>(&self, pending: &Pending<M>) {
         let bold = Style::new().bold();
         let label = printable(&self.label);
-        let target = printable(&pending.target().unwrap_or_default());
-        match pending.server() {
-            Some(server) => {
-                eprintln!(
-                    "{bold}{}{bold:#} at {bold}{label}{bold:#} asks, for {target}:",
-                    printable(&server.name)
-                );
-            }
-            None => eprintln!("The server at {bold}{label}{bold:#} asks, for {target}:"),
-        }
+        let target = clipped(&printable(&pending.target().unwrap_or_default()), MAX_NAME);
+        let name = pending.server().map_or_else(String::new, |server| {
+            format!("{bold}{}{bold:#} ", clipped(&printable(&server.name), MAX_NAME))
+        });
+        let text = format!("{name}at {bold}{label}{bold:#} asks, for {target}:");
+        eprintln!("{}", Screen::Err.rows("The server ", &text));
     }
 }
 
 /// Asks in the terminal.
 async fn typed(question: &PendingQuestion<'_>) -> Result<Answer, Failure> {
-    // Each line is marked, so that no text of a server looks like ours.
-    for line in printable_lines(question.message().unwrap_or_default()).lines() {
-        eprintln!("| {line}");
+    // Each row is marked, so that no text of a server looks like ours.
+    if let Some(message) = question.message().filter(|message| !message.is_empty()) {
+        eprintln!("{}", Screen::Err.rows(MARK, &printable_lines(message)));
     }
     if let Some(url) = question.url().map(str::to_owned) {
         let page = url.clone();
         return Ok(match terminal::prompted(move || page::ask(&page)).await? {
             Consent::Open => {
-                page::open(&url);
+                page::open(url).await;
                 Answer::consent()
             }
             Consent::Elsewhere => Answer::consent(),
@@ -236,7 +236,7 @@ pub(crate) fn stopped<M: Method>(why: impl Into<String>, pending: &Pending<M>) -
     let failure = Failure::new(Exit::Asked, why).with("questions", asked.collect::<Vec<Value>>());
     pending.open().fold(failure, |failure, question| {
         let text: Vec<&str> = question.message().into_iter().chain(question.url()).collect();
-        failure.note(format!("  {} ({}): {}", question.key(), question.kind(), text.join(" ")))
+        failure.quote(format!("{} ({}): {}", question.key(), question.kind(), text.join(" ")))
     })
 }
 

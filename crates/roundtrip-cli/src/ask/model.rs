@@ -2,7 +2,7 @@
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use roundtrip::wire::{
-    CreateMessageRequestParams, CreateMessageResult, Role, SamplingMessageContentBlock as Block,
+    CreateMessageRequestParams, CreateMessageResult, Role, SamplingMessageContentBlock as Block, json,
 };
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ impl Model {
         if !status.is_success() {
             return Err(format!("it answered HTTP {status}"));
         }
-        let response: Value = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+        let response: Value = json::from_slice(&body).map_err(|error| error.to_string())?;
         result(&response, &self.name)
     }
 }

@@ -7,6 +7,8 @@ use reqwest::Url;
 
 use super::terminal::choose;
 use crate::printable::printable;
+use crate::rows::{Screen, is_blank};
+use crate::server::address::is_loopback;
 
 /// Answer of the user to a page.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,14 +44,28 @@ pub(crate) fn ask_to_sign_in(url: &str) -> Result<bool, InquireError> {
 /// Shows the whole URL, its host by itself, and what is suspicious about it.
 pub(crate) fn show(text: &str) {
     let (bold, warning) = (Style::new().bold(), Style::new().bold().fg_color(Some(AnsiColor::Yellow.into())));
-    let (before, host, after) = marked(text);
+    let shown = unbroken(text);
+    let (before, host, after) = marked(&shown);
     eprintln!("  {}{bold}{}{bold:#}{}", printable(before), printable(host), printable(after));
     if let Ok(url) = Url::parse(text) {
         eprintln!("  host: {bold}{}{bold:#}", printable(url.host_str().unwrap_or_default()));
         for why in warnings(text, &url) {
-            eprintln!("  {warning}warning:{warning:#} {why}");
+            eprintln!("{}", Screen::Err.rows("  ", &format!("{warning}warning:{warning:#} {why}")));
         }
     }
+}
+
+/// Returns a URL without blanks, which would put its further words on rows of their own. It is not wrapped: people copy it.
+fn unbroken(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            ' ' => shown.push_str("%20"),
+            c if is_blank(c) => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// Splits a URL into the text before its host, the host as it is written, and the rest.
@@ -81,14 +97,13 @@ fn warnings(text: &str, url: &Url) -> Vec<String> {
     warnings
 }
 
-fn is_loopback(host: &str) -> bool {
-    host == "localhost"
-        || host == "[::1]"
-        || host.parse::<std::net::Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
+/// Opens a page in the user's browser, or says that it cannot be. Returns whether it was opened. Some browsers run in the terminal
+/// until they are closed: that is outside of the runtime's threads.
+pub(crate) async fn open(url: String) -> bool {
+    tokio::task::spawn_blocking(move || opened(&url)).await.unwrap_or(false)
 }
 
-/// Opens a page in the user's browser, or says that it cannot be. Returns whether it was opened.
-pub(crate) fn open(url: &str) -> bool {
+fn opened(url: &str) -> bool {
     let options = webbrowser::BrowserOptions::new().with_suppress_output(true).clone();
     let opened = webbrowser::open_browser_with_options(webbrowser::Browser::Default, url, &options).is_ok();
     if !opened {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::form;
 use super::terminal::choose;
 use crate::printable::printable;
+use crate::rows::Screen;
 
 /// Answer of the user to a form.
 #[derive(Debug, PartialEq)]
@@ -58,7 +59,8 @@ fn review(schema: &ElicitSchema, content: &Map<String, Value>) -> Result<Next, I
     let bold = Style::new().bold();
     for (name, field) in &schema.properties {
         let value = content.get(name).map_or_else(|| "-".to_owned(), |value| shown(field, value));
-        eprintln!("  {}: {bold}{value}{bold:#}", form::title(name, field));
+        let lead = format!("  {}: ", form::title(name, field));
+        eprintln!("{}", Screen::Err.rows(&lead, &format!("{bold}{value}{bold:#}")));
     }
     let edit = [("Edit", Next::Edit)];
     let mut options = vec![("Send", Next::Send)];

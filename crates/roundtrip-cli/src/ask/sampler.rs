@@ -2,10 +2,10 @@
 
 use std::process::Stdio;
 
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use roundtrip::client::Answer;
-use roundtrip::wire::{CreateMessageRequestParams, CreateMessageResult};
+use roundtrip::wire::{CreateMessageRequestParams, CreateMessageResult, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::Command;
 
 use super::model::Model;
 use crate::exit::{Exit, Failure};
@@ -41,7 +41,7 @@ impl Program {
     async fn message(&self, params: &CreateMessageRequestParams) -> Result<CreateMessageResult, String> {
         let printed = self.run(params).await.map_err(|error| format!("`{}`: {error}", self.0))?;
         let text = String::from_utf8(printed).map_err(|_| format!("`{}` did not print UTF-8", self.0))?;
-        Ok(match serde_json::from_str(&text) {
+        Ok(match json::from_str(&text) {
             Ok(result) => result,
             Err(_) => CreateMessageResult::assistant(text.trim_end(), "command"),
         })
@@ -49,15 +49,8 @@ impl Program {
 
     async fn run(&self, params: &CreateMessageRequestParams) -> std::io::Result<Vec<u8>> {
         let request = serde_json::to_vec(params)?;
-        // It is the user's own line, as it would be typed into a shell.
-        let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
-        let mut child = Command::new(shell)
-            .args([flag, &self.0])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let mut group = Group::start(&self.0)?;
+        let (stdin, stdout) = (group.0.stdin().take(), group.0.stdout().take());
         let write = async {
             if let Some(mut stdin) = stdin {
                 // A command that does not read its request may be done without it.
@@ -73,11 +66,36 @@ impl Program {
         };
         let ((), printed) = tokio::join!(write, read);
         let printed = printed?;
-        let status = child.wait().await?;
+        let status = group.0.wait().await?;
         if status.success() {
             Ok(printed)
         } else {
             Err(std::io::Error::other(format!("it ended with {status}")))
         }
+    }
+}
+
+/// A shell with all its pipeline, in a process group as servers are. When this is dropped, the whole group is killed.
+struct Group(Box<dyn ChildWrapper>);
+
+impl Group {
+    /// Starts a command line of the user's own, as it would be typed into a shell.
+    fn start(line: &str) -> std::io::Result<Self> {
+        let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
+        let mut command = CommandWrap::with_new(shell, |command| {
+            command.args([flag, line]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        });
+        #[cfg(unix)]
+        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+        #[cfg(windows)]
+        command.wrap(process_wrap::tokio::JobObject);
+        command.wrap(KillOnDrop).spawn().map(Self)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Most often there is no process left to kill.
+        let _ = self.0.start_kill();
     }
 }

@@ -1,6 +1,6 @@
 //! The terminal: whether there is one, and its single prompts.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 
 use inquire::error::InquireError;
 use inquire::ui::{RenderConfig, Styled};
@@ -14,6 +14,7 @@ use {std::sync::LazyLock, tokio::sync::watch};
 
 use crate::exit::{Exit, Failure};
 use crate::printable::printable;
+use crate::rows::Screen;
 
 /// Returns whether there is somebody to ask: keys come from a terminal, and prompts go to one. Results may go elsewhere.
 pub(crate) fn is_there() -> bool {
@@ -94,13 +95,14 @@ pub(crate) fn restore() {
             crossterm::event::DisableBracketedPaste,
             crossterm::cursor::Show
         );
-        anstream::eprintln!();
+        // The terminal may be the reason.
+        let _ = writeln!(std::io::stderr());
     }
 }
 
 /// Asks for one line of text. A default is shown printable, and returned as it is.
 pub(crate) fn line(prompt: &str, default: Option<&str>) -> Result<String, InquireError> {
-    let (prompt, shown) = (printable(prompt), default.map(printable));
+    let (prompt, shown) = (name(prompt), default.map(name));
     let mut text = Text::new(&prompt);
     text.default = shown.as_deref();
     let typed = text.prompt()?;
@@ -109,13 +111,18 @@ pub(crate) fn line(prompt: &str, default: Option<&str>) -> Result<String, Inquir
 
 /// Asks for a secret, which is not shown.
 pub(crate) fn secret(prompt: &str) -> Result<String, InquireError> {
-    let prompt = printable(prompt);
+    let prompt = name(prompt);
     Password::new(&prompt).without_confirmation().with_display_mode(PasswordDisplayMode::Masked).prompt()
+}
+
+/// Returns a text of a file for a prompt on one row.
+fn name(text: &str) -> String {
+    Screen::Err.name(&printable(text))
 }
 
 /// Asks for one of several texts, and returns its place.
 pub(crate) fn pick(prompt: &str, options: &[&str], at: usize) -> Result<usize, InquireError> {
-    let (prompt, options) = (printable(prompt), options.iter().map(|option| printable(option)).collect());
+    let (prompt, options) = (name(prompt), options.iter().map(|option| name(option)).collect());
     Ok(Select::new(&prompt, options).with_starting_cursor(at).raw_prompt()?.index)
 }
 

@@ -5,6 +5,7 @@ use roundtrip::oauth::ClientMetadataUrl;
 
 use crate::exit::Failure;
 use crate::output;
+use crate::server::address;
 use crate::sign_in::NAME;
 
 /// Redirect URI of sign-ins on the user's machine. Authorization servers ignore its port.
@@ -22,6 +23,7 @@ pub(crate) struct ClientMetadata {
 
 impl ClientMetadata {
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        address::check(&self.url).map_err(Failure::usage)?;
         let url = ClientMetadataUrl::parse(&self.url)
             .map_err(|why| Failure::usage(format!("`{}`: {why}", self.url)))?;
         output::json(&url.document(NAME, &[REDIRECT_URI]));

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use roundtrip::inspect::{self, Entry};
 use roundtrip::seal::TokenLimits;
+use roundtrip::wire::json;
 use serde_json::{Map, Value, json};
 
 use super::keys;
@@ -13,6 +14,7 @@ use crate::exit::Failure;
 use crate::files;
 use crate::output::{self, out};
 use crate::printable::printable;
+use crate::rows::Screen;
 
 /// Look into flows
 #[derive(Subcommand)]
@@ -71,7 +73,7 @@ impl Open {
             return Ok(self.token.clone());
         };
         let text = files::read_text(Path::new(&file))?;
-        let Ok(saved) = serde_json::from_str::<Value>(&text) else { return Ok(text.trim().to_owned()) };
+        let Ok(saved) = json::from_str::<Value>(&text) else { return Ok(text.trim().to_owned()) };
         let state = saved.pointer("/pending/state").or(Some(&saved)).and_then(Value::as_str);
         state.map(str::to_owned).ok_or_else(|| Failure::usage(format!("{} has no token", file.display())))
     }
@@ -107,8 +109,7 @@ impl Open {
     fn entry(&self, entry: &Entry) -> Value {
         let mut shown = json!({ "kind": entry.kind, "key": entry.key, "bytes": entry.value.len() });
         if self.show_answers {
-            shown["value"] =
-                serde_json::from_str(&entry.value).unwrap_or_else(|_| entry.value.clone().into());
+            shown["value"] = json::from_str(&entry.value).unwrap_or_else(|_| entry.value.clone().into());
         }
         shown
     }
@@ -125,14 +126,15 @@ fn show(flow: &Value) {
         out!("{name:<10} {}", if digest.is_null() { "-".to_owned() } else { text(digest) });
     }
     for key in flow["open"].as_array().into_iter().flatten() {
-        out!("open       {}", text(key));
+        out!("{}", Screen::Out.rows("open       ", &text(key)));
     }
     for entry in flow["journal"].as_array().into_iter().flatten() {
         let value = match entry.get("value") {
             Some(value) => text(value),
             None => format!("({} bytes, masked)", entry["bytes"]),
         };
-        out!("{:<10} {} {value}", text(&entry["kind"]), text(&entry["key"]));
+        let lead = format!("{:<10} ", text(&entry["kind"]));
+        out!("{}", Screen::Out.rows(&lead, &format!("{} {value}", text(&entry["key"]))));
     }
 }
 

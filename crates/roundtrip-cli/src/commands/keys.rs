@@ -82,7 +82,7 @@ fn parse(text: &str, place: &str) -> Result<Keyring, Failure> {
     Keyring::parse(text).map_err(|error| Failure::usage(format!("{place}: {error}")))
 }
 
-fn fresh() -> Result<String, Failure> {
+pub(crate) fn fresh() -> Result<String, Failure> {
     let mut secret = [0; Key::MIN_LEN];
     getrandom::fill(&mut secret).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     Ok(Key::generate(secret).to_text())

@@ -10,7 +10,8 @@ use crate::exit::Failure;
 use crate::output::{self, out};
 use crate::printable::printable;
 use crate::progress::Progress;
-use crate::server::{Connect, Connection, Endpoint};
+use crate::rows::Screen;
+use crate::server::{Connect, Connection, Endpoint, address};
 
 /// List what a server offers
 #[derive(Args)]
@@ -65,6 +66,7 @@ impl List {
     pub(crate) async fn run(mut self) -> Result<(), Failure> {
         let endpoint = Endpoint::take(&mut self.words, &self.command, self.connect.config.as_ref())?;
         if let Some(word) = self.words.first() {
+            let word = address::without_user_info(word);
             return Err(Failure::usage(format!("`{word}` is one word too many")));
         }
         let progress = Progress::new(self.json);
@@ -131,10 +133,11 @@ fn section<T>(title: &str, items: Option<&[T]>, show: impl Fn(&T) -> (String, Op
     out!("{bold}{title}{bold:#}");
     for item in items {
         let (name, description) = show(item);
-        out!("  {name}");
+        out!("{}", Screen::Out.rows("  ", &name));
         // The first line says what it is; the rest is for models.
         if let Some(line) = description.and_then(|text| text.lines().find(|line| !line.trim().is_empty())) {
-            out!("    {dim}{}{dim:#}", printable(line.trim()));
+            let line = format!("{dim}{}{dim:#}", printable(line.trim()));
+            out!("{}", Screen::Out.rows("    ", &line));
         }
     }
 }

@@ -9,7 +9,8 @@ use crate::exit::{Exit, Failure};
 use crate::output::out;
 use crate::printable::{printable, printable_json};
 use crate::progress::Progress;
-use crate::server::{Connect, Connection, Endpoint};
+use crate::rows::Screen;
+use crate::server::{Connect, Connection, Endpoint, address};
 
 /// Listen for changes on a server, until it closes the stream or Ctrl-C
 #[derive(Args)]
@@ -46,6 +47,7 @@ impl Listen {
     pub(crate) async fn run(mut self) -> Result<(), Failure> {
         let endpoint = Endpoint::take(&mut self.words, &self.command, self.connect.config.as_ref())?;
         if let Some(word) = self.words.first() {
+            let word = address::without_user_info(word);
             return Err(Failure::usage(format!("`{word}` is one word too many")));
         }
         let progress = Progress::new(self.json);
@@ -66,7 +68,7 @@ impl Listen {
         if self.json {
             out!("{}", printable_json(&json!({ "listening": agreed }), false));
         } else {
-            out!("listening for {}", printable_json(agreed, false));
+            out!("{}", Screen::Out.rows("listening for ", &printable_json(agreed, false)));
         }
         while let Some(change) = changes.next().await {
             self.show(&change?);
@@ -83,10 +85,13 @@ impl Listen {
             Change::Tools => out!("the list of tools has changed"),
             Change::Prompts => out!("the list of prompts has changed"),
             Change::Resources => out!("the list of resources has changed"),
-            Change::Resource { uri } => out!("{} has changed", printable(uri)),
+            Change::Resource { uri } => {
+                out!("{}", Screen::Out.rows("resource ", &printable(&format!("{uri} has changed"))));
+            }
             Change::Task(task) => {
                 let why = task.status_message.as_deref().unwrap_or_default();
-                out!("task {} is {} {}", printable(&task.task_id), task.status, printable(why));
+                let text = format!("{} is {} {why}", task.task_id, task.status);
+                out!("{}", Screen::Out.rows("task ", &printable(&text)));
             }
             other => out!("{}", printable(&format!("{other:?}"))),
         }

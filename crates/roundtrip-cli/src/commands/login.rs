@@ -9,7 +9,8 @@ use roundtrip::{Client, Error};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::printable::printable;
-use crate::server::{Connect, Endpoint};
+use crate::rows::Screen;
+use crate::server::{Connect, Endpoint, address};
 use crate::sign_in::{self, NAME, NewSignIn, paste, registered};
 
 /// Sign in to a server, and keep the tokens for later commands
@@ -35,11 +36,11 @@ pub(crate) struct Login {
     /// Scope to ask for, beside those that the server wants
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ' ')]
     scopes: Vec<String>,
-    /// Client that was registered with the issuer by hand
-    #[arg(long, value_name = "ID")]
+    /// Client that was registered with `--issuer` by hand
+    #[arg(long, value_name = "ID", requires = "issuer")]
     client_id: Option<String>,
     /// Variable of the environment with the secret of that client, which goes to `--issuer` alone
-    #[arg(long, value_name = "NAME", requires_all = ["client_id", "issuer"])]
+    #[arg(long, value_name = "NAME", requires = "client_id")]
     client_secret_env: Option<String>,
     /// URL of a document that describes the client (`roundtrip client-metadata`), for issuers that take those
     #[arg(long, value_name = "URL", conflicts_with = "client_id")]
@@ -57,6 +58,9 @@ pub(crate) struct Login {
 impl Login {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let endpoint = Endpoint::take(&mut vec![self.server.clone()], &[], self.connect.config.as_ref())?;
+        for url in self.issuer.iter().chain(&self.client_metadata) {
+            address::check(url).map_err(Failure::usage)?;
+        }
         interrupt::until(None, self.sign_in(&endpoint)).await
     }
 
@@ -76,7 +80,8 @@ impl Login {
         client.close().await;
         let issuer = done?;
         new.finish(self.issuer.clone()).await?;
-        eprintln!("signed in to {}, by {}", printable(&url), printable(&issuer));
+        let by = printable(&format!(", by {issuer}"));
+        eprintln!("{}", Screen::Err.rows(&format!("signed in to {}", printable(&url)), &by));
         eprintln!("the tokens are kept in {}", printable(&new.kept_in()));
         Ok(())
     }
@@ -150,15 +155,17 @@ fn advised(error: Error) -> Failure {
 fn advice(error: &AuthError) -> Option<&'static str> {
     match error {
         AuthError::NoRegistration(_) => {
-            Some("give the client id by `--client-id`, or host `roundtrip client-metadata`")
+            Some("give the client id by `--client-id` and `--issuer`, or host `roundtrip client-metadata`")
         }
         AuthError::ClientAuthentication { .. } => {
-            Some("give the secret by `--client-secret-env` and `--issuer`")
+            Some("give the client by `--client-id`, `--client-secret-env` and `--issuer`")
         }
         AuthError::NoResourceMetadata(_) | AuthError::NoAuthorizationServer => {
             Some("if the server wants a sign-in, give its issuer by `--issuer`")
         }
-        AuthError::Issuer { .. } => Some("if you trust this issuer, give it by `--issuer`"),
+        AuthError::NoIss(_) | AuthError::Issuer { .. } => {
+            Some("if you trust this issuer, give it by `--issuer`")
+        }
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ mod call;
 mod client_metadata;
 mod complete;
 mod flow;
-mod keys;
+pub(crate) mod keys;
 mod list;
 mod listen;
 mod login;
@@ -23,6 +23,7 @@ use clap::{Parser, Subcommand};
 
 use crate::demo::{self, Demo, DemoInstance};
 use crate::exit::Failure;
+use crate::interrupt;
 use crate::output;
 
 /// The Model Context Protocol from a terminal.
@@ -105,7 +106,9 @@ impl What {
             Self::Serve(serve) => serve.run().await,
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
-            Self::Demo(demo) => demo::run(&demo).await.map_err(Failure::from),
+            Self::Demo(demo) => {
+                interrupt::until(None, async { demo::run(&demo).await.map_err(Failure::from) }).await
+            }
             Self::DemoInstance(instance) => demo::serve(&instance).await.map_err(Failure::from),
         };
         (result, json)

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use anstream::eprintln;
 use anstyle::Style;
 use clap::Args;
-use roundtrip::wire::{CallTool, GetPrompt, Method as _, ReadResource};
 
 use super::call;
 use crate::ask::terminal;
@@ -13,20 +12,27 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::output;
 use crate::printable::printable;
-use crate::saved;
+use crate::rows::Screen;
+use crate::saved::{self, Flow, Saved};
 use crate::server::Endpoint;
 use crate::session::{Session, SessionOptions};
 
 /// Go on with a call that was kept by `--save`
 #[derive(Args)]
 #[command(
-    after_help = "A command that the file names runs after consent in a terminal, or if it is given again.\n\n\
+    override_usage = "roundtrip resume [OPTIONS] <FILE> [SERVER]\n       roundtrip resume [OPTIONS] <FILE> -- <COMMAND>..",
+    after_help = "A command that the file names runs after consent in a terminal, or if it is given again. So does a call of a\n\
+                        file that you have not saved yourself on this machine.\n\n\
                         Examples:\n  roundtrip resume flow.json --answers answers.json\n  \
+                        roundtrip resume flow.json --answers answers.json https://tools.example/mcp\n  \
                         roundtrip resume flow.json --answers answers.json -- npx my-server"
 )]
 pub(crate) struct Resume {
     /// File with the call
     file: PathBuf,
+    /// URL of the server, where the call was made to a URL
+    #[arg(value_name = "SERVER")]
+    url: Option<String>,
     /// Command that starts the server, where the call was made to a command
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -41,16 +47,16 @@ impl Resume {
 
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let saved = saved::read(&self.file)?;
-        let server = interrupt::until(self.options.deadline, self.server(&saved.server)).await?;
+        let server = interrupt::until(self.options.deadline, self.server(&saved)).await?;
         let session = Session::open(server, &self.options).await?;
         session
-            .run(async |session| match saved.method() {
-                CallTool::NAME => {
-                    let result = session.resume::<CallTool>(saved.pending(&self.file)?).await?;
+            .run(async |session| match saved.flow {
+                Flow::Tool(pending) => {
+                    let result = session.resume(pending).await?;
                     call::conclude(session, &result)
                 }
-                GetPrompt::NAME => {
-                    let result = session.resume::<GetPrompt>(saved.pending(&self.file)?).await?;
+                Flow::Prompt(pending) => {
+                    let result = session.resume(pending).await?;
                     if session.json {
                         output::json(&result);
                     } else {
@@ -58,8 +64,8 @@ impl Resume {
                     }
                     session.concluded(Ok(()))
                 }
-                ReadResource::NAME => {
-                    let result = session.resume::<ReadResource>(saved.pending(&self.file)?).await?;
+                Flow::Resource(pending) => {
+                    let result = session.resume(pending).await?;
                     if session.json {
                         output::json(&result);
                     } else {
@@ -67,69 +73,92 @@ impl Resume {
                     }
                     session.concluded(Ok(()))
                 }
-                other => {
-                    let why =
-                        format!("{}: calls of `{}` are not resumed", self.file.display(), printable(other));
-                    Err(Failure::usage(why))
-                }
             })
             .await
     }
 
-    /// Returns the server to go on with. What a file names runs only if the command line names it too, or after consent.
-    async fn server(&self, saved: &Endpoint) -> Result<Endpoint, Failure> {
-        match (saved, &self.options.connect.config) {
-            (Endpoint::Url(_), _) if !self.command.is_empty() => {
-                let why = format!("{} was kept from a URL: it takes no command", self.file.display());
-                Err(Failure::usage(why))
-            }
-            (Endpoint::Url(_), _) => Ok(saved.clone()),
-            _ if !self.command.is_empty() => Ok(self.commanded(saved)),
-            (Endpoint::Named { name, .. }, Some(config)) => {
-                Ok(Endpoint::Named { config: config.clone(), name: name.clone() })
-            }
-            _ if terminal::is_there() => self.consented(saved).await,
-            _ => Err(self.unnamed(saved)),
+    /// Returns the server to resume the call at. A command runs only if the command line names it too, or after consent; a file
+    /// that this user has not written sends nothing without either.
+    async fn server(&self, saved: &Saved) -> Result<Endpoint, Failure> {
+        let given = self.given(&saved.server)?;
+        let (server, is_given) = (given.as_ref().unwrap_or(&saved.server), given.is_some());
+        let is_known = saved.is_ours && (is_given || matches!(server, Endpoint::Url(_)));
+        if !is_known && terminal::is_there() {
+            self.consented(server, saved).await?;
+        } else if !is_known && !is_given {
+            return Err(self.unnamed(&saved.server));
+        }
+        let what = match server {
+            Endpoint::Url(_) => "server",
+            Endpoint::Command(_) => "command",
+            // A name is looked up where the command line says.
+            Endpoint::Named { .. } => return Ok(server.clone()),
+        };
+        if *server != saved.server && !self.options.json {
+            eprintln!("{} was kept from another {what} than this one", printable(&self.shown()));
+        }
+        Ok(server.clone())
+    }
+
+    /// Returns the server that the command line names.
+    fn given(&self, saved: &Endpoint) -> Result<Option<Endpoint>, Failure> {
+        let is_url = matches!(saved, Endpoint::Url(_));
+        let wrong = |why: &str| Err(Failure::usage(format!("{} was kept from {why}", self.shown())));
+        match (&self.url, &self.options.connect.config) {
+            _ if is_url && !self.command.is_empty() => wrong("a URL: it takes no command"),
+            (Some(_), _) if !is_url => wrong("a command: give that behind `--`, or its file by `--config`"),
+            (Some(url), _) => Endpoint::take(&mut vec![url.clone()], &[], None).map(Some),
+            _ if !self.command.is_empty() => Ok(Some(Endpoint::Command(self.command.clone()))),
+            (None, Some(config)) => match saved {
+                Endpoint::Named { name, .. } => Ok(Some(Endpoint::named(config, name.clone()))),
+                _ => Ok(None),
+            },
+            (None, None) => Ok(None),
         }
     }
 
-    /// Returns the command of the command line, and says if the flow is another one's.
-    fn commanded(&self, saved: &Endpoint) -> Endpoint {
-        let given = Endpoint::Command(self.command.clone());
-        if given != *saved && !self.options.json {
-            eprintln!("{} was kept from another command than this one", printable(&self.shown()));
-        }
-        given
-    }
-
-    /// Shows what would run, and asks for consent.
-    async fn consented(&self, saved: &Endpoint) -> Result<Endpoint, Failure> {
-        let (file, server) = (printable(&self.shown()), saved.clone());
+    /// Shows what would run and be sent, and asks for consent.
+    async fn consented(&self, server: &Endpoint, saved: &Saved) -> Result<(), Failure> {
+        let (file, server, request) = (printable(&self.shown()), server.clone(), saved.request.written());
         let consented = terminal::blocking(move || {
+            let written = server.written()?;
             let by = match &server {
-                Endpoint::Named { config, name } => {
-                    format!(", by `{}` in {}", printable(name), printable(&config.display().to_string()))
-                }
+                Endpoint::Named { config, name, .. } => format!(", by `{name}` in {}", config.display()),
                 _ => String::new(),
             };
+            let show = |lead: &str, text: &str| eprintln!("{}", Screen::Err.rows(lead, &printable(text)));
+            let what = if written.runs { "run" } else { "send a request to" };
+            show(&format!("{file} wants to {what}"), &format!("{by}:"));
             let bold = Style::new().bold();
-            eprintln!("{file} wants to run{by}:\n  {bold}{}{bold:#}", printable(&server.written()?));
-            terminal::choose("Run it?", &[("Run it", true), ("Decline", false)]).map_err(terminal::failure)
+            let line = format!("{bold}{}{bold:#}", printable(&written.line));
+            eprintln!("{}", Screen::Err.rows("  ", &line));
+            written.more.iter().for_each(|more| show("    ", more));
+            eprintln!("and to send this there:");
+            request.iter().for_each(|part| show("  ", part));
+            let (prompt, yes) = if written.runs { ("Run it?", "Run it") } else { ("Send it?", "Send it") };
+            let consents = terminal::choose(prompt, &[(yes, true), ("Decline", false)]);
+            Ok((consents.map_err(terminal::failure)?, written.runs))
         });
         match consented.await? {
-            true => Ok(saved.clone()),
-            false => Err(Failure::new(Exit::Declined, "declined: nothing was run")),
+            (true, _) => Ok(()),
+            (false, true) => Err(Failure::new(Exit::Declined, "declined: nothing was run")),
+            (false, false) => Err(Failure::new(Exit::Declined, "declined: nothing was sent")),
         }
     }
 
-    /// Creates the error of a command that the command line does not name.
+    /// Creates the error of a server that the command line does not name.
     fn unnamed(&self, saved: &Endpoint) -> Failure {
-        let words = printable(&saved.words_to_resume(&self.file));
-        let why = format!(
-            "{} names what to run, and there is no terminal to ask for consent in: if you trust it, give it again: `{words}`",
+        let words = saved.words_to_resume(&self.file);
+        let why = match saved {
+            Endpoint::Url(_) => "was not saved by you on this machine",
+            _ => "names what to run",
+        };
+        Failure::usage(format!(
+            "{} {why}, and there is no terminal to ask for consent in: if you trust it, give its server again:",
             self.shown()
-        );
-        Failure::usage(why).with("resume", words)
+        ))
+        .quote(words.clone())
+        .with("resume", words)
     }
 
     fn shown(&self) -> String {

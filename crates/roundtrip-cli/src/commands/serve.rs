@@ -62,11 +62,13 @@ impl Serve {
             |error: &dyn std::fmt::Display| Failure::usage(format!("`--http {}`: {error}", self.http));
         let bound = http.bind(&self.http).await.map_err(|error| cannot(&error))?;
         let address = bound.local_addr().map_err(|error| cannot(&error))?;
+        // Whoever reads the address may end the server at once.
+        let ended = interrupt::ended();
         out!("http://{address}/mcp");
         if output::is_broken() {
             return Ok(());
         }
-        bound.until(interrupt::ended()).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+        bound.until(ended).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))
     }
 
     /// Returns the entry of a client's configuration file.

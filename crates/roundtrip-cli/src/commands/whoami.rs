@@ -6,12 +6,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::Args;
 use roundtrip::oauth::{Grant, Secret};
+use roundtrip::wire::json;
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::output::{self, out};
 use crate::printable::printable;
+use crate::rows::Screen;
 use crate::server::NamedServer;
 use crate::sign_in::{Place, SignedIn};
 
@@ -37,8 +39,8 @@ impl Whoami {
         let found = interrupt::until(None, find).await?;
         let Some(signed_in) = found else {
             let login = endpoint.words("login");
-            let why = format!("not signed in: sign in with `{login}`");
-            return Err(Failure::new(Exit::SignIn, why).with("login", login));
+            let failure = Failure::new(Exit::SignIn, "not signed in");
+            return Err(failure.note(format!("sign in with `{login}`")).with("login", login));
         };
         if self.json {
             output::json(&as_json(&signed_in));
@@ -68,13 +70,14 @@ fn show(signed_in: &SignedIn) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let scopes = grant.granted.to_string();
     out!("server   {}", printable(signed_in.server.as_str()));
-    out!("issuer   {}", printable(&grant.terms.issuer));
+    let row = |lead: &str, text: &str| out!("{}", Screen::Out.rows(lead, &printable(text)));
+    row("issuer   ", &grant.terms.issuer);
     if let Some(subject) = subject(&grant.access_token) {
-        out!("subject  {}", printable(&subject));
+        row("subject  ", &subject);
     }
-    out!("scopes   {}", if scopes.is_empty() { "none" } else { &scopes });
+    row("scopes   ", if scopes.is_empty() { "none" } else { &scopes });
     out!("expires  {}", expiry(grant, now));
-    out!("client   {}", printable(&grant.terms.client.client_id));
+    row("client   ", &grant.terms.client.client_id);
     out!("kept in  {}", signed_in.kept_in());
 }
 
@@ -108,7 +111,7 @@ fn subject(token: &Secret) -> Option<String> {
     let (_, claims, _, None) = (parts.next()?, parts.next()?, parts.next()?, parts.next()) else {
         return None;
     };
-    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
+    let claims: Value = json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
     claims["sub"].as_str().map(str::to_owned)
 }
 

@@ -1,17 +1,20 @@
 //! Configuration files of other clients: `mcpServers` (Claude, Cursor) and `servers` (VS Code).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use roundtrip::Client;
+use roundtrip::wire::json;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::process::Command;
 
 use super::variables::{Unfilled, Variables};
-use super::{env_file, jsonc};
+use super::{Written, address, all_quoted, env_file, jsonc, program, quoted};
 use crate::ask::terminal;
 use crate::exit::Failure;
+use crate::files;
 use crate::nearest::nearest;
 
 /// Greatest size of a configuration file, in bytes.
@@ -83,24 +86,14 @@ impl Reached {
             Self::Stdio { .. } if !more.is_empty() => {
                 Err(Failure::usage("`--header` is for servers on HTTP, and this one is a command"))
             }
-            Self::Stdio { words, env, cwd } => {
-                let (program, args) =
-                    words.split_first().ok_or_else(|| Failure::usage("the command is empty"))?;
-                let mut command = Command::new(program);
-                command.args(args).envs(env);
-                if let Some(cwd) = cwd {
-                    command.current_dir(cwd);
-                }
-                Ok(Client::stdio(command))
-            }
+            Self::Stdio { words, env, cwd } => Ok(Client::stdio(program::command(&words, env, cwd)?)),
         }
     }
 }
 
 fn is_loopback(url: &str) -> bool {
     let url = reqwest::Url::parse(url).ok();
-    let host = url.as_ref().and_then(reqwest::Url::host_str);
-    matches!(host, Some("localhost" | "[::1]")) || host.is_some_and(|host| host.starts_with("127."))
+    url.as_ref().and_then(reqwest::Url::host_str).is_some_and(address::is_loopback)
 }
 
 fn direct() -> Result<reqwest::Client, Failure> {
@@ -108,30 +101,88 @@ fn direct() -> Result<reqwest::Client, Failure> {
     client.build().map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Finds a server by its name in a file. The user may be asked for values.
-pub(super) fn look_up(file: &Path, name: &str) -> Result<Reached, Failure> {
-    let (entry, mut variables) = find(file, name)?;
-    filled(&entry, &mut variables).map_err(|unfilled| match unfilled {
-        Unfilled::Missing(why) => wrong(file, &format!("`{name}`: {why}")),
-        Unfilled::Prompt(error) => terminal::failure(error),
-    })
+/// Entry of a server as its file had it, with what else of the file counts for it.
+struct Found {
+    entry: Entry,
+    inputs: Option<Value>,
 }
 
-/// Returns the command or the URL of a server as a file has it: nothing is filled in.
-pub(super) fn written(file: &Path, name: &str) -> Result<Vec<String>, Failure> {
-    let (entry, _) = find(file, name)?;
-    Ok(entry.url.into_iter().chain(entry.command).chain(entry.args).collect())
+/// Entry of a server, read once: what a user has been shown is what is used, whatever becomes of the file.
+#[derive(Clone, Default)]
+pub(crate) struct Reading(Arc<OnceLock<Found>>);
+
+/// Two readings are of two servers only if their names say so.
+impl PartialEq for Reading {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
-fn wrong(file: &Path, why: &dyn std::fmt::Display) -> Failure {
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading").finish_non_exhaustive()
+    }
+}
+
+impl Reading {
+    fn found(&self, file: &Path, name: &str) -> Result<&Found, Failure> {
+        match self.0.get() {
+            Some(found) => Ok(found),
+            None => {
+                let found = find(file, name)?;
+                Ok(self.0.get_or_init(|| found))
+            }
+        }
+    }
+
+    /// Finds a server by its name in a file. The user may be asked for values.
+    pub(super) fn look_up(&self, file: &Path, name: &str) -> Result<Reached, Failure> {
+        let found = self.found(file, name)?;
+        let mut variables = Variables::new(file, found.inputs.as_ref());
+        filled(&found.entry, &mut variables).map_err(|unfilled| match unfilled {
+            Unfilled::Missing(why) => wrong(file, &format!("`{name}`: {why}")),
+            Unfilled::Prompt(error) => terminal::failure(error),
+        })
+    }
+
+    /// Returns what a file has on a server, as it is written there: nothing is filled in.
+    pub(super) fn written(&self, file: &Path, name: &str) -> Result<Written, Failure> {
+        Ok(self.found(file, name)?.entry.written())
+    }
+}
+
+impl Entry {
+    fn written(&self) -> Written {
+        if let Some(url) = &self.url {
+            let headers = self.headers.iter().map(|(name, value)| format!("with the header {name}: {value}"));
+            return Written { line: quoted(url), more: headers.collect(), runs: false };
+        }
+        let words: Vec<String> = self.command.iter().chain(&self.args).cloned().collect();
+        let env = self
+            .env
+            .iter()
+            .map(|(name, value)| format!("with the variable {}={}", quoted(name), quoted(&as_text(value))));
+        let file =
+            self.env_file.iter().map(|file| format!("with the variables of the file {}", quoted(file)));
+        let cwd = self.cwd.iter().map(|cwd| format!("in the folder {}", quoted(cwd)));
+        Written { line: all_quoted(&words), more: env.chain(file).chain(cwd).collect(), runs: true }
+    }
+}
+
+/// Returns the value of a variable, which may be a number.
+fn as_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn wrong(file: &Path, why: &dyn fmt::Display) -> Failure {
     Failure::usage(format!("{}: {why}", file.display()))
 }
 
-/// Returns the entry of a server, and the variables of its file.
-fn find(file: &Path, name: &str) -> Result<(Entry, Variables), Failure> {
-    let wrong = |why: &dyn std::fmt::Display| wrong(file, why);
-    let text = read(file).map_err(|why| wrong(&why))?;
-    let whole: Value = serde_json::from_str(&jsonc::plain(&text)).map_err(|error| wrong(&error))?;
+/// Reads the entry of a server.
+fn find(file: &Path, name: &str) -> Result<Found, Failure> {
+    let wrong = |why: &dyn fmt::Display| wrong(file, why);
+    let text = files::read_regular(file, MAX_FILE).map_err(|why| wrong(&why))?;
+    let whole: Value = json::from_str(&jsonc::plain(&text)).map_err(|error| wrong(&error))?;
     let servers = ["/mcpServers", "/servers", "/mcp/servers"].iter().find_map(|place| whole.pointer(place));
     let servers = servers
         .and_then(Value::as_object)
@@ -140,16 +191,11 @@ fn find(file: &Path, name: &str) -> Result<(Entry, Variables), Failure> {
         let names = nearest(name, servers.keys().map(String::as_str));
         wrong(&format!("it has no server `{name}`{names}"))
     })?;
-    let entry = Entry::deserialize(entry).map_err(|error| wrong(&format!("`{name}`: {error}")))?;
-    Ok((entry, Variables::new(file, whole.get("inputs"))))
-}
-
-fn read(file: &Path) -> Result<String, String> {
-    let size = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
-    if size > MAX_FILE {
-        return Err(format!("a file of {size} bytes, and {MAX_FILE} are allowed"));
+    let entry = json::from_value::<Entry>(entry).map_err(|error| wrong(&format!("`{name}`: {error}")))?;
+    if let Some(url) = &entry.url {
+        address::check(url).map_err(|why| wrong(&format!("`{name}`: {why}")))?;
     }
-    std::fs::read_to_string(file).map_err(|error| error.to_string())
+    Ok(Found { entry, inputs: whole.get("inputs").cloned() })
 }
 
 /// Fills the variables of an entry in.
@@ -159,14 +205,15 @@ fn filled(entry: &Entry, variables: &mut Variables) -> Result<Reached, Unfilled>
     if let Some(url) = &entry.url {
         let headers = entry.headers.iter().map(|(name, value)| Ok((name.clone(), fill(value)?)));
         let headers = headers.collect::<Result<_, Unfilled>>()?;
-        return Ok(Reached::Http { url: fill(url)?, headers });
+        let url = fill(url)?;
+        address::check(&url)?;
+        return Ok(Reached::Http { url, headers });
     }
     let command = entry.command.as_deref().ok_or("it has neither `command` nor `url`")?;
     let words = std::iter::once(command).chain(entry.args.iter().map(String::as_str)).map(&mut fill);
     let words = words.collect::<Result<Vec<_>, _>>()?;
     for (name, value) in &entry.env {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        env.push((name.clone(), fill(&value)?));
+        env.push((name.clone(), fill(&as_text(value))?));
     }
     let cwd = entry.cwd.as_deref().map(fill).transpose()?.map(PathBuf::from);
     Ok(Reached::Stdio { words, env, cwd })
@@ -177,7 +224,7 @@ fn variables_of_file(entry: &Entry, variables: &mut Variables) -> Result<Vec<(St
     let Some(file) = &entry.env_file else { return Ok(Vec::new()) };
     let file = variables.fill(file)?;
     let file = variables.workspace().join(file);
-    let parsed = read(&file).and_then(|text| env_file::parse(&text));
+    let parsed = files::read_regular(&file, MAX_FILE).and_then(|text| env_file::parse(&text));
     Ok(parsed.map_err(|why| format!("`envFile` {}: {why}", file.display()))?)
 }
 

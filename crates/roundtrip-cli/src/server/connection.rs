@@ -57,7 +57,8 @@ impl Connection {
         Ok(this)
     }
 
-    /// Waits for work, in sight, and closes the client however it ends. Ctrl-C and the deadline end it.
+    /// Waits for work, in sight, and closes the client however it ends. Ctrl-C and the deadline end the work, and Ctrl-C the
+    /// closing.
     pub(crate) async fn run<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         let seen = async {
             self.progress.wait_for(&format!("connecting to {}", self.endpoint.label()));
@@ -65,7 +66,11 @@ impl Connection {
         };
         let result = interrupt::until(self.deadline, seen).await;
         self.progress.clear();
-        self.client.close().await;
+        // Closing waits for tokens that were asked for. Ctrl-C, once more, does not.
+        tokio::select! {
+            () = self.client.close() => {}
+            () = interrupt::ended() => {}
+        }
         result.map_err(|failure| self.explained(failure))
     }
 
@@ -81,9 +86,10 @@ impl Connection {
             return failure.note("the credentials that a header gives are not enough");
         }
         let mut login = self.endpoint.words("login");
-        if let Some(scope) = failure.scope() {
-            login = format!("{login} --scope {}", super::quoted(scope));
+        let scope = failure.scope().map(str::to_owned).unwrap_or_default();
+        if !scope.is_empty() {
+            login = format!("{login} --scope {}", super::quoted(&scope));
         }
-        failure.note(format!("sign in with `{login}`")).with("login", login)
+        failure.note_with(&scope, format!("sign in with `{login}`")).with("login", login)
     }
 }

@@ -1,9 +1,11 @@
 //! The server of a command: a URL, a command to run, or a name in a configuration file.
 
+pub(crate) mod address;
 mod config;
 mod connection;
 mod env_file;
 mod jsonc;
+mod program;
 mod variables;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ask::terminal;
 use crate::exit::Failure;
-use config::Reached;
+use config::{Reached, Reading};
 pub(crate) use connection::Connection;
 
 /// Options that say how to reach a server.
@@ -76,7 +78,20 @@ pub(crate) enum Endpoint {
         config: PathBuf,
         /// The name.
         name: String,
+        /// Entry of the file, once it is read.
+        #[serde(skip)]
+        reading: Reading,
     },
+}
+
+/// What runs, or is asked, at a server: as it is written, for people.
+pub(crate) struct Written {
+    /// Command or URL.
+    pub(crate) line: String,
+    /// Variables, folders and headers, a line each.
+    pub(crate) more: Vec<String>,
+    /// True if it is a command.
+    pub(crate) runs: bool,
 }
 
 impl Endpoint {
@@ -96,14 +111,21 @@ impl Endpoint {
         }
         let word = words.remove(0);
         if word.starts_with("http://") || word.starts_with("https://") {
+            address::check(&word).map_err(Failure::usage)?;
             return Ok(Self::Url(word));
         }
         match config {
-            Some(config) => Ok(Self::Named { config: config.clone(), name: word }),
+            Some(config) => Ok(Self::named(config, word)),
             None => Err(Failure::usage(format!(
-                "`{word}` is no URL: give http:// or https://, a name with `--config FILE`, or a command behind `--`"
+                "`{}` is no URL: give http:// or https://, a name with `--config FILE`, or a command behind `--`",
+                address::without_user_info(&word)
             ))),
         }
+    }
+
+    /// Creates the server of a name in a file.
+    pub(crate) fn named(config: &Path, name: String) -> Self {
+        Self::Named { config: config.to_owned(), name, reading: Reading::default() }
     }
 
     /// Returns how the server was reached, for people. No server can make this up.
@@ -126,7 +148,7 @@ impl Endpoint {
         match self {
             Self::Url(url) => format!("roundtrip {command} {}", quoted(url)),
             Self::Command(words) => format!("roundtrip {command} -- {}", all_quoted(words)),
-            Self::Named { config, name } => {
+            Self::Named { config, name, .. } => {
                 let config = config.display().to_string();
                 format!("roundtrip {command} --config {} {}", quoted(&config), quoted(name))
             }
@@ -137,7 +159,7 @@ impl Endpoint {
     pub(crate) fn words_to_resume(&self, file: &Path) -> String {
         let resume = format!("roundtrip resume {}", quoted(&file.display().to_string()));
         match self {
-            Self::Url(_) => resume,
+            Self::Url(url) => format!("{resume} {}", quoted(url)),
             Self::Command(words) => format!("{resume} -- {}", all_quoted(words)),
             Self::Named { config, .. } => {
                 format!("{resume} --config {}", quoted(&config.display().to_string()))
@@ -145,12 +167,12 @@ impl Endpoint {
         }
     }
 
-    /// Returns the command or the URL behind this server, for people: nothing of a file is filled in.
-    pub(crate) fn written(&self) -> Result<String, Failure> {
+    /// Returns what is behind this server, for people: nothing of a file is filled in.
+    pub(crate) fn written(&self) -> Result<Written, Failure> {
         Ok(match self {
-            Self::Url(url) => quoted(url),
-            Self::Command(words) => all_quoted(words),
-            Self::Named { config, name } => all_quoted(&config::written(config, name)?),
+            Self::Url(url) => Written { line: quoted(url), more: Vec::new(), runs: false },
+            Self::Command(words) => Written { line: all_quoted(words), more: Vec::new(), runs: true },
+            Self::Named { config, name, reading } => reading.written(config, name)?,
         })
     }
 
@@ -159,9 +181,9 @@ impl Endpoint {
         match self {
             Self::Url(url) => Ok(Reached::Http { url: url.clone(), headers: Vec::new() }),
             Self::Command(words) => Ok(Reached::command(words)),
-            Self::Named { config, name } => {
-                let (config, name) = (config.clone(), name.clone());
-                terminal::blocking(move || config::look_up(&config, &name)).await
+            Self::Named { config, name, reading } => {
+                let (config, name, reading) = (config.clone(), name.clone(), reading.clone());
+                terminal::blocking(move || reading.look_up(&config, &name)).await
             }
         }
     }
@@ -246,7 +268,7 @@ mod tests {
         assert_eq!(command, Endpoint::Command(vec!["server".into(), "--stdio".into()]));
         assert_eq!(rest, ["greet"]);
         let (named, _) = take(&["shop", "greet"], &[], Some("mcp.json")).unwrap();
-        assert_eq!(named, Endpoint::Named { config: "mcp.json".into(), name: "shop".into() });
+        assert_eq!(named, Endpoint::named(Path::new("mcp.json"), "shop".into()));
         assert!(take(&["shop", "greet"], &[], None).is_err());
         assert!(take(&[], &[], None).is_err());
     }
@@ -259,7 +281,7 @@ mod tests {
             words("https://a.example/?b='c'&d"),
             r"roundtrip login 'https://a.example/?b='\''c'\''&d'"
         );
-        let named = Endpoint::Named { config: "my servers.json".into(), name: "shop".into() };
+        let named = Endpoint::named(Path::new("my servers.json"), "shop".into());
         assert_eq!(named.words("login"), "roundtrip login --config 'my servers.json' shop");
         let file = Path::new("my flow.json");
         assert_eq!(named.words_to_resume(file), "roundtrip resume 'my flow.json' --config 'my servers.json'");

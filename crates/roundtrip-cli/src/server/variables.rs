@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use inquire::error::InquireError;
+use roundtrip::wire::json;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -172,7 +173,7 @@ impl Variables {
         }
         let input = self.inputs.iter().find(|input| input["id"] == id);
         let input = input.ok_or_else(|| format!("`${{input:{id}}}` is not among its `inputs`"))?;
-        let input = Input::deserialize(input).map_err(|error| format!("`${{input:{id}}}`: {error}"))?;
+        let input: Input = json::from_value(input).map_err(|error| format!("`${{input:{id}}}`: {error}"))?;
         let value = input.value()?;
         self.typed.insert(id.to_owned(), value.clone());
         Ok(value)

@@ -9,6 +9,7 @@ use roundtrip::oauth::{DevicePending, HttpUrl};
 use crate::ask::{page, terminal};
 use crate::exit::{Exit, Failure};
 use crate::printable::printable;
+use crate::rows::Screen;
 
 /// Consent of the user to a sign-in in the middle of a call.
 #[derive(Clone)]
@@ -33,7 +34,8 @@ impl Consent {
     pub(super) async fn open(self, url: HttpUrl) -> Result<(), String> {
         (self.clear)();
         let bold = Style::new().bold();
-        eprintln!("{bold}{}{bold:#} wants a sign-in{}:", printable(&self.label), scopes(&url));
+        let lead = format!("{bold}{}{bold:#} wants a sign-in", printable(&self.label));
+        eprintln!("{}", Screen::Err.rows(&lead, &format!("{}:", scopes(&url))));
         let page = url.clone();
         let consent = terminal::prompted(move || page::ask_to_sign_in(page.as_str())).await;
         let consent = consent.and_then(|consents| {
@@ -51,7 +53,7 @@ impl Consent {
 
 /// Shows the page of a sign-in that the user has asked for, and opens it.
 pub(crate) async fn show_and_open(url: HttpUrl) -> Result<(), String> {
-    eprintln!("Sign in with the browser{}:", scopes(&url));
+    eprintln!("{}", Screen::Err.rows("Sign in with the browser", &format!("{}:", scopes(&url))));
     page::show(url.as_str());
     opened(url).await
 }
@@ -59,14 +61,15 @@ pub(crate) async fn show_and_open(url: HttpUrl) -> Result<(), String> {
 /// Shows the code of a sign-in that is finished elsewhere.
 pub(crate) async fn show_code(code: DevicePending) -> Result<(), String> {
     let bold = Style::new().bold();
-    eprintln!("Enter the code {bold}{}{bold:#} at:", printable(code.user_code()));
+    let text = format!("{bold}{}{bold:#} at:", printable(code.user_code()));
+    eprintln!("{}", Screen::Err.rows("Enter the code ", &text));
     page::show(code.url().as_str());
     Ok(())
 }
 
-/// Opens the browser, outside of the runtime's threads: some browsers run in the terminal. A user at a terminal can do it, too.
+/// Opens the browser. A user at a terminal can do it, too.
 async fn opened(url: HttpUrl) -> Result<(), String> {
-    let opened = tokio::task::spawn_blocking(move || page::open(url.as_str())).await.unwrap_or(false);
+    let opened = page::open(url.as_str().to_owned()).await;
     if opened || terminal::is_there() { Ok(()) } else { Err("sign in with `--paste`".to_owned()) }
 }
 

@@ -48,16 +48,7 @@ pub(crate) struct Folder(PathBuf);
 impl Folder {
     /// Returns the folder below the user's data, or `None` for a user without a home.
     pub(super) fn of_user() -> Option<Self> {
-        let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let usual = || {
-            let home = std::env::home_dir().filter(|home| home.is_absolute());
-            match std::env::consts::OS {
-                "windows" => variable("LOCALAPPDATA"),
-                "macos" => Some(home?.join("Library/Application Support")),
-                _ => Some(home?.join(".local/share")),
-            }
-        };
-        Some(Self(variable("XDG_DATA_HOME").or_else(usual)?.join("roundtrip").join("tokens")))
+        Some(Self(files::data_folder()?.join("tokens")))
     }
 
     /// Returns its path, for people.

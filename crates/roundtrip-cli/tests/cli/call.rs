@@ -180,15 +180,16 @@ fn servers_that_do_not_answer_are_errors_of_transport() {
     roundtrip(&["list", "--", "sh", "-c", "echo rubbish; exec cat >/dev/null"]).exits(3);
 }
 
-/// Lines that are no messages are left aside; a server that writes nothing else does not answer.
+/// Lines that are not messages are left aside; a server that writes nothing else is given up, or does not answer.
 #[test]
 fn rubbish_of_a_server_is_not_an_answer() {
     let banner = format!("echo starting; exec '{ROUNDTRIP}' serve --stdio");
     let list = roundtrip(&["list", "--only", "prompts", "--", "sh", "-c", &banner]).exits(0);
     assert!(list.out.contains("letter"), "{list:?}");
-    for rubbish in ["yes rubbish", "echo '{\"jsonrpc\": 5}'; exec sleep 60"] {
-        roundtrip(&["list", "--timeout", "0.5", "--", "sh", "-c", rubbish]).exits(7);
-    }
+    let some = "echo '{\"jsonrpc\": 5}'; exec sleep 60";
+    roundtrip(&["list", "--timeout", "0.5", "--", "sh", "-c", some]).exits(7);
+    let given_up = roundtrip(&["list", "--", "yes"]).exits(3);
+    assert!(given_up.err.contains("lines in a row that are not messages"), "{given_up:?}");
 }
 
 #[test]
@@ -278,4 +279,21 @@ fn a_trace_shows_every_round_and_no_state() {
         assert!(line.starts_with(begin), "{line} should begin with {begin}");
     }
     assert!(lines[3].contains("characters, digest ") && lines.iter().all(|line| line.len() < 160), "{ran:?}");
+}
+
+/// The model behind a pipeline ends with the command.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_ends_the_whole_pipeline_of_a_sampler() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let (served, folder) = (Served::start(&[]), Folder::new("pipeline"));
+    let pipe = folder.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let sampler = format!("sh -c 'echo $$ > {pipe}; exec sleep 600' | cat");
+    let mut calling = command(&["call", &served.url, "poem", "--sampler", &sampler]);
+    let mut calling = calling.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let model: u32 = std::fs::read_to_string(&pipe).unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_child(&calling), Signal::INT).unwrap();
+    assert_eq!(calling.wait().unwrap().code(), Some(130));
+    crate::support::goes(model);
 }

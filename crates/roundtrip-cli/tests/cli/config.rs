@@ -35,6 +35,25 @@ fn a_file_of_variables_is_read() {
     assert!(wrong.err.contains("server.env") && wrong.err.contains("line 2"), "{wrong:?}");
 }
 
+/// A device has no end, and a pipe may never have a beginning: neither is read.
+#[cfg(unix)]
+#[test]
+fn files_that_are_not_regular_are_refused() {
+    let folder = Folder::new("endless");
+    let pipe = folder.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for endless in ["/dev/zero", &pipe] {
+        let refused = roundtrip(&["list", "--config", endless, "shop"]).exits(2);
+        assert!(refused.err.contains("regular file"), "{refused:?}");
+        let file = config(&folder, &json!({ "command": "true", "envFile": endless }), &json!([]));
+        let refused = roundtrip(&["list", "--config", &file, "shop"]).exits(2);
+        assert!(refused.err.contains("regular file") && refused.err.contains("envFile"), "{refused:?}");
+    }
+    let long = folder.file("long.json", &" ".repeat(1024 * 1024 + 1));
+    let refused = roundtrip(&["list", "--config", &long, "shop"]).exits(2);
+    assert!(refused.err.contains("1048576 bytes"), "{refused:?}");
+}
+
 /// Without a terminal, defaults stand for what would be typed or picked.
 #[test]
 fn defaults_of_inputs_are_taken_without_a_terminal() {

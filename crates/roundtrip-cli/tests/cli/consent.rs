@@ -69,7 +69,7 @@ fn a_saved_file_of_servers_is_given_again() {
     assert_eq!(done.out, "Hello, Ada!\n");
 }
 
-/// A URL runs nothing: it needs no consent, and takes no command.
+/// A URL runs nothing, and takes no command.
 #[test]
 fn a_saved_url_takes_no_command() {
     let (served, folder) = (Served::start(&[]), Folder::new("urls"));
@@ -78,6 +78,44 @@ fn a_saved_url_takes_no_command() {
     let refused = roundtrip(&["resume", &flow, "--", "sh", "-c", "exit 1"]).exits(2);
     assert!(refused.err.contains("takes no command"), "{refused:?}");
     assert_eq!(roundtrip(&["resume", &flow, "--decline-all"]).exits(4).err, "");
+}
+
+/// Writes a program that leaves a trace, into a folder below another. Returns that folder, and the trace.
+#[cfg(unix)]
+fn program(folder: &Folder, name: &str) -> (String, String) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (bin, trace) = (folder.path("bin"), folder.path("trace"));
+    std::fs::create_dir_all(&bin).unwrap();
+    let program = folder.file(&format!("bin/{name}"), &format!("#!/bin/sh\n: > '{trace}'\n"));
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    (bin, trace)
+}
+
+/// The `PATH` of an entry is for the program, and does not choose it: `date` is the user's own.
+#[cfg(unix)]
+#[test]
+fn a_program_is_found_by_the_users_own_path() {
+    let folder = Folder::new("own-path");
+    for name in ["true", "roundtrip-not-there"] {
+        let (bin, trace) = program(&folder, name);
+        folder.file("server.env", &format!("PATH={bin}\n"));
+        for entry in [
+            json!({ "command": name, "env": { "PATH": bin } }),
+            json!({ "command": name, "envFile": folder.path("server.env") }),
+        ] {
+            let config = folder.file("mcp.json", &json!({ "mcpServers": { "demo": entry } }).to_string());
+            let ran = roundtrip(&["list", "--config", &config, "demo"]).exits(3);
+            assert!(!Path::new(&trace).exists(), "the program of the file has run: {ran:?}");
+            assert!(name == "true" || ran.err.contains("is not on your PATH"), "{ran:?}");
+        }
+    }
+    // A relative entry of the user's own path is relative to the user's folder, and not to that of the entry.
+    let (bin, trace) = program(&folder, "roundtrip-not-there");
+    let entry = json!({ "command": "roundtrip-not-there", "cwd": bin });
+    let config = folder.file("mcp.json", &json!({ "mcpServers": { "demo": entry } }).to_string());
+    let mut list = crate::support::command(&["list", "--config", &config, "demo"]);
+    let ran = crate::support::ran(list.env("PATH", ".").current_dir("/").output().unwrap());
+    assert!(ran.code != 0 && !Path::new(&trace).exists(), "{ran:?}");
 }
 
 #[cfg(unix)]
@@ -125,5 +163,74 @@ mod terminal {
         terminal.answers("Run it?", "Decline\r");
         ends(terminal, 4);
         assert!(!Path::new(&trace).exists(), "nothing has run");
+    }
+
+    /// Saves a flow that names an entry of a file, and returns it with that file.
+    fn named(folder: &Folder, entry: &Value) -> (String, String) {
+        let config = folder.file("mcp.json", &json!({ "mcpServers": { "demo": entry } }).to_string());
+        (saved(folder, json!({ "named": { "config": config, "name": "demo" } })), config)
+    }
+
+    /// E5: variables, folder and file of variables decide on what runs, and are shown as the file has them.
+    #[test]
+    fn all_that_a_saved_entry_sets_is_shown() {
+        let folder = Folder::new("consent-env");
+        let entry = json!({
+            "command": "date", "args": ["+%Y"], "cwd": "/tmp/evil", "envFile": "evil.env",
+            "env": { "PATH": "/tmp/bin:${PATH}", "LD_PRELOAD": "/tmp/evil\u{1b}[2J.so", "PORT": 80 },
+        });
+        let (flow, _) = named(&folder, &entry);
+        let mut terminal = Terminal::of_width(400, &["resume", &flow]);
+        terminal.shows("date +%Y");
+        for part in [r"LD_PRELOAD='/tmp/evil\u{1b}[2J.so'", "PATH='/tmp/bin:${PATH}'", "PORT=80"] {
+            terminal.shows(part);
+        }
+        terminal.shows("evil.env");
+        terminal.shows("in the folder /tmp/evil");
+        terminal.answers("Run it?", "Decline\r");
+        ends(terminal, 4);
+    }
+
+    /// E5: headers are sent, and may have secrets of the user's environment.
+    #[test]
+    fn headers_of_a_saved_entry_are_shown() {
+        let folder = Folder::new("consent-headers");
+        let headers = json!({ "x-a": "${AWS_SECRET_ACCESS_KEY}", "x-b": "plain" });
+        let (flow, _) = named(&folder, &json!({ "url": "https://evil.example/mcp", "headers": headers }));
+        let mut terminal = Terminal::of_width(400, &["resume", &flow]);
+        terminal.shows("https://evil.example/mcp");
+        terminal.shows("x-a: ${AWS_SECRET_ACCESS_KEY}");
+        terminal.shows("x-b: plain");
+        terminal.answers("Send it?", "Decline\r");
+        ends(terminal, 4);
+    }
+
+    /// A file that changes at the prompt is not read again.
+    #[test]
+    fn what_was_shown_is_what_runs() {
+        let folder = Folder::new("consent-swapped");
+        let (shown, other) = (folder.path("shown"), folder.path("other"));
+        let (flow, config) = named(&folder, &json!({ "command": "touch", "args": [&shown] }));
+        let mut terminal = Terminal::of_width(400, &["resume", &flow, "--decline-all"]);
+        terminal.shows(&shown);
+        terminal.shows("Run it?");
+        let entry = json!({ "command": "touch", "args": [&other] });
+        std::fs::write(&config, json!({ "mcpServers": { "demo": entry } }).to_string()).unwrap();
+        terminal.press("Run\r");
+        ends(terminal, 3);
+        assert!(Path::new(&shown).exists() && !Path::new(&other).exists());
+    }
+
+    /// E5: what the call sends is a part of what is consented to.
+    #[test]
+    fn the_call_of_a_saved_command_is_shown() {
+        let folder = Folder::new("consent-call");
+        let flow = saved(&folder, json!({ "command": ["true"] }));
+        let mut terminal = Terminal::of_width(400, &["resume", &flow]);
+        terminal.shows("true");
+        terminal.shows("tools/call");
+        terminal.shows("greet");
+        terminal.answers("Run it?", "Decline\r");
+        ends(terminal, 4);
     }
 }

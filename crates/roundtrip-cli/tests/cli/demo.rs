@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
+#[cfg(target_os = "linux")]
+use crate::support::is_gone;
+
 /// Returns the processes that a demo introduces, in its order.
 fn processes(text: &str) -> Vec<u32> {
     let introduced = |line: &str| {
@@ -29,12 +32,6 @@ fn assert_in_order(mut rest: &str, parts: &[&str]) {
         let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} should come next in {rest}"));
         rest = &rest[at..];
     }
-}
-
-/// Returns whether a process has ended, waited for or not.
-#[cfg(target_os = "linux")]
-fn is_gone(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z "))
 }
 
 /// Without a terminal the answers are scripted. Each round goes to another process when the one before is gone, the

@@ -71,7 +71,8 @@ fn files_that_hold_no_flow_are_refused() {
     // A state that the server has not sealed is refused by the server.
     let name = folder.file("name.json", r#"{ "name": { "name": "Ada" } }"#);
     let forged = folder.file("forged.json", &changed("/pending/state", json!("AAAA")));
-    let error = roundtrip(&["resume", &forged, "--answers", &name, "--json"]).exits(6).error();
+    let words = ["resume", &forged, &served.url, "--answers", &name, "--json"];
+    let error = roundtrip(&words).exits(6).error();
     assert_eq!(error["code"], -32602);
     roundtrip(&["resume", "/nowhere/flow.json"]).exits(2);
 }

@@ -10,9 +10,15 @@ mod demo;
 mod flows;
 #[cfg(unix)]
 mod forms;
+#[cfg(unix)]
+mod hostile_text;
 mod output;
+mod saved_urls;
 mod shell;
 mod sign_in;
+#[cfg(unix)]
+mod signals;
 mod support;
 #[cfg(unix)]
 mod terminal;
+mod urls;

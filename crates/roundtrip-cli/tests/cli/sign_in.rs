@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -126,6 +127,42 @@ fn tokens_are_renewed() {
     assert_eq!(user.world.shared().granted.len(), 4, "the renewed token was stored");
 }
 
+/// O82: a command that is cut short waits for the answer to a refresh token, which is good for one use.
+#[cfg(unix)]
+#[test]
+fn a_command_that_is_cut_short_loses_no_tokens() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let cut_short = [
+        ("timeout", Some("--timeout"), None, 7),
+        ("deadline", Some("--deadline"), None, 7),
+        ("ctrl-c", None, Some(Signal::INT), 130),
+        ("sigterm", None, Some(Signal::TERM), 130),
+    ];
+    let cut = |(name, option, signal, exit): (&str, Option<&str>, Option<Signal>, i32)| {
+        let user = User::new(&format!("cut-{name}"));
+        user.world.shared().gives_old = true;
+        user.pastes(&["--file"]).exits(0);
+        user.world.shared().gives_old = false;
+        let (come, has_come) = std::sync::mpsc::channel();
+        user.world.shared().slow_renewal = Some((Duration::from_millis(1500), come));
+        let mut words = vec!["call", &user.world.url, "hello", "--args", "{}"];
+        words.extend(option.iter().flat_map(|option| [*option, "0.5"]));
+        let mut command = user.command(&words);
+        let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        has_come.recv_timeout(Duration::from_secs(30)).unwrap();
+        if let Some(signal) = signal {
+            kill_process(Pid::from_child(&process), signal).unwrap();
+        }
+        ran(process.wait_with_output().unwrap()).exits(exit);
+        user.world.shared().slow_renewal = None;
+        user.calls("hello").exits(0);
+        assert_eq!(user.world.shared().granted, ["authorization_code", "refresh_token"], "{name}");
+    };
+    std::thread::scope(|scope| {
+        cut_short.map(|way| scope.spawn(move || cut(way))).map(|way| way.join().unwrap())
+    });
+}
+
 /// A grant that is over needs a sign-in, and a sign-in that fails leaves the stored one.
 #[test]
 fn a_grant_that_is_over_needs_a_sign_in() {
@@ -179,6 +216,8 @@ fn a_registered_client_is_used_with_its_secret() {
     let unset =
         ["login", &user.world.url, "--paste", "--client-id", "a", "--client-secret-env", "NOT_SET_HERE"];
     assert!(user.runs(&unset).exits(2).err.contains("--issuer"), "the secret could go to any issuer");
+    let unbound = ["login", &user.world.url, "--paste", "--client-id", "a"];
+    assert!(user.runs(&unbound).exits(2).err.contains("--issuer"), "the code could go to any issuer");
     assert!(user.runs(&[&unset[..], &issuer].concat()).exits(2).err.contains("NOT_SET_HERE"));
 }
 

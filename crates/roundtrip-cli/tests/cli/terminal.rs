@@ -110,7 +110,7 @@ fn ctrl_c_at_a_prompt_interrupts_the_call() {
 #[test]
 fn a_signal_restores_the_terminal() {
     let served = Served::start(&[]);
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
         let mut terminal = call(&served, "greet");
         terminal.shows(NAME);
         terminal.press("A");
@@ -205,10 +205,12 @@ fn a_command_ends_with_its_terminal() {
     assert_eq!(terminal.close().code(), Some(130), "at a prompt");
     let mut terminal = Terminal::start(&["listen", &served.url]);
     terminal.shows("listening for");
+    // Nothing is left to be written, which would fail first.
+    terminal.shows("\n");
     assert_eq!(terminal.close().code(), Some(130), "while it waits");
     let mut terminal = Terminal::start(&["demo"]);
     terminal.shows("How many people?");
-    assert_eq!(terminal.close().code(), Some(1), "a demo");
+    assert_eq!(terminal.close().code(), Some(130), "a demo");
 }
 
 #[test]
@@ -255,6 +257,24 @@ fn a_page_is_shown_before_consent() {
     let mut terminal = call(&served, "connect_account");
     terminal.answers("Visit this page?", "Decline\r");
     ends(terminal, 4);
+}
+
+/// A browser in the terminal does not keep the command from hearing a signal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_browser_in_the_terminal_is_interrupted() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (served, folder) = (Served::start(&[]), Folder::new("text-browser"));
+    let browser = folder.file("w3m", "#!/bin/sh\necho browsing\nread line\n");
+    std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(ROUNDTRIP);
+    command.args(["call", &served.url, "connect_account"]).env("NO_COLOR", "1").env("BROWSER", browser);
+    let mut terminal = Terminal::running(80, command);
+    terminal.answers("Visit this page?", "Open\r");
+    terminal.shows("browsing");
+    terminal.signal(Signal::INT);
+    terminal.shows("roundtrip: interrupted");
+    assert_eq!(terminal.process.wait().unwrap().code(), Some(130));
 }
 
 #[test]

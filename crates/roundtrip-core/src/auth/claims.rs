@@ -16,6 +16,9 @@ pub const MAX_LEEWAY: Duration = Duration::from_secs(60);
 /// Claims that only ID tokens have: a token with one of them says who signed in, and grants nothing.
 const OF_ID_TOKENS: [&str; 4] = ["nonce", "at_hash", "c_hash", "s_hash"];
 
+/// Names of an access token in the answer of an introspection endpoint.
+const OF_ACCESS_TOKENS: [&str; 6] = ["access", "access_token", "at+jwt", "jwt", "bearer", "dpop"];
+
 /// Reason a token is refused, for the log. The client learns none of them: each is the same 401.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
@@ -38,12 +41,20 @@ pub enum TokenRefusal {
     /// The signature is not by the key.
     #[error("the token's signature is wrong")]
     Signature,
-    /// Not an access token by its `typ`.
-    #[error("the token's `typ` is not `at+jwt`; accept untyped tokens for this issuer if it gives none")]
+    /// Not an access token by its `typ`, or by what introspection says.
+    #[error(
+        "the token is not an access token: its `typ` is not `at+jwt`, or introspection says otherwise; accept untyped \
+         tokens for this issuer if it gives none"
+    )]
     Kind,
     /// A claim that only ID tokens have.
     #[error("the token is an ID token: the client sent the wrong one")]
     IdToken,
+    /// Bound to a key or a certificate.
+    #[error(
+        "the token is bound by its `cnf`, and this server checks no proof: accept bound tokens if a proxy checks it"
+    )]
+    Bound,
     /// Introspection says that it is not active.
     #[error("the token is not active")]
     Inactive,
@@ -86,12 +97,14 @@ pub struct ClaimRules {
     issuers: Vec<Issuer>,
     audiences: Vec<String>,
     leeway: Duration,
+    accept_bound: bool,
 }
 
 impl ClaimRules {
     /// Creates the rules of a resource. No issuer is accepted yet; the leeway is 60 seconds.
     pub fn new(resource: impl Into<String>) -> Self {
-        Self { issuers: Vec::new(), audiences: vec![resource.into()], leeway: MAX_LEEWAY }
+        let audiences = vec![resource.into()];
+        Self { issuers: Vec::new(), audiences, leeway: MAX_LEEWAY, accept_bound: false }
     }
 
     /// Accepts an issuer, whose tokens have the type `at+jwt`.
@@ -117,6 +130,13 @@ impl ClaimRules {
     #[must_use]
     pub fn leeway(mut self, leeway: Duration) -> Self {
         self.leeway = leeway.min(MAX_LEEWAY);
+        self
+    }
+
+    /// Accepts tokens that are bound to a key or a certificate (`cnf`), whose proof is checked elsewhere.
+    #[must_use]
+    pub fn accept_bound(mut self) -> Self {
+        self.accept_bound = true;
         self
     }
 
@@ -164,6 +184,7 @@ impl ClaimRules {
         if !found || !self.issuers.iter().any(|known| known.name == issuer) {
             return Err(TokenRefusal::Issuer);
         }
+        self.check_use(&claims)?;
         claims.insert("iss".to_owned(), issuer.into());
         self.finish(claims, now)
     }
@@ -195,6 +216,7 @@ impl ClaimRules {
             return Err(TokenRefusal::Kind);
         }
         refuse_id_token(claims)?;
+        self.check_binding(claims)?;
         if claims.contains_key("aud") {
             self.check_audience(claims)?;
         }
@@ -204,11 +226,33 @@ impl ClaimRules {
         }
     }
 
-    /// Checks audience and times, and reads the rest.
+    /// Checks binding, audience and times, and reads the rest.
     fn finish(&self, claims: Map<String, Value>, now: Timestamp) -> Result<Claims, TokenRefusal> {
+        self.check_binding(&claims)?;
         self.check_audience(&claims)?;
         let expires_at = self.check_times(&claims, now)?;
         Claims::read(claims, expires_at)
+    }
+
+    /// Refuses a token that is worth something with a proof only (RFC 9449, 7.2; RFC 8705, 3): here it is a bearer token.
+    fn check_binding(&self, claims: &Map<String, Value>) -> Result<(), TokenRefusal> {
+        if claims.contains_key("cnf") && !self.accept_bound { Err(TokenRefusal::Bound) } else { Ok(()) }
+    }
+
+    /// Checks that an introspected token is an access token, as far as the answer says: an endpoint knows refresh tokens and
+    /// ID tokens too.
+    fn check_use(&self, claims: &Map<String, Value>) -> Result<(), TokenRefusal> {
+        for name in ["token_use", "typ", "token_type"] {
+            let Some(kind) = text(claims, name)? else { continue };
+            let kind = kind.to_ascii_lowercase();
+            if kind == "dpop" && !self.accept_bound {
+                return Err(TokenRefusal::Bound);
+            }
+            if !OF_ACCESS_TOKENS.contains(&&*kind) {
+                return Err(TokenRefusal::Kind);
+            }
+        }
+        Ok(())
     }
 
     fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), TokenRefusal> {

@@ -116,6 +116,11 @@ pub enum AuthError {
         "the issuer `{0}` registers no clients by itself: register with it and configure the client id, or host client metadata if it takes that"
     )]
     NoRegistration(String),
+    /// The issuer takes client metadata, registers no clients, and does not promise to name itself in callbacks.
+    #[error(
+        "the issuer `{0}` does not promise `iss` in its callbacks, so that a code of another issuer could be sent to it: name it in the settings if it is the right one"
+    )]
+    NoIss(String),
     /// The registration was refused.
     #[error("the authorization server did not register the client: {0}")]
     RegistrationRefused(PeerError),
@@ -211,6 +216,7 @@ impl AuthError {
             | Self::Settings(_)
             | Self::WrongIssuer { .. }
             | Self::NoRegistration(_)
+            | Self::NoIss(_)
             | Self::ClientAuthentication { .. }
             | Self::DpopKey
             | Self::Store(_)

@@ -40,8 +40,14 @@ pub struct Terms {
     pub requested: ScopeSet,
     /// Thumbprint of the key that tokens are bound to.
     pub dpop: Option<String>,
+    /// Tells that tokens have to be bound to that key: the resource or the author requires it.
+    #[serde(default)]
+    pub requires_dpop: bool,
     /// Tells that no metadata names the endpoints: they were assumed at the origin of the server.
     pub assumed_endpoints: bool,
+    /// Random name of the sign-in that gave the tokens. Renewals keep it; a grant from before there were names has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign_in: Option<String>,
 }
 
 /// Tokens of one issuer for one resource. It serialises as JSON: store it as safely as a password.
@@ -72,6 +78,11 @@ impl Grant {
         let mut value = HeaderValue::from_str(text.expose()).ok()?;
         value.set_sensitive(true);
         Some(value)
+    }
+
+    /// Returns whether this grant and another come from one sign-in: they are the same, or one renews the other.
+    pub fn is_of_same_sign_in(&self, other: &Self) -> bool {
+        self.terms.sign_in.is_some() && self.terms.sign_in == other.terms.sign_in
     }
 
     /// Returns whether the access token should be renewed: it ends within 30 seconds.

@@ -3,7 +3,7 @@
 use serde::de::{DeserializeOwned, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::wire::{clip_error, members};
+use crate::wire::{clip_error, json, members};
 
 /// Longest document that is read, in bytes.
 pub const LONGEST_DOCUMENT: usize = 64 * 1024;
@@ -26,7 +26,7 @@ pub enum DocumentError {
 /// Reads a document whose known members are there once and of their type; others are ignored.
 pub(super) fn document<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DocumentError> {
     check_object(bytes)?;
-    serde_json::from_slice(bytes).map_err(|error| malformed(&error))
+    json::from_slice(bytes).map_err(|error| malformed(&error))
 }
 
 /// Reads an object none of whose members is there twice.
@@ -46,7 +46,7 @@ impl<'de, D: Deserializer<'de>> Members<D> {
     }
 }
 
-/// Refuses what is too long, and arrays: a struct could be read from one.
+/// Refuses what is too long, and what is not an object.
 fn check_object(bytes: &[u8]) -> Result<(), DocumentError> {
     if bytes.len() > LONGEST_DOCUMENT {
         return Err(DocumentError::TooLarge);

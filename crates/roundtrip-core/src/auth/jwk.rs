@@ -2,18 +2,20 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::json::{self, DocumentError};
 use super::jwt::{Algorithm, JwtHeader};
+use crate::wire::json::from_value;
 
 /// Greatest number of keys in a set that is read.
 const MOST_KEYS: usize = 128;
 
 /// A public key. Its numbers are base64url as they came.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kty")]
 #[non_exhaustive]
 pub enum PublicKey {
@@ -43,6 +45,28 @@ pub enum PublicKey {
         /// The key.
         x: String,
     },
+}
+
+impl<'de> Deserialize<'de> for PublicKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Any {
+            kty: String,
+            n: Option<String>,
+            e: Option<String>,
+            crv: Option<String>,
+            x: Option<String>,
+            y: Option<String>,
+        }
+        let Any { kty, n, e, crv, x, y } = Any::deserialize(deserializer)?;
+        let needs = |member: Option<String>, name| member.ok_or_else(|| D::Error::missing_field(name));
+        match &*kty {
+            "RSA" => Ok(Self::Rsa { n: needs(n, "n")?, e: needs(e, "e")? }),
+            "EC" => Ok(Self::Ec { crv: needs(crv, "crv")?, x: needs(x, "x")?, y: needs(y, "y")? }),
+            "OKP" => Ok(Self::Okp { crv: needs(crv, "crv")?, x: needs(x, "x")? }),
+            other => Err(D::Error::unknown_variant(other, &["RSA", "EC", "OKP"])),
+        }
+    }
 }
 
 impl PublicKey {
@@ -126,7 +150,7 @@ impl Entry {
         if !signs || !verifies {
             return None;
         }
-        let key = PublicKey::deserialize(value).ok()?;
+        let key = from_value(value).ok()?;
         Some(Self { id: text("kid").map(str::to_owned), algorithm: text("alg").map(str::to_owned), key })
     }
 }

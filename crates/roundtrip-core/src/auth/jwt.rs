@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::claims::TokenRefusal;
 use super::json;
 use super::jwk::PublicKey;
+use crate::wire::json::from_slice;
 
 /// Longest token that is decoded, in bytes.
 pub const LONGEST_TOKEN: usize = 16 * 1024;
@@ -84,7 +85,7 @@ impl<'a> Jwt<'a> {
         let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         let mut parts = token.split('.');
         let header = parts.next().and_then(|header| URL_SAFE_NO_PAD.decode(header).ok());
-        let is_object = |header: Vec<u8>| serde_json::from_slice::<Map<String, Value>>(&header).is_ok();
+        let is_object = |header: Vec<u8>| from_slice::<Map<String, Value>>(&header).is_ok();
         token.len() <= LONGEST_TOKEN
             && token.split('.').count() == 3
             && parts.all(|part| part.bytes().all(is_base64))
@@ -141,7 +142,8 @@ fn read_header(bytes: &[u8]) -> Result<JwtHeader, TokenRefusal> {
         return Err(TokenRefusal::Critical);
     }
     // RFC 7515, 4.1.9: the prefix may be left out.
-    let kind = text("typ")?.map(|kind| kind.to_ascii_lowercase().replacen("application/", "", 1));
+    let kind = text("typ")?.map(str::to_ascii_lowercase);
+    let kind = kind.map(|kind| kind.strip_prefix("application/").unwrap_or(&kind).to_owned());
     Ok(JwtHeader {
         algorithm: text("alg")?.and_then(Algorithm::parse).ok_or(TokenRefusal::Algorithm)?,
         kind,

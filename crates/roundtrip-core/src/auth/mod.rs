@@ -61,12 +61,12 @@ pub use resource::{ResourceIdentifier, ResourceSetupError, check_issuer, check_s
 pub use scope::{ImpliedScopes, OFFLINE_ACCESS, ScopeError, ScopeSet};
 pub use secret::Secret;
 pub use sign_in::{
-    Answered, AuthRequest, AuthResponse, Choices, DevicePending, IdentityProvider, Need, Pending,
-    RegisteredClient, ScopeChoice, Settings, SignIn, Step,
+    Answered, AssertionRequest, AuthRequest, AuthResponse, Choices, DevicePending, IdentityProvider, Need,
+    Pending, RegisteredClient, ScopeChoice, Settings, SignIn, Step, TrustedIssuer,
 };
 pub use step_up::{CallAttempts, ResourceAttempts, step_up_scopes};
 pub use surroundings::Surroundings;
 pub use text::PeerError;
-pub use url::{HttpUrl, UrlError};
+pub use url::{HttpUrl, UrlError, shown_url};
 pub use url_policy::{UrlPolicy, is_public_address};
 pub use well_known::{issuer_candidates, resource_candidates, resource_metadata_url};

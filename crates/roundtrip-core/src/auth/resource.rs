@@ -2,6 +2,7 @@
 
 use super::scope::{OFFLINE_ACCESS, ScopeSet};
 use super::url::{HttpUrl, UrlError};
+use super::well_known::resource_metadata_url;
 
 /// Returns whether the resource of a metadata document speaks for a server: the same URL, or a parent of it by whole
 /// segments of the path, at the same origin. Queries are not compared.
@@ -25,6 +26,21 @@ pub fn covers_server(resource: &str, server: &HttpUrl) -> bool {
     let parent = resource.path().trim_end_matches('/');
     let below = server.path().trim_end_matches('/').strip_prefix(parent);
     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns whether a metadata document speaks for a server: its resource is the server, or a parent of it whose own metadata
+/// the document is, by the URL that it was read from (RFC 9728, 3.3). Otherwise one tenant of a host could get tokens for
+/// the others.
+pub(super) fn speaks_for(resource: &str, document: &HttpUrl, server: &HttpUrl) -> bool {
+    let Ok(url) = HttpUrl::parse(resource) else {
+        return false;
+    };
+    let is_server = url.path().trim_end_matches('/') == server.path().trim_end_matches('/');
+    let own = HttpUrl::parse(&resource_metadata_url(&url));
+    let is_own = own.is_ok_and(|own| {
+        (own.origin(), own.path(), own.query()) == (document.origin(), document.path(), document.query())
+    });
+    covers_server(resource, server) && (is_server || is_own)
 }
 
 /// Identifier of a protected resource, as its author configured it.

@@ -7,9 +7,10 @@ use crate::seal::Timestamp;
 
 /// Greatest number of step-ups in one call.
 const PER_CALL: u32 = 2;
-/// Greatest number of sign-ins at one resource without a request that it accepts.
+/// Greatest number of sign-ins at one resource without a request that it accepts, and of fresh tokens that it may reject before
+/// renewals pause.
 const IN_A_ROW: u32 = 3;
-/// Time for which a refusal is remembered, in seconds.
+/// Time for which a refusal is remembered, and renewals pause, in seconds.
 const REMEMBERED: u64 = 300;
 /// Greatest number of refusals that are remembered.
 const MOST_REFUSALS: usize = 16;
@@ -70,6 +71,9 @@ impl CallAttempts {
 pub struct ResourceAttempts {
     in_a_row: u32,
     last: Option<Timestamp>,
+    /// Fresh tokens in a row that the resource rejected.
+    rejected: u32,
+    last_rejected: Option<Timestamp>,
     refused: Vec<(ScopeSet, Timestamp)>,
 }
 
@@ -99,7 +103,21 @@ impl ResourceAttempts {
 
     /// Notes that the resource accepted a request.
     pub fn accepted(&mut self) {
-        self.in_a_row = 0;
+        (self.in_a_row, self.rejected) = (0, 0);
+    }
+
+    /// Notes that the resource rejected a token that it had never accepted.
+    pub fn rejected(&mut self, now: Timestamp) {
+        self.rejected = self.rejected.saturating_add(1);
+        self.last_rejected = Some(now);
+    }
+
+    /// Returns whether a token may be renewed. Renewals pause after fresh tokens in a row that the resource rejected.
+    pub fn may_renew(&mut self, now: Timestamp) -> bool {
+        if self.last_rejected.is_some_and(|last| is_past(last, now)) {
+            self.rejected = 0;
+        }
+        self.rejected < IN_A_ROW
     }
 
     /// Notes that scopes were refused, by the person or by the resource.

@@ -50,7 +50,14 @@ impl TokenResponse {
         old: Option<&Grant>,
         now: Timestamp,
     ) -> Result<Grant, AuthError> {
+        // RFC 9449, 5: an issuer that ignores the proof, or one in the middle, must not get a token used without its key.
+        let is_bound = terms.requires_dpop || old.is_some_and(|old| old.scheme == TokenScheme::Dpop);
         let scheme = match self.token_type.as_str() {
+            kind if kind.eq_ignore_ascii_case("Bearer") && is_bound => {
+                return Err(AuthError::TokenResponse(
+                    "its token is not bound to the key, and DPoP is required: ask the operator of the issuer",
+                ));
+            }
             kind if kind.eq_ignore_ascii_case("Bearer") => TokenScheme::Bearer,
             kind if kind.eq_ignore_ascii_case("DPoP") && terms.dpop.is_some() => TokenScheme::Dpop,
             _ => return Err(AuthError::TokenResponse("its `token_type` is not one that was asked for")),

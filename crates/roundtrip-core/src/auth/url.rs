@@ -204,6 +204,23 @@ impl HttpUrl {
     }
 }
 
+/// Returns a text that is or should be a URL, for errors and logs: without query, fragment and user info, which may be secret.
+///
+/// ```
+/// use roundtrip_core::auth::shown_url;
+///
+/// assert_eq!(shown_url("https://alice:secret@tools.example/mcp?key=secret"), "https://tools.example/mcp");
+/// ```
+pub fn shown_url(text: &str) -> String {
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    let host = text.find("//").map_or(0, |at| at + "//".len());
+    let end = text[host..].find('/').map_or(text.len(), |at| host + at);
+    match text[host..end].rfind('@') {
+        Some(at) => format!("{}{}", &text[..host], &text[host + at + 1..]),
+        None => text.to_owned(),
+    }
+}
+
 fn split(text: &str) -> Option<Parts<'_>> {
     let (scheme, rest) = text.split_once("://")?;
     if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
@@ -283,8 +300,10 @@ impl fmt::Display for HttpUrl {
     }
 }
 
+/// Leaves the query out, which may be a key: `Debug` is for errors and logs.
 impl fmt::Debug for HttpUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        let query = if self.query().is_some() { "?.." } else { "" };
+        write!(f, "\"{}{query}\"", self.without_query())
     }
 }

@@ -4,12 +4,12 @@ use std::fmt;
 
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, HeaderName, StatusCode};
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{DECLINED, RATE_LIMITED, Sent};
 use crate::wire::{
     ClientCapabilities, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, MISSING_REQUIRED_CLIENT_CAPABILITY,
+    json,
 };
 
 /// JSON-RPC error of a server, told apart where its code alone does not say what to do.
@@ -78,7 +78,7 @@ impl From<ErrorObject> for ServerRejection {
 /// Returns the capabilities that an error says are required.
 fn required(error: &ErrorObject) -> Option<ClientCapabilities> {
     let required = error.data.as_ref()?.get("requiredCapabilities")?;
-    ClientCapabilities::deserialize(required).ok()
+    json::from_value(required).ok()
 }
 
 /// Names the methods of the client that declare what an error says is required.

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, PeerMisbehaved};
 use crate::wire::{
-    BareTaskResult, CreateBareTaskResult, Raw, ResultMeta, TASKS_EXTENSION, TASKS_SEP_2322, Task,
+    BareTaskResult, CreateBareTaskResult, Raw, ResultMeta, TASKS_EXTENSION, TASKS_SEP_2322, Task, json,
 };
 
 /// Parameter by which a call asks for a task in SEP-2322's dialect.
@@ -42,7 +42,7 @@ pub(super) fn created(result: &RawValue) -> Result<Option<(Task, ResultMeta)>, E
         #[serde(default)]
         task: Option<Raw>,
     }
-    if serde_json::from_str::<Peek>(result.get()).is_ok_and(|peek| peek.task.is_none()) {
+    if json::from_str::<Peek>(result.get()).is_ok_and(|peek| peek.task.is_none()) {
         return Ok(None);
     }
     let created: CreateBareTaskResult = read(result)?;
@@ -55,6 +55,6 @@ pub(super) fn shown(result: &RawValue) -> Result<(Task, ResultMeta), Error> {
 }
 
 fn read<T: for<'de> Deserialize<'de>>(result: &RawValue) -> Result<T, Error> {
-    serde_json::from_str(result.get())
+    json::from_str(result.get())
         .map_err(|error| PeerMisbehaved::MalformedResult(format!("a task: {error}")).into())
 }

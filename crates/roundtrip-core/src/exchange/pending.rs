@@ -19,7 +19,7 @@ use super::task_state::TaskState;
 use crate::error::{ApiMisuse, Error, RequestName};
 use crate::wire::{
     CallTool, ElicitRequestParams, Implementation, InputRequest, InputRequests, InputRequiredResult,
-    InputResponses, Method, Raw, Task as WireTask,
+    InputResponses, Method, Raw, Task as WireTask, json,
 };
 
 /// A flow between two requests: its questions, the answers so far, and all that the next request needs.
@@ -285,7 +285,7 @@ impl<'de, M: Method> Deserialize<'de> for Pending<M> {
             Option<RequestState>,
             Box<TaskState>,
         >;
-        let stored = Owned::deserialize(deserializer)?;
+        let stored = Owned::deserialize(json::ByName::new(deserializer))?;
         if stored.method != M::NAME {
             return Err(de::Error::custom(format!(
                 "this is a call of `{}`, not of `{}`",

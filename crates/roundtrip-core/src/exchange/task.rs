@@ -20,7 +20,7 @@ use super::task_state::{PACE, TaskState, brings_payload, malformed, without_payl
 use crate::error::{Error, RequestName};
 use crate::wire::{
     CallTool, ErrorObject, Implementation, InputRequests, Method, Raw, ResultMeta, Task as WireTask,
-    TaskStatus,
+    TaskStatus, json,
 };
 
 /// Longest identifier of a task, in bytes. It goes into a header of every request about the task.
@@ -253,7 +253,9 @@ impl<M: Method> Serialize for Task<M> {
 
 impl<'de, M: Method> Deserialize<'de> for Task<M> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::<Flow, Option<Implementation>, Box<TaskState>>::deserialize(deserializer)?;
+        let stored = Stored::<Flow, Option<Implementation>, Box<TaskState>>::deserialize(json::ByName::new(
+            deserializer,
+        ))?;
         if stored.method != M::NAME {
             let why = format!("this is a task of `{}`, not of `{}`", stored.method, M::NAME);
             return Err(de::Error::custom(why));

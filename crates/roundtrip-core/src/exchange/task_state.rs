@@ -18,7 +18,7 @@ use super::task::Task;
 use crate::error::{Error, GaveUp, PeerMisbehaved, TaskError};
 use crate::wire::{
     CreateTaskResult, GetTask, Implementation, InputRequests, Method, Raw, ResultMeta, Task as WireTask,
-    TaskStatus, clip, decode_complete,
+    TaskStatus, clip, decode_complete, json,
 };
 
 /// Bounds of the time between two `tasks/get`, whatever the server says.
@@ -211,7 +211,7 @@ impl TaskState {
 fn shown(result: &RawValue) -> Result<(WireTask, ResultMeta), Error> {
     let read = decode_complete::<GetTask>(result).map(|read| (read.task, read.meta)).or_else(|error| {
         // Some of the specification's examples have the type of a created task here.
-        let read = serde_json::from_str::<CreateTaskResult>(result.get());
+        let read = json::from_str::<CreateTaskResult>(result.get());
         read.map(|read| (read.task, read.meta)).map_err(|_| error)
     });
     read.map_err(|error| PeerMisbehaved::MalformedResult(error.to_string()).into())

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::check::answer;
-use crate::wire::{ElicitSchema, JsonObject};
+use crate::wire::{ElicitSchema, JsonObject, json};
 
 /// One value of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +78,7 @@ impl<'a> Packed<'a> {
             b't' => Some(Item::Bool(true)),
             b'f' => Some(Item::Bool(false)),
             b's' => self.sized().map(Item::Text),
-            b'j' => self.sized().and_then(|json| serde_json::from_str(json).ok()).map(Item::Json),
+            b'j' => self.sized().and_then(|json| json::from_str(json).ok()).map(Item::Json),
             _ => None,
         }
     }

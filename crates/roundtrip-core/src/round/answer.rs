@@ -11,6 +11,7 @@ use super::question::{Question, QuestionKind};
 use crate::form::check;
 use crate::wire::{
     CreateMessageResult, ElicitAction, ElicitRequestParams, InputRequest, JsonObject, ListRootsResult, Root,
+    json,
 };
 
 /// An answer that fits its question.
@@ -66,10 +67,10 @@ impl FullAnswer {
                 Self::Accepted(_) => Ok(Self::Accepted(JsonObject::new())),
                 other => Ok(other),
             },
-            QuestionKind::Sample(_) => serde_json::from_str(json)
+            QuestionKind::Sample(_) => json::from_str(json)
                 .map(|message| Self::Message(Box::new(message)))
                 .map_err(|error| unlike("a message of the model", &error)),
-            QuestionKind::Roots => serde_json::from_str::<ListRootsResult>(json)
+            QuestionKind::Roots => json::from_str::<ListRootsResult>(json)
                 .map(|result| Self::Roots(result.roots))
                 .map_err(|error| unlike("a list of roots", &error)),
         }
@@ -86,8 +87,8 @@ pub fn fits(question: &InputRequest, json: &str) -> bool {
             })
         }
         InputRequest::Elicit(ElicitRequestParams::Url(_)) => elicited(json).is_ok(),
-        InputRequest::CreateMessage(_) => serde_json::from_str::<CreateMessageResult>(json).is_ok(),
-        InputRequest::ListRoots(_) => serde_json::from_str::<ListRootsResult>(json).is_ok(),
+        InputRequest::CreateMessage(_) => json::from_str::<CreateMessageResult>(json).is_ok(),
+        InputRequest::ListRoots(_) => json::from_str::<ListRootsResult>(json).is_ok(),
     }
 }
 
@@ -230,10 +231,10 @@ fn elicited(json: &str) -> Result<FullAnswer, Unusable> {
         content: Option<&'a RawValue>,
     }
     let unlike = |error| unlike("an answer of the user", &error);
-    let result: Elicited<'_> = serde_json::from_str(json).map_err(unlike)?;
+    let result: Elicited<'_> = json::from_str(json).map_err(unlike)?;
     match (result.action, result.content) {
         (ElicitAction::Accept, Some(content)) => {
-            let content: Option<JsonObject> = serde_json::from_str(content.get()).map_err(unlike)?;
+            let content: Option<JsonObject> = json::from_str(content.get()).map_err(unlike)?;
             Ok(FullAnswer::Accepted(content.unwrap_or_default()))
         }
         (ElicitAction::Accept, None) => Ok(FullAnswer::Accepted(JsonObject::new())),

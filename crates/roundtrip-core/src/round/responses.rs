@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::wire::{ErrorObject, clip, clip_error, members};
+use crate::wire::{ErrorObject, clip, clip_error, json, members};
 
 /// Reads `inputResponses` into results by key, checking only what holds for every result.
 ///
@@ -38,7 +38,7 @@ fn check_action(key: &str, answer: &RawValue) -> Result<(), ErrorObject> {
         #[serde(borrow, default)]
         action: Option<&'a RawValue>,
     }
-    let peek: Peek<'_> = serde_json::from_str(answer.get()).map_err(|error| {
+    let peek: Peek<'_> = json::from_str(answer.get()).map_err(|error| {
         ErrorObject::invalid_params(format!("params.inputResponses.{}: {}", clip(key), clip_error(&error)))
     })?;
     match peek.action.map(RawValue::get) {

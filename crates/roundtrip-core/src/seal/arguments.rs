@@ -7,6 +7,7 @@
 
 use super::Digest;
 use super::canonical::Canonical;
+use crate::wire::json;
 
 /// Deepest nesting, the same as that of `serde_json`, so that no handler could read more.
 const MAX_DEPTH: usize = 128;
@@ -162,7 +163,7 @@ impl<'a> Scan<'a> {
         self.at += 1;
         let quoted = self.text.get(start..self.at).ok_or(ArgumentsError::Malformed)?;
         if escaped {
-            let plain: String = serde_json::from_str(quoted).map_err(|_| ArgumentsError::Malformed)?;
+            let plain: String = json::from_str(quoted).map_err(|_| ArgumentsError::Malformed)?;
             self.canonical.string(&plain);
         } else {
             self.canonical.string(&quoted[1..quoted.len() - 1]);

@@ -11,7 +11,7 @@ use super::meta::key::RELATED_TASK;
 use super::serde::{cow, null};
 use super::{
     CallToolResult, InputRequests, MetaObject, Raw, RequestMeta, ResultComplete, ResultMeta, Task,
-    TaskStatus, clip,
+    TaskStatus, clip, json,
 };
 
 /// Name of SEP-2322's own tasks in the capabilities of client and server. It is Roundtrip's own, under Roundtrip's own prefix.
@@ -74,7 +74,7 @@ impl From<BareTask> for Task {
 impl BareTask {
     /// Returns a task as 2025-11-25 has it: one whose tool has failed (`isError`) has failed.
     pub fn of_2025_11_25(task: Task) -> Self {
-        let failure = task.result.as_ref().and_then(failure);
+        let failure = task.result.as_ref().and_then(tool_failure);
         let mut bare = Self::from(task);
         if let Some(text) = failure {
             (bare.status, bare.status_message) = (TaskStatus::Failed, Some(text));
@@ -83,8 +83,8 @@ impl BareTask {
     }
 }
 
-/// Returns the text of a tool's result that is a failure.
-fn failure(result: &Raw) -> Option<String> {
+/// Returns the text of a tool's result that is a failure (`isError`).
+pub fn tool_failure(result: &Raw) -> Option<String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Peek {
@@ -213,7 +213,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for TaskInputResponseRequestParams<'a> {
         let related = meta.get(RELATED_TASK).ok_or_else(|| {
             D::Error::custom(format!("`_meta` has to name the task under `{RELATED_TASK}`"))
         })?;
-        let Related { task_id } = serde_json::from_str(related.get())
+        let Related { task_id } = json::from_str(related.get())
             .map_err(|error| D::Error::custom(format!("`_meta`: `{RELATED_TASK}`: {error}")))?;
         Ok(Self { meta, task_id, input_responses, request_state })
     }

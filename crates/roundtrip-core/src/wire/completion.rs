@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use super::serde::{cow, null};
@@ -27,15 +28,43 @@ pub struct CompleteRequestParams<'a> {
 }
 
 /// Reference to a prompt or resource template that has the argument.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type")]
 pub enum CompletionReference<'a> {
     /// A prompt.
-    #[serde(borrow, rename = "ref/prompt")]
+    #[serde(rename = "ref/prompt")]
     Prompt(PromptReference<'a>),
     /// A resource template.
-    #[serde(borrow, rename = "ref/resource")]
+    #[serde(rename = "ref/resource")]
     Resource(ResourceTemplateReference<'a>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for CompletionReference<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Either<'a> {
+            #[serde(borrow, rename = "type")]
+            kind: Cow<'a, str>,
+            #[serde(borrow, default, deserialize_with = "cow::option")]
+            name: Option<Cow<'a, str>>,
+            #[serde(borrow, default, deserialize_with = "cow::option")]
+            title: Option<Cow<'a, str>>,
+            #[serde(borrow, default, deserialize_with = "cow::option")]
+            uri: Option<Cow<'a, str>>,
+        }
+        let Either { kind, name, title, uri } = Either::deserialize(deserializer)?;
+        match &*kind {
+            "ref/prompt" => {
+                let name = name.ok_or_else(|| D::Error::missing_field("name"))?;
+                Ok(Self::Prompt(PromptReference { name, title }))
+            }
+            "ref/resource" => {
+                let uri = uri.ok_or_else(|| D::Error::missing_field("uri"))?;
+                Ok(Self::Resource(ResourceTemplateReference { uri }))
+            }
+            other => Err(D::Error::unknown_variant(other, &["ref/prompt", "ref/resource"])),
+        }
+    }
 }
 
 impl CompletionReference<'_> {
@@ -49,21 +78,19 @@ impl CompletionReference<'_> {
 }
 
 /// A prompt, by name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PromptReference<'a> {
     /// The name programs use.
-    #[serde(borrow)]
     pub name: Cow<'a, str>,
     /// The name people see.
-    #[serde(borrow, default, deserialize_with = "cow::option", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<Cow<'a, str>>,
 }
 
 /// A resource or resource template, by URI.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ResourceTemplateReference<'a> {
     /// The URI or URI template.
-    #[serde(borrow)]
     pub uri: Cow<'a, str>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::{clip, decode_header_value, encode_header_value};
+use super::{clip, decode_header_value, encode_header_value, json};
 
 /// The keyword that marks a property to be mirrored.
 pub const HEADER_KEYWORD: &str = "x-mcp-header";
@@ -92,7 +92,7 @@ impl HeaderParams {
             Value::String(text) => header == text.as_str(),
             Value::Bool(yes) => *header == *yes.to_string(),
             Value::Number(number) => {
-                let header = if header.trim() == header { serde_json::from_str(&header).ok() } else { None };
+                let header = if header.trim() == header { json::from_str(&header).ok() } else { None };
                 let header = header.as_ref().and_then(safe_integer);
                 header.is_some() && header == safe_integer(number)
             }

@@ -15,6 +15,7 @@ use super::{
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResult, RequestMeta, RequestParams,
     SubscriptionsListenRequestParams, SubscriptionsListenResult, TaskAcknowledgedResult,
     TaskInputResponseRequestParams, TaskPayloadRequestParams, TaskRequestParams, UpdateTaskRequestParams,
+    json,
 };
 
 /// An operation of the protocol.
@@ -191,7 +192,7 @@ pub fn peek_version(params: Option<&RawValue>) -> Option<String> {
         )]
         version: Option<std::borrow::Cow<'a, str>>,
     }
-    let params: Params<'_> = serde_json::from_str(params?.get()).ok()?;
+    let params: Params<'_> = json::from_str(params?.get()).ok()?;
     params.meta.version.map(std::borrow::Cow::into_owned)
 }
 

@@ -45,6 +45,12 @@ mod version;
 pub(crate) use self::serde::{Str as BorrowedStr, members, number};
 
 pub use self::serde::Raw;
+
+/// Decoding of JSON that a peer or a store wrote: structs are read by the names of their fields, never from lists.
+pub mod json {
+    pub use super::serde::{ByName, from_slice, from_str, from_value};
+}
+
 pub use bare_tasks::*;
 pub use cancel::*;
 pub use capability::*;

@@ -9,7 +9,7 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{ElicitSchema, Raw};
+use super::{ElicitSchema, Raw, json};
 
 /// A form's schema, shared by all questions with the same form and serialised at most once.
 #[derive(Clone, Default)]
@@ -74,7 +74,7 @@ impl Serialize for RequestedSchema {
 impl<'de> Deserialize<'de> for RequestedSchema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = Raw::deserialize(deserializer)?;
-        let schema = serde_json::from_str(json.get()).map_err(de::Error::custom)?;
+        let schema = json::from_str(json.get()).map_err(de::Error::custom)?;
         Ok(Self { schema: Arc::new(schema), json: OnceLock::from(Arc::new(json)) })
     }
 }

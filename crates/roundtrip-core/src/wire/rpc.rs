@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::serde::cow;
-use super::{ErrorObject, Method, RequestId, clip_error};
+use super::{ErrorObject, Method, RequestId, clip_error, json};
 
 pub use encode::*;
 
@@ -117,7 +117,7 @@ impl<'a> Message<'a> {
         // Checked once for the whole message, which is cheaper than string by string.
         let text = std::str::from_utf8(bytes).map_err(|error| Malformed::parse(&error))?;
         let envelope: Envelope<'a, &'a RawValue> =
-            serde_json::from_str(text).map_err(|error| malformed(text, &error))?;
+            json::from_str(text).map_err(|error| malformed(text, &error))?;
         let id = match envelope.id {
             IdField::Absent => None,
             IdField::Present(id) => Some(id),
@@ -151,7 +151,7 @@ impl<'a> Message<'a> {
 /// [`Message::decode`] tells what they are.
 pub fn decode_call<'a, M: Method>(bytes: &'a [u8]) -> Option<(RequestId, M::Params<'a>)> {
     let text = std::str::from_utf8(bytes).ok()?;
-    match serde_json::from_str(text).ok()? {
+    match json::from_str(text).ok()? {
         Envelope {
             jsonrpc: Some(version),
             id: IdField::Present(id),
@@ -217,12 +217,18 @@ fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
         return Malformed::parse(error);
     }
     if text.trim_start().starts_with('[') {
-        return Malformed::request(None, "batches are not part of this protocol: send one message at a time");
+        // The list was left at its first bracket: that it is JSON is not known yet.
+        return match json::from_str::<IgnoredAny>(text) {
+            Ok(IgnoredAny) => {
+                Malformed::request(None, "batches are not part of this protocol: send one message at a time")
+            }
+            Err(error) => Malformed::parse(&error),
+        };
     }
-    let id = serde_json::from_str::<IdOnly<'_>>(text)
+    let id = json::from_str::<IdOnly<'_>>(text)
         .ok()
         .and_then(|found| found.id)
-        .and_then(|raw| serde_json::from_str(raw.get()).ok());
+        .and_then(|raw| json::from_str(raw.get()).ok());
     Malformed::request(id, format!("not a JSON-RPC message: {}", clip_error(error)))
 }
 

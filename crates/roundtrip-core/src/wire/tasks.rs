@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::serde::null;
 use super::{
     ErrorObject, InputRequests, NotificationMeta, Raw, RequestMeta, ResultComplete, ResultMeta, ResultTask,
+    json,
 };
 
 /// Name of the tasks extension in the capabilities of client and server.
@@ -204,7 +205,7 @@ impl<'de> Deserialize<'de> for TaskNotificationParams {
 /// Reads an object as a task, and as what stands beside the task's members.
 fn beside<'de, D: Deserializer<'de>, B: DeserializeOwned>(deserializer: D) -> Result<(B, Task), D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
-    let beside = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
-    let task = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
+    let beside = json::from_str(raw.get()).map_err(D::Error::custom)?;
+    let task = json::from_str(raw.get()).map_err(D::Error::custom)?;
     Ok((beside, task))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeOwned, Error as _};
 
-use super::{CallToolResult, ContentBlock};
+use super::{CallToolResult, ContentBlock, json};
 
 impl CallToolResult {
     /// Returns all text of the content, one block after the other with a line break between them. It is empty where there
@@ -24,7 +24,7 @@ impl CallToolResult {
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         match &self.structured_content {
             Some(structured) => structured.to(),
-            None => serde_json::from_str(&self.text()).map_err(|error| {
+            None => json::from_str(&self.text()).map_err(|error| {
                 serde_json::Error::custom(format!(
                     "no `structuredContent`, and the text does not fit: {error}"
                 ))

@@ -193,6 +193,7 @@ fn a_key_fits_or_is_not_tried() {
     assert!(!fits(rsa.clone(), &unnamed) && fits(rsa.clone(), &json!({ "alg": "PS512" })));
     let okp = json!({ "kty": "OKP", "crv": "Ed25519", "x": "eA" });
     assert!(fits(okp, &json!({ "alg": "EdDSA" })));
+    assert!(!fits(json!(["EC", "P-256", "eA", "eQ"]), &unnamed), "a list is not a key");
     let mixed = set(&[symmetric, json!(5), json!({}), rsa, ec("P-256", json!({ "kid": "k1" }))]);
     assert!(mixed.contains("k1") && !mixed.contains("k2"));
     assert!(KeySet::parse(b"{}").is_err() && KeySet::parse(b"[]").is_err());
@@ -205,6 +206,9 @@ fn the_type_of_a_token_is_checked() {
     for kind in ["at+jwt", "AT+JWT", "application/at+jwt"] {
         assert!(check_with(&rules(), &header(kind), &usual()).is_ok(), "{kind}");
         assert!(check_with(&untyped, &header(kind), &usual()).is_ok(), "{kind}");
+    }
+    for kind in ["at+application/jwt", "application/application/at+jwt", "at+jwtapplication/"] {
+        assert_eq!(check_with(&untyped, &header(kind), &usual()).unwrap_err(), TokenRefusal::Kind, "{kind}");
     }
     for header in [header("JWT"), json!({ "alg": "ES256" })] {
         assert_eq!(check_with(&rules(), &header, &usual()).unwrap_err(), TokenRefusal::Kind);
@@ -246,6 +250,71 @@ fn introspected_tokens_are_held_to_the_same_rules() {
     );
     assert_eq!(check(without(active.clone(), "aud")).unwrap_err(), TokenRefusal::Audience);
     assert_eq!(check(without(active, "exp")).unwrap_err(), TokenRefusal::NoExpiry);
+}
+
+/// O26: an answer about a refresh token or an ID token is refused, by whichever member says what the token is.
+#[test]
+fn an_introspected_token_is_an_access_token() {
+    let check = |member: &str, value: Value| {
+        let claims = with(with(usual(), "active", json!(true)), member, value);
+        rules().check_introspected(ISSUER, claims.as_object().unwrap().clone(), Timestamp::from_unix(NOON))
+    };
+    for (member, use_of_it) in [
+        ("token_use", "access"),
+        ("token_use", "access_token"),
+        ("typ", "Bearer"),
+        ("typ", "at+jwt"),
+        ("typ", "JWT"),
+        ("token_type", "bearer"),
+        ("token_type", "access_token"),
+    ] {
+        assert!(check(member, json!(use_of_it)).is_ok(), "{member} {use_of_it}");
+    }
+    for (member, use_of_it) in [
+        ("token_use", json!("refresh_token")),
+        ("token_use", json!("refresh")),
+        ("token_use", json!("id")),
+        ("typ", json!("Refresh")),
+        ("typ", json!("Offline")),
+        ("typ", json!("ID")),
+        ("token_type", json!("refresh_token")),
+        ("token_type", json!("urn:ietf:params:oauth:token-type:refresh_token")),
+        ("token_type", json!("mac")),
+    ] {
+        assert_eq!(check(member, use_of_it.clone()).unwrap_err(), TokenRefusal::Kind, "{member} {use_of_it}");
+    }
+    assert_eq!(check("token_use", json!(5)).unwrap_err(), TokenRefusal::Type("token_use"));
+}
+
+/// O39: a token that is bound to a key or a certificate is not good as a plain bearer token, however it was judged.
+#[test]
+fn a_bound_token_is_not_a_bearer_token() {
+    let now = Timestamp::from_unix(NOON);
+    let bindings =
+        [json!({ "jkt": "0ZcOCORZNYy" }), json!({ "x5t#S256": "bwcK0esc" }), json!({}), Value::Null];
+    for binding in bindings {
+        let bound = with(usual(), "cnf", binding);
+        let object = |claims: &Value| claims.as_object().unwrap().clone();
+        let introspected = with(bound.clone(), "active", json!(true));
+        let header = header("at+jwt");
+        let token = token(&header, &bound);
+        let jwt = Jwt::parse(&token).unwrap();
+        let check = |rules: &ClaimRules| {
+            [
+                check_with(rules, &header, &bound).map(drop),
+                rules.check_introspected(ISSUER, object(&introspected), now).map(drop),
+                rules.check_verified(object(&bound), now).map(drop),
+                rules.check_incomplete(jwt.header(), &object(&bound), now),
+            ]
+        };
+        assert_eq!(check(&rules()), [Err(TokenRefusal::Bound); 4], "{bound}");
+        assert_eq!(check(&rules().accept_bound()), [Ok(()); 4], "{bound}");
+    }
+    let proven = with(with(usual(), "active", json!(true)), "token_type", json!("DPoP"));
+    let check = |rules: ClaimRules| {
+        rules.check_introspected(ISSUER, proven.as_object().unwrap().clone(), now).map(drop)
+    };
+    assert_eq!((check(rules()), check(rules().accept_bound())), (Err(TokenRefusal::Bound), Ok(())));
 }
 
 /// O18: what an author's own check found is held to the same rules; its issuer is a configured one.

@@ -17,7 +17,8 @@ fn settings() -> Settings {
 }
 
 fn takes_documents() -> Value {
-    with(issuer(), "client_id_metadata_document_supported", json!(true))
+    let server = with(issuer(), "client_id_metadata_document_supported", json!(true));
+    with(server, "authorization_response_iss_parameter_supported", json!(true))
 }
 
 /// O55: configured, then a metadata document, then by request, else an error that says what to configure.
@@ -27,7 +28,7 @@ fn registrations_have_an_order() {
         let play = Play::to_browser(&Arc::new(settings), Need::new(SERVER), server).unwrap();
         (play.pending().registration().source, play.pending().registration().client_id.clone())
     };
-    let all = settings().client_metadata(cimd()).registered("mine");
+    let all = settings().client_metadata(cimd()).registered("mine").registered_with(ISSUER);
     assert_eq!(client_id(all, &takes_documents()), (RegistrationSource::Configured, "mine".into()));
     let document = settings().client_metadata(cimd());
     assert_eq!(
@@ -40,6 +41,38 @@ fn registrations_have_an_order() {
     let error = play.ok(&without(takes_documents(), "registration_endpoint")).unwrap_err();
     assert_eq!(error, AuthError::NoRegistration(ISSUER.to_owned()));
     assert_eq!(error.blame(), AuthBlame::Settings);
+}
+
+/// O67: a client id that every issuer knows is used where `iss` tells their codes apart, or where the author has chosen the
+/// issuer; others register the client.
+#[test]
+fn a_metadata_document_needs_an_issuer_that_names_itself() {
+    let document = || settings().client_metadata(cimd());
+    let silent = without(takes_documents(), "authorization_response_iss_parameter_supported");
+    let closed = without(silent.clone(), "registration_endpoint");
+    let source = |settings: Settings, server: &Value| {
+        let play = Play::to_browser(&Arc::new(settings), Need::new(SERVER), server)?;
+        Ok::<_, AuthError>(play.pending().registration().source)
+    };
+    assert_eq!(source(document(), &takes_documents()), Ok(RegistrationSource::MetadataDocument));
+    assert_eq!(source(document(), &silent), Ok(RegistrationSource::Dynamic));
+    let error = source(document(), &closed).unwrap_err();
+    assert_eq!(error, AuthError::NoIss(ISSUER.to_owned()));
+    assert_eq!(error.blame(), AuthBlame::Settings);
+    for chosen in [document().registered_with(ISSUER), document().any_issuer()] {
+        assert_eq!(source(chosen, &closed), Ok(RegistrationSource::MetadataDocument));
+    }
+
+    let answer = json!({ "client_id": cimd().as_str(), "redirect_uris": [CALLBACK] });
+    for settings in [document(), settings()] {
+        let mut play = Play::to_issuer(&Arc::new(settings), Need::new(SERVER)).unwrap();
+        play.ok(&silent).unwrap();
+        let error = play.answer(201, &answer).unwrap_err();
+        assert!(
+            matches!(error, AuthError::TokenResponse(_)),
+            "a hostile issuer registers a known id: {error}"
+        );
+    }
 }
 
 /// O56: the id of a metadata document is https with a path; the document to host says the same id.
@@ -200,7 +233,7 @@ fn a_configured_client_stays_with_its_issuer() {
         "{error}"
     );
 
-    let unbound = Arc::new(settings().registered("mine").secret("s".into()));
+    let unbound = Arc::new(settings().registered("mine").secret("s".into()).any_issuer());
     let mut before =
         Play::to_browser(&unbound, Need::new(SERVER), &issuer()).unwrap().pending().registration().clone();
     assert_eq!(before.secret, None, "a configured secret is not copied into stores");
@@ -240,6 +273,7 @@ fn a_configured_secret_goes_to_its_own_issuer_alone() {
             of("mine").registered_with(elsewhere),
             of("mine").issuer(elsewhere),
             of("other").registered_with(ISSUER),
+            of("mine").registered_with(elsewhere).trust_issuer("https://other.example", ISSUER),
             settings(),
         ]
     };
@@ -249,10 +283,10 @@ fn a_configured_secret_goes_to_its_own_issuer_alone() {
         assert!(matches!(error, AuthError::Settings(_)), "{error}");
     }
     for same in [
-        of("mine"),
+        of("mine").any_issuer(),
         of("mine").registered_with(ISSUER),
         of("mine").issuer(ISSUER),
-        of("mine").registered_with(elsewhere).trust_issuer(ISSUER),
+        of("mine").registered_with(elsewhere).trust_issuer(elsewhere, ISSUER),
     ] {
         assert!(refresh(same.clone()) && resume(same).is_ok());
     }

@@ -111,6 +111,76 @@ fn metadata_of_another_resource_is_refused() {
     }
 }
 
+/// O42: a parent of the server speaks for it at its own well-known URL; a document elsewhere speaks for this server and no more.
+#[test]
+fn a_tenant_does_not_speak_for_its_host() {
+    let tenant = "https://tools.example/tenants/evil/mcp";
+    let below = "https://tools.example/.well-known/oauth-protected-resource/tenants/evil/mcp";
+    let found = |named: Option<&str>, from: &str, resource: &str| {
+        let field = named.map(|url| format!("Bearer resource_metadata=\"{url}\""));
+        let demand = field.and_then(|field| Demand::of(&headers(&[("www-authenticate", &field)]), false));
+        let mut play = Play::begin(&browser(), Need::new(tenant).demand(demand)).unwrap();
+        while play.url() != from {
+            play.answer(404, &json!({})).unwrap();
+        }
+        play.ok(&json!({ "resource": resource, "authorization_servers": [ISSUER] }))
+    };
+    let own = "https://tools.example/tenants/evil/metadata.json";
+    for (named, from, resource) in [
+        (Some(own), own, "https://tools.example"),
+        (Some(own), own, "https://tools.example/tenants"),
+        (None, below, "https://tools.example"),
+        (None, below, "https://tools.example/tenants/evil"),
+        (None, ROOT, "https://tools.example/tenants"),
+    ] {
+        let error = found(named, from, resource).expect_err("a token for its neighbours");
+        assert!(matches!(error, AuthError::ResourceMismatch { .. }), "{from} {resource}: {error}");
+    }
+    for (named, from, resource) in [
+        (Some(own), own, tenant),
+        (Some(own), own, "HTTPS://tools.example:443/tenants/evil/mcp/"),
+        (None, below, tenant),
+        (None, ROOT, "https://tools.example"),
+        (None, ROOT, "https://tools.example/"),
+        (None, ROOT, tenant),
+    ] {
+        assert_eq!(found(named, from, resource), Ok(()), "{from} {resource}");
+    }
+}
+
+/// O42, O62: the query of the server's URL, which may be a key, is in no error and in no resource that no document named.
+#[test]
+fn the_query_of_a_server_is_kept_to_it() {
+    let server = "https://tools.example/mcp?key=hush";
+    let quiet = |error: AuthError| assert!(!format!("{error} {error:?}").contains("hush"), "{error:?}");
+    let begin = |settings: &Arc<Settings>| Play::begin(settings, Need::new(server)).unwrap();
+    let mut play = begin(&browser());
+    play.answer(404, &json!({})).unwrap();
+    quiet(play.answer(404, &json!({})).unwrap_err());
+    quiet(begin(&browser()).ok(&with(resource(), "resource", json!("https://evil.example"))).unwrap_err());
+    for (status, body) in [(503, json!({})), (200, json!({ "resource": 5 }))] {
+        let mut play = begin(&browser());
+        play.answer(status, &body).unwrap();
+        quiet(play.answer(404, &json!({})).unwrap_err());
+    }
+    for server in [
+        "http://tools.example/mcp?key=hush",
+        "https://user:hush@tools.example/mcp",
+        "tools.example?hush",
+        "//a:hush@b",
+    ] {
+        quiet(Play::begin(&browser(), Need::new(server)).err().unwrap());
+    }
+
+    let mut play = begin(&local(Settings::browser("x", CALLBACK).unwrap().issuer(ISSUER)));
+    play.ok(&issuer()).unwrap();
+    play.answer(201, &json!({ "client_id": "c" })).unwrap();
+    assert_eq!(play.pending().terms().resource, SERVER);
+    assert_eq!(play.pending().terms().server.as_str(), server, "it is still the one that is called");
+    assert!(!play.pending().url().as_str().contains("hush"));
+    assert!(!format!("{:?}", play.pending()).contains("hush"));
+}
+
 /// O10, O42: metadata without an authorization server, or of another shape, is said to be so.
 #[test]
 fn unusable_metadata_is_said_to_be_so() {
@@ -176,7 +246,7 @@ fn the_issuer_that_knows_the_client_is_chosen() {
     assert_eq!(play.pending().terms().issuer, ISSUER, "the choice is visible");
 }
 
-/// O46: a named issuer is asked without resource metadata; one wrong issuer may be trusted by name.
+/// O46: a named issuer is asked without resource metadata.
 #[test]
 fn an_author_may_name_the_issuer() {
     let named = local(Settings::browser("x", CALLBACK).unwrap().issuer(ISSUER));
@@ -185,13 +255,52 @@ fn an_author_may_name_the_issuer() {
     play.ok(&issuer()).unwrap();
     play.answer(201, &json!({ "client_id": "c" })).unwrap();
     assert_eq!(play.pending().terms().resource, SERVER);
+}
 
-    let other = with(issuer(), "issuer", json!("https://login.example/{tenant}"));
-    let trusting =
-        local(Settings::browser("x", CALLBACK).unwrap().trust_issuer("https://login.example/{tenant}"));
-    let mut play = Play::to_issuer(&trusting, Need::new(SERVER)).unwrap();
+const TENANTS: &str = "https://login.example/{tenant}";
+
+/// Settings that trust one issuer with another name.
+fn trusting() -> Arc<Settings> {
+    local(Settings::browser("x", CALLBACK).unwrap().trust_issuer(ISSUER, TENANTS))
+}
+
+/// O46: an author may accept another name in the metadata of one issuer, and registrations go by that name.
+#[test]
+fn one_issuer_may_have_another_name() {
+    let other = with(issuer(), "issuer", json!(TENANTS));
+    let mut play = Play::to_issuer(&trusting(), Need::new(SERVER)).unwrap();
     play.ok(&other).unwrap();
     assert_eq!(play.url(), "https://login.example/register");
+    play.answer(201, &json!({ "client_id": "c", "client_secret": "s" })).unwrap();
+    assert_eq!(play.pending().terms().issuer, TENANTS);
+    let held = vec![play.pending().registration().clone()];
+    let mut play = Play::to_issuer(&trusting(), Need::new(SERVER).registrations(held)).unwrap();
+    play.ok(&other).unwrap();
+    assert_eq!(play.pending().registration().client_id, "c");
+}
+
+/// O44, O46: the name that one issuer is trusted with is nobody else's: neither a server's own issuer nor another one at the
+/// same origin gets a code, or a registration, by publishing it.
+#[test]
+fn nobody_else_may_claim_a_trusted_name() {
+    let known = Play::to_browser(&trusting(), Need::new(SERVER), &with(issuer(), "issuer", json!(TENANTS)));
+    let held = vec![known.unwrap().pending().registration().clone()];
+    for hostile in ["https://evil.example", "https://login.example/tenant2", "https://login.example"] {
+        let claims = with(issuer(), "issuer", json!(TENANTS));
+        let claims = with(claims, "token_endpoint", json!("https://evil.example/token"));
+        let mut play = Play::begin(&trusting(), Need::new(SERVER).registrations(held.clone())).unwrap();
+        play.ok(&with(resource(), "authorization_servers", json!([hostile]))).unwrap();
+        let mut ended = Ok(());
+        while ended.is_ok() && matches!(play.step, Some(Step::Send(_))) {
+            ended = play.ok(&claims);
+        }
+        let error = ended.expect_err("the name of another issuer");
+        assert!(
+            matches!(&error, AuthError::ServerMetadata { why: MetadataError::Issuer { .. }, .. }),
+            "{error}"
+        );
+        assert!(play.asked.iter().all(|url| url.contains("/.well-known/")), "{:?}", play.asked);
+    }
 }
 
 /// O47: every sign-in reads the resource metadata again, whatever is stored.
@@ -223,7 +332,7 @@ fn a_server_that_has_moved_is_noticed() {
     assert_eq!(check(&more, Some(&issuer())), Ok(false), "it is one of several");
     let gone = with(resource(), "authorization_servers", json!(["https://new.example"]));
     assert_eq!(check(&gone, None), Ok(true));
-    let renamed = with(resource(), "resource", json!("https://tools.example"));
+    let renamed = with(resource(), "resource", json!("https://tools.example/mcp/"));
     assert_eq!(check(&renamed, None), Ok(true));
     let elsewhere = with(issuer(), "token_endpoint", json!("https://login.example/token2"));
     assert_eq!(check(&resource(), Some(&elsewhere)), Ok(true));
@@ -286,8 +395,7 @@ fn plain_http_is_not_signed_in_to() {
         assert!(matches!(error, AuthError::Issuer { .. }), "{issuer}: {error}");
     }
     let mut play = Play::begin(&browser(), Need::new("http://localhost:3000/mcp")).unwrap();
-    let local =
-        json!({ "resource": "http://localhost:3000", "authorization_servers": ["http://localhost:4000"] });
+    let local = json!({ "resource": "http://localhost:3000/mcp", "authorization_servers": ["http://localhost:4000"] });
     play.ok(&local).unwrap();
     assert_eq!(play.url(), "http://localhost:4000/.well-known/oauth-authorization-server");
 }

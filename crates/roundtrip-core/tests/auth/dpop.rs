@@ -82,6 +82,55 @@ fn the_type_of_the_token_says_its_scheme() {
     }
 }
 
+/// O96: where the resource, the author or the grant before has bound tokens, one that is not bound is refused (RFC 9449, 5).
+#[test]
+fn a_bound_token_is_not_taken_back() {
+    let bearer = json!({ "access_token": "a1", "token_type": "Bearer", "refresh_token": "r1" });
+    let bound = with(bearer.clone(), "token_type", json!("DPoP"));
+    let refused = |play: &mut Play| {
+        let error = play.ok(&bearer).expect_err("a token that is not bound");
+        assert!(matches!(error, AuthError::TokenResponse(why) if why.contains("DPoP")), "{error}");
+    };
+    let begun = |settings: &Arc<Settings>, resource: &Value, need: Need| {
+        let mut play = Play::begin(settings, need).unwrap();
+        play.ok(resource).unwrap();
+        play.ok(&issuer()).unwrap();
+        play.answer(201, &json!({ "client_id": "c1" })).unwrap();
+        let pending = play.pending();
+        let state = query(pending.url()).remove("state").unwrap();
+        let answered = pending.answered(&format!("{CALLBACK}?code=abc&state={state}")).unwrap();
+        let mut world = World::default();
+        Play::of(SignIn::resume(Arc::clone(settings), answered, &mut world).unwrap(), world)
+    };
+    let required = with(resource(), "dpop_bound_access_tokens_required", json!(true));
+    refused(&mut begun(&settings(), &required, Need::new(SERVER)));
+    let demand = Demand::of(&headers(&[("www-authenticate", "DPoP algs=\"ES256\"")]), true);
+    refused(&mut begun(&settings(), &resource(), Need::new(SERVER).demand(demand)));
+    let by_author = Settings::browser("x", CALLBACK).unwrap().dpop(Arc::new(TestKey)).require_dpop();
+    let by_author = Arc::new(by_author);
+    refused(&mut begun(&by_author, &resource(), Need::new(SERVER)));
+
+    // An issuer may well answer so where both kinds are good.
+    let both = Demand::of(&headers(&[("www-authenticate", "DPoP algs=\"ES256\", Bearer")]), true);
+    begun(&settings(), &resource(), Need::new(SERVER).demand(both)).ok(&bearer).unwrap();
+
+    let mut play = to_token(&settings());
+    play.ok(&bound).unwrap();
+    let grant = play.grant().clone();
+    let refresh = |settings: Arc<Settings>, grant: &Grant| {
+        let step = SignIn::refresh(settings, grant, &mut World::default()).unwrap();
+        step.map(|step| Play::of(step, World::default()))
+    };
+    refused(&mut refresh(settings(), &grant).unwrap());
+    refresh(settings(), &grant).unwrap().ok(&bound).unwrap();
+
+    let without_key = Play::to_browser(&settings(), Need::new(SERVER), &issuer()).unwrap();
+    let mut unbound = grant;
+    unbound.terms = without_key.pending().terms().clone();
+    assert!(refresh(settings(), &unbound).is_some());
+    assert!(refresh(by_author, &unbound).is_none(), "it begins anew, with a key");
+}
+
 /// O96: a server that wants proofs says so to a client without a key, and a sign-in is finished with the key it began with.
 #[test]
 fn a_missing_key_is_said() {

@@ -11,11 +11,20 @@ fn tokens() -> Value {
     json!({ "access_token": "a", "token_type": "Bearer" })
 }
 
-/// Plays discovery and the issuer's metadata.
+/// Plays discovery and the issuer's metadata, for a client that names this issuer.
 fn after_discovery(settings: Settings, server: &Value) -> Result<Play, AuthError> {
-    let mut play = Play::to_issuer(&Arc::new(settings), Need::new(SERVER))?;
+    let mut play = Play::to_issuer(&Arc::new(settings.registered_with(ISSUER)), Need::new(SERVER))?;
     play.ok(server)?;
     Ok(play)
+}
+
+/// Takes the request for an assertion, and answers it.
+fn asserted(play: Play, settings: Settings) -> Result<Play, AuthError> {
+    let Some(Step::Assert(request)) = play.step else { panic!("no assertion is wanted: {:?}", play.step) };
+    let mut world = World::default();
+    let assertion = Secret::new(format!("platform.jwt.for {}", request.issuer()));
+    let step = SignIn::assert(Arc::new(settings), *request, assertion, &mut world)?;
+    Ok(Play::of(step, world))
 }
 
 fn basic() -> Value {
@@ -53,7 +62,7 @@ fn a_machine_renews_its_token() {
     play.ok(&with(tokens(), "access_token", json!("b"))).unwrap();
     assert_eq!((play.grant().access_token.expose(), &play.grant().terms), ("b", &grant.terms));
 
-    for other in [Settings::workload("id", "x.y.z".into()), enterprise(), Settings::device("x")] {
+    for other in [Settings::workload("id"), enterprise(), Settings::device("x")] {
         assert!(SignIn::refresh(Arc::new(other), &grant, &mut World::default()).unwrap().is_none());
     }
 }
@@ -79,19 +88,57 @@ fn an_assertion_is_for_the_issuer() {
     assert!(error.to_string().contains("RS256"), "{error}");
 }
 
-/// O95: a workload's token is sent once, and a refusal is final.
+/// O95: a workload's token is asked for once the issuer is known, sent once, and a refusal is final.
 #[test]
 fn a_workload_sends_its_token_once() {
-    let settings = || Settings::workload("id", "platform.jwt.x".into());
-    let mut play = after_discovery(settings(), &issuer()).unwrap();
+    let settings = || Settings::workload("id").registered_with(ISSUER);
+    let mut play = asserted(after_discovery(settings(), &issuer()).unwrap(), settings()).unwrap();
     let form = play.form();
     assert_eq!(form["grant_type"], "urn:ietf:params:oauth:grant-type:jwt-bearer");
-    assert_eq!((form["assertion"].as_str(), form["resource"].as_str()), ("platform.jwt.x", SERVER));
+    assert_eq!(form["assertion"], format!("platform.jwt.for {ISSUER}"));
+    assert_eq!(form["resource"], SERVER);
     play.ok(&tokens()).unwrap();
     assert!(play.grant().refresh_token.is_none());
-    let mut play = after_discovery(settings(), &issuer()).unwrap();
+    let mut play = asserted(after_discovery(settings(), &issuer()).unwrap(), settings()).unwrap();
     let error = play.answer(400, &json!({ "error": "invalid_grant" })).unwrap_err();
     assert!(matches!(error, AuthError::GrantOver(_)), "{error}");
+
+    let play = after_discovery(settings(), &issuer()).unwrap();
+    let error = asserted(play, Settings::workload("id").registered_with("https://new.example")).err();
+    assert!(matches!(error, Some(AuthError::Settings(_))), "another issuer: {error:?}");
+}
+
+/// O60, O95: what a client shows goes to no issuer that only the server has named: secrets, assertions, identities, codes.
+#[test]
+fn a_registered_client_needs_its_issuer() {
+    let clients = || {
+        [
+            Settings::workload("id"),
+            enterprise(),
+            Settings::machine("id").secret("s".into()),
+            Settings::machine("id").key(Arc::new(TestKey)),
+            Settings::browser("x", CALLBACK).unwrap().registered("id"),
+            Settings::device("x").registered("id"),
+        ]
+    };
+    for unbound in clients() {
+        let error = Play::begin(&Arc::new(unbound.clone()), Need::new(SERVER)).err().expect("a mistake");
+        assert!(error.to_string().contains("add `issuer`"), "{unbound:?}: {error}");
+        assert_eq!(error.blame(), AuthBlame::Settings);
+        let chosen = [
+            unbound.clone().registered_with(ISSUER),
+            unbound.clone().issuer(ISSUER),
+            unbound.clone().any_issuer(),
+        ];
+        for chosen in chosen {
+            assert!(Play::begin(&Arc::new(chosen), Need::new(SERVER)).is_ok());
+        }
+        let bound = Arc::new(unbound.registered_with(ISSUER));
+        let mut play = Play::begin(&bound, Need::new(SERVER)).unwrap();
+        let hostile = with(resource(), "authorization_servers", json!(["https://evil.example"]));
+        let error = play.ok(&hostile).unwrap_err();
+        assert!(matches!(error, AuthError::WrongIssuer { .. }), "{error}");
+    }
 }
 
 fn enterprise() -> Settings {
@@ -192,7 +239,7 @@ fn shown(play: Play) -> DevicePending {
 /// O97: a code is shown, asked about at the server's pace, and exchanged for tokens by any process.
 #[test]
 fn a_device_signs_in_with_a_code() {
-    let settings = Arc::new(Settings::device("Agent").registered("id"));
+    let settings = Arc::new(Settings::device("Agent").registered("id").registered_with(ISSUER));
     let pending = shown(device(&code()).unwrap());
     assert_eq!((pending.user_code(), pending.url().as_str()), ("ABCD -EFGH", "https://login.example/enter"));
     let mut pending: DevicePending = serde_json::from_str(&serde_json::to_string(&pending).unwrap()).unwrap();

@@ -85,6 +85,25 @@ fn attempts_are_counted() {
     assert!(resource.sign_in(&set("s999"), at(401)).is_err());
 }
 
+/// O87: renewals pause for a resource that rejects one fresh token after the other, until it accepts one, or for five minutes.
+#[test]
+fn renewals_pause_after_fresh_tokens_that_were_rejected() {
+    let at = Timestamp::from_unix;
+    let mut resource = ResourceAttempts::default();
+    for _ in 0..3 {
+        assert!(resource.may_renew(at(0)));
+        resource.rejected(at(0));
+    }
+    assert!(!resource.may_renew(at(299)));
+    assert!(resource.may_renew(at(300)));
+    for _ in 0..3 {
+        resource.rejected(at(300));
+    }
+    assert!(!resource.may_renew(at(301)));
+    resource.accepted();
+    assert!(resource.may_renew(at(301)));
+}
+
 /// O87: a second 401 after a fresh token is final, also after a step-up.
 #[test]
 fn a_second_401_is_final() {

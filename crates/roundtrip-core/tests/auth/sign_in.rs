@@ -63,6 +63,8 @@ fn a_server_without_pkce_is_refused() {
 fn the_resource_is_sent_as_published() {
     for published in ["https://tools.example", "https://tools.example/", "HTTPS://tools.example/mcp"] {
         let mut play = Play::begin(&browser(), Need::new(SERVER)).unwrap();
+        // What is of the whole host is published at its root.
+        play.answer(404, &json!({})).unwrap();
         play.ok(&with(resource(), "resource", json!(published))).unwrap();
         play.ok(&issuer()).unwrap();
         play.answer(201, &json!({ "client_id": "c" })).unwrap();
@@ -203,7 +205,8 @@ fn any_process_finishes_a_sign_in() {
 /// O27, O86: no secret of a sign-in is shown by `Debug`.
 #[test]
 fn debug_shows_no_secrets() {
-    let settings = Arc::new(settings().registered("mine").secret("hush-secret".into()));
+    let settings =
+        Arc::new(settings().registered("mine").secret("hush-secret".into()).registered_with(ISSUER));
     let server = with(
         issuer(),
         "token_endpoint_auth_methods_supported",

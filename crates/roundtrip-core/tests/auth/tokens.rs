@@ -163,7 +163,7 @@ fn a_token_request_is_not_redirected() {
 #[test]
 fn basic_credentials_are_encoded() {
     use base64::Engine as _;
-    let settings = Arc::new(Settings::machine("a:b c").secret("p%ü".into()));
+    let settings = Arc::new(Settings::machine("a:b c").secret("p%ü".into()).registered_with(ISSUER));
     let mut play = Play::to_issuer(&settings, Need::new(SERVER)).unwrap();
     play.ok(&without(issuer(), "token_endpoint_auth_methods_supported")).unwrap();
     let header = &play.request().headers["authorization"];

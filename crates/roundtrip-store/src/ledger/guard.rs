@@ -1,33 +1,39 @@
 //! [`Guard`]: a claim on a round, released when it is dropped without a reply.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use roundtrip::seal::{BoxFuture, Timestamp};
-use roundtrip::server::ledger::{ClaimGuard, LedgerError};
+use roundtrip::server::ledger::{ClaimGuard, LedgerError, RoundKey};
 use tokio::runtime::Handle;
 
-use super::{Holder, Id, Inner, Records, end_of, label};
-use crate::StoreError;
-use crate::retry::retry;
+use super::backlog::ClaimedReply;
+use super::{Holder, Inner, Records, label};
+use crate::retry::{in_time, retry};
 use crate::to_end::ToEnd;
-
-/// Pause between two attempts to record a reply while the database is away.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// A claim, or one that may have been made.
 pub(super) struct Guard<R: Records> {
     ledger: Arc<Inner<R>>,
-    id: Id,
+    key: RoundKey,
     holder: Holder,
-    /// Cleared when there is nothing to release: the claim was not made, or its round has had its effects.
-    releases: bool,
+    at_drop: AtDrop,
+}
+
+/// End of a claim whose guard is dropped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AtDrop {
+    /// The round may run again at once.
+    Release,
+    /// Nothing is to be released: the claim was not made, or its round has had its effects.
+    Forget,
+    /// The backlog has the claim, until its reply is recorded.
+    HandOver,
 }
 
 impl<R: Records> Guard<R> {
-    pub(super) fn new(ledger: Arc<Inner<R>>, id: Id, holder: Holder) -> Self {
-        Self { ledger, id, holder, releases: true }
+    pub(super) fn new(ledger: Arc<Inner<R>>, key: RoundKey, holder: Holder) -> Self {
+        Self { ledger, key, holder, at_drop: AtDrop::Release }
     }
 
     pub(super) fn holder(&self) -> &Holder {
@@ -36,45 +42,27 @@ impl<R: Records> Guard<R> {
 
     /// Drops the guard of a claim that was not made.
     pub(super) fn dismiss(mut self) {
-        self.releases = false;
+        self.at_drop = AtDrop::Forget;
     }
 
-    /// Records the reply. If the database is away for too long, goes on trying by itself for as long as the reply is of use,
-    /// and the lease is renewed meanwhile.
-    async fn record_reply(mut self, reply: Bytes, until: Timestamp) -> Result<(), StoreError> {
+    /// Records the reply. If the database refuses it, the reply waits in the backlog, and its claim is renewed meanwhile.
+    async fn record_reply(mut self, reply: Bytes, until: Timestamp) -> Result<(), LedgerError> {
         // From here on the round has had its effects: running it again is worse than refusing it.
-        self.releases = false;
-        let sealed = self.ledger.vault.seal(label(&self.id), &reply)?;
-        let outcome = retry(|| self.write(&sealed, until)).await;
-        if let Err(error) = &outcome
-            && error.is_passing()
-        {
-            tokio::spawn(self.record_later(sealed, until));
+        self.at_drop = AtDrop::Forget;
+        let sealed = self.ledger.vault.seal(label(self.key.id()), &reply)?;
+        let reply = ClaimedReply { key: self.key, holder: self.holder, sealed, until };
+        // While others wait, one attempt is enough: this reply waits with them.
+        let written = match self.ledger.backlog.is_empty() {
+            true => retry(|| self.ledger.write(&reply)).await,
+            false => in_time(self.ledger.write(&reply)).await,
+        };
+        let Err(error) = written else { return Ok(()) };
+        if !error.may_pass_for_a_record() {
+            return Err(error.into());
         }
-        outcome
-    }
-
-    async fn record_later(self, sealed: Vec<u8>, until: Timestamp) {
-        while Timestamp::from(SystemTime::now()) <= until {
-            tokio::time::sleep(PAUSE).await;
-            match retry(|| self.write(&sealed, until)).await {
-                Ok(()) => return tracing::info!("a reply has been recorded after all"),
-                Err(error) if error.is_passing() => {}
-                Err(error) => {
-                    return tracing::error!(
-                        error = &error as &dyn std::error::Error,
-                        "a reply could not be recorded"
-                    );
-                }
-            }
-        }
-    }
-
-    async fn write(&self, sealed: &[u8], until: Timestamp) -> Result<(), StoreError> {
-        match self.ledger.records.record(&self.id, &self.holder, sealed, end_of(until)).await? {
-            true => Ok(()),
-            false => Err(StoreError::LeaseLost),
-        }
+        self.at_drop = AtDrop::HandOver;
+        self.ledger.record_later(reply, &error);
+        Err(LedgerError::Deferred(Box::new(error)))
     }
 }
 
@@ -84,15 +72,18 @@ impl<R: Records> ClaimGuard for Guard<R> {
         reply: Bytes,
         until: Timestamp,
     ) -> BoxFuture<'static, Result<(), LedgerError>> {
-        Box::pin(async move { Ok(ToEnd::new(self.record_reply(reply, until)).await?) })
+        Box::pin(ToEnd::new(self.record_reply(reply, until)))
     }
 }
 
 impl<R: Records> Drop for Guard<R> {
     fn drop(&mut self) {
-        let (ledger, id, holder) = (Arc::clone(&self.ledger), self.id, self.holder);
+        if self.at_drop == AtDrop::HandOver {
+            return;
+        }
+        let (ledger, id, holder) = (Arc::clone(&self.ledger), *self.key.id(), self.holder);
         match Handle::try_current() {
-            Ok(runtime) if self.releases => {
+            Ok(runtime) if self.at_drop == AtDrop::Release => {
                 runtime.spawn(async move {
                     if let Err(error) = retry(|| ledger.records.release(&id, &holder)).await {
                         let error = &error as &dyn std::error::Error;

@@ -1,5 +1,6 @@
 //! The ledger over any database: claims with leases, waiting, retries, upkeep. A database adds [`Records`], its statements.
 
+mod backlog;
 mod guard;
 mod held;
 mod upkeep;
@@ -13,8 +14,10 @@ use bytes::Bytes;
 use roundtrip::seal::{BoxFuture, RecordLabel, Timestamp};
 use roundtrip::server::ledger::{Claim, LedgerError, RoundKey};
 
+use self::backlog::{Backlog, ClaimedReply};
 use self::guard::Guard;
 use self::held::Held;
+use crate::moment::Moment;
 use crate::opening::Settings;
 use crate::retry::retry;
 use crate::to_end::ToEnd;
@@ -23,6 +26,9 @@ use crate::{StoreError, Usage};
 
 /// Shortest and longest pause between two looks at a round that another instance runs.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
+
+/// Most times that a round is claimed whose lease has passed before the answer is there.
+const CLAIMS: u32 = 3;
 
 /// Most records that one sweep removes.
 pub(crate) const BATCH: u32 = 500;
@@ -47,7 +53,7 @@ pub(crate) enum Found {
 ///
 /// A record has one end: of the lease while its round runs, of the reply afterwards. Past its end it counts as gone.
 pub(crate) trait Records: Send + Sync + 'static {
-    /// Claims a round that has no live record, or the record of this claim.
+    /// Claims a round that has no live record, or the record of this claim, whose lease is renewed.
     fn claim(
         &self,
         key: &RoundKey,
@@ -89,6 +95,8 @@ struct Inner<R> {
     records: R,
     vault: Vault,
     held: Held,
+    backlog: Backlog,
+    lease: Duration,
     /// Half of every claim's id; the other half is counted.
     instance: [u8; 8],
     claims: AtomicU64,
@@ -112,14 +120,18 @@ impl<R: Records> SharedLedger<R> {
         let mut instance = [0; 8];
         getrandom::fill(&mut instance).map_err(|_| StoreError::NoRandomness)?;
         let vault = Vault::new(settings.ring.clone());
-        let (held, claims) = (Held::default(), AtomicU64::new(0));
-        let inner = Arc::new(Inner { records, vault, held, instance, claims });
-        upkeep::start(&inner, settings.lease / 3);
+        let (held, backlog, lease) = (Held::default(), Backlog::default(), settings.lease);
+        let claims = AtomicU64::new(0);
+        let inner = Arc::new(Inner { records, vault, held, backlog, lease, instance, claims });
+        upkeep::start(&inner, lease / 3);
         Ok(Self(inner))
     }
 
     pub(crate) fn claim<'a>(&'a self, key: &'a RoundKey) -> BoxFuture<'a, Result<Claim, LedgerError>> {
         Box::pin(async move {
+            if !self.0.backlog.has_room(key.owner()) {
+                return Err(LedgerError::Full);
+            }
             let mut swept = false;
             loop {
                 match ToEnd::new(Arc::clone(&self.0).attempt(*key)).await? {
@@ -158,12 +170,39 @@ impl<R: Records> Inner<R> {
     /// Tries to claim a round. The guard is there before the claim: if the answer is lost or nobody waits for it, dropping
     /// the guard releases what may have been claimed.
     async fn attempt(self: Arc<Self>, key: RoundKey) -> Result<(Found, Guard<R>), StoreError> {
-        let guard = Guard::new(Arc::clone(&self), *key.id(), self.next_holder());
-        let found = retry(|| self.records.claim(&key, guard.holder())).await?;
-        if matches!(found, Found::Claimed) {
-            self.held.insert(*key.id(), *guard.holder());
+        let guard = Guard::new(Arc::clone(&self), key, self.next_holder());
+        for _ in 0..CLAIMS {
+            let mut sent = Moment::now();
+            let claim = || {
+                sent = Moment::now();
+                self.records.claim(&key, guard.holder())
+            };
+            let found = retry(claim).await?;
+            // The lease counts from before the statement was sent. A machine that was suspended while the answer was on its way
+            // claims again: another may have run the round meanwhile.
+            if matches!(found, Found::Claimed) && sent.elapsed() >= self.lease {
+                continue;
+            }
+            if matches!(found, Found::Claimed) {
+                self.held.insert(*key.id(), *guard.holder());
+            }
+            return Ok((found, guard));
         }
-        Ok((found, guard))
+        Err(StoreError::TimedOut)
+    }
+
+    /// Writes a reply under its claim. A claim that has ended with its lease is made again, if no other request has claimed the
+    /// round since.
+    async fn write(&self, reply: &ClaimedReply) -> Result<(), StoreError> {
+        let (id, holder, end) = (reply.key.id(), &reply.holder, end_of(reply.until));
+        if self.records.record(id, holder, &reply.sealed, end).await? {
+            return Ok(());
+        }
+        match self.records.claim(&reply.key, holder).await? {
+            Found::Claimed if self.records.record(id, holder, &reply.sealed, end).await? => Ok(()),
+            Found::Full => Err(StoreError::NoSpace),
+            _ => Err(StoreError::LeaseLost),
+        }
     }
 
     fn next_holder(&self) -> Holder {
@@ -249,3 +288,6 @@ macro_rules! ledger_of {
 }
 
 pub(crate) use ledger_of;
+
+#[cfg(test)]
+mod tests;

@@ -16,12 +16,21 @@ pub(super) fn start<R: Records>(ledger: &Arc<Inner<R>>, period: Duration) {
 }
 
 async fn turns<R: Records>(ledger: Weak<Inner<R>>, period: Duration) {
+    let mut is_failing = false;
     loop {
         tokio::time::sleep(period).await;
         let Some(ledger) = ledger.upgrade() else { return };
-        if let Err(error) = ledger.turn().await {
-            tracing::warn!(error = &error as &dyn std::error::Error, "the upkeep of the ledger failed");
+        let turn = ledger.turn().await;
+        // An outage is logged once.
+        if let Err(error) = &turn
+            && !is_failing
+        {
+            tracing::warn!(error = error as &dyn std::error::Error, "the upkeep of the ledger fails");
         }
+        if is_failing && turn.is_ok() {
+            tracing::info!("the upkeep of the ledger succeeds again");
+        }
+        is_failing = turn.is_err();
     }
 }
 

@@ -62,7 +62,8 @@ impl Connections {
                 self.idle().push(connection);
                 Ok(rows)
             }
-            Err(failed) if failed.is_passing() => {
+            // A server that is read-only now may have been the primary: the next connection finds the new one.
+            Err(failed) if failed.is_passing() || matches!(failed, StoreError::ReadOnly) => {
                 // The others have broken, too.
                 self.idle().clear();
                 Err(failed)

@@ -22,8 +22,8 @@ use crate::retry::retry;
 use crate::tasks::{Elsewhere, Heard, Origin};
 
 /// Name of the channel. Channels are the database's, tables a schema's: the number of the table tells them apart.
-const CHANNEL: &str = "SELECT 'roundtrip_tasks_' || 'roundtrip_tasks'::regclass::oid";
-const NOTIFY: &str = "SELECT pg_notify('roundtrip_tasks_' || 'roundtrip_tasks'::regclass::oid, change) \
+const CHANNEL: &str = "SELECT 'roundtrip_task_' || 'roundtrip_task'::regclass::oid";
+const NOTIFY: &str = "SELECT pg_notify('roundtrip_task_' || 'roundtrip_task'::regclass::oid, change) \
                       FROM unnest($1::text[]) AS change";
 
 /// Announcement that any task may have changed.

@@ -30,6 +30,7 @@ const MIGRATIONS: Migrations = Migrations(&[
     include_str!("../../migrations/postgres/0001-ledger.sql"),
     include_str!("../../migrations/postgres/0002-tasks.sql"),
     include_str!("../../migrations/postgres/0003-rates.sql"),
+    include_str!("../../migrations/postgres/0004-task-services.sql"),
 ]);
 
 /// Number of the advisory lock under which tables are made: "roundtri" in ASCII.
@@ -88,7 +89,7 @@ impl Open for Postgres {
         let connections = Arc::new(Connections::new(options.clone(), settings.connections));
         retry(|| connections.with_new(migrate)).await?;
         let origin = new_origin()?;
-        let rows = PostgresTasks::start(Arc::clone(&connections), origin);
+        let rows = PostgresTasks::start(Arc::clone(&connections), options.clone(), origin);
         let tasks = SharedTasks::new(rows, OtherInstances { options, origin }, &settings);
         let rates = Arc::new(PostgresRates::new(Arc::clone(&connections)));
         let records = PostgresRecords { connections, settings: settings.clone() };
@@ -127,6 +128,10 @@ fn error(error: sqlx::Error) -> StoreError {
         }
         // The connection is broken, or a pooler in front of the database has lost it.
         Some(code) if code.starts_with("08") => StoreError::Unavailable(Arc::new(error)),
+        // A value or its size, a constraint, a limit of the database: the next attempt fails the same.
+        Some(code) if ["22", "23", "54"].iter().any(|class| code.starts_with(class)) => {
+            StoreError::Unstorable(Arc::new(error))
+        }
         Some(_) => StoreError::Refused(Arc::new(error)),
         None if matches!(error, sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }) => {
             StoreError::Refused(Arc::new(error))
@@ -192,8 +197,11 @@ mod tests {
         {
             assert!(matches!(named(code), StoreError::Unavailable(_)), "{code}");
         }
-        for code in ["42601", "42501", "57014", "22021", "0A000"] {
+        for code in ["42601", "42501", "57014", "55P03", "0A000"] {
             assert!(matches!(named(code), StoreError::Refused(_)), "{code}");
+        }
+        for code in ["22021", "23514", "54000"] {
+            assert!(matches!(named(code), StoreError::Unstorable(_)), "{code}");
         }
         assert!(matches!(named("25006"), StoreError::ReadOnly));
         assert!(matches!(named("53100"), StoreError::NoSpace));

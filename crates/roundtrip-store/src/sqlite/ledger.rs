@@ -144,6 +144,10 @@ impl Change for ClaimRound {
 
     fn run(&self, connection: &Connection) -> Sql<Found> {
         if let Some(found) = self.find(connection)? {
+            if matches!(found, Found::Claimed) {
+                let renewed = params![lease_end(self.lease), self.key.id(), self.holder];
+                connection.prepare_cached(RENEW)?.execute(renewed)?;
+            }
             return Ok(found);
         }
         let own = usage_of(connection, self.key.owner().as_bytes())?;

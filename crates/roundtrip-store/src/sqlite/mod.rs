@@ -28,6 +28,7 @@ type Sql<T> = Result<T, rusqlite::Error>;
 const MIGRATIONS: Migrations = Migrations(&[
     include_str!("../../migrations/sqlite/0001-ledger.sql"),
     include_str!("../../migrations/sqlite/0002-tasks.sql"),
+    include_str!("../../migrations/sqlite/0003-task-services.sql"),
 ]);
 
 /// A store of rounds and tasks in one SQLite file, for the processes of one machine. Clones share it.
@@ -81,7 +82,7 @@ async fn start(file: File, settings: &Settings) -> Result<Sqlite, StoreError> {
     let connection = opening.await.map_err(|_| StoreError::TimedOut)??;
     let (reader, origin) = (Reader::new(file.clone()), new_origin()?);
     let writer = Writer::start(connection, file.clone())?;
-    let rows = SqliteTasks { writer: writer.clone(), reader, origin };
+    let rows = SqliteTasks { file: file.clone(), writer: writer.clone(), reader, origin };
     let tasks = SharedTasks::new(rows, OtherProcesses { reader: Reader::new(file), origin }, settings);
     let records = SqliteRecords { writer, settings: settings.clone() };
     Ok(Sqlite { ledger: SharedLedger::start(records, settings)?, tasks })
@@ -114,6 +115,9 @@ fn error(error: rusqlite::Error) -> StoreError {
         Some(ffi::SQLITE_FULL) => StoreError::NoSpace,
         Some(ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB) => StoreError::Damaged(Arc::new(error)),
         Some(ffi::SQLITE_CANTOPEN) => StoreError::CannotOpen(Arc::new(error)),
+        Some(ffi::SQLITE_TOOBIG | ffi::SQLITE_CONSTRAINT | ffi::SQLITE_MISMATCH) => {
+            StoreError::Unstorable(Arc::new(error))
+        }
         _ => StoreError::Refused(Arc::new(error)),
     }
 }

@@ -6,16 +6,15 @@ use std::time::Duration;
 use roundtrip::seal::{Digest, Timestamp};
 use roundtrip::server::Ledger as _;
 use roundtrip::server::ledger::{Claim, LedgerError, RoundKey};
-use roundtrip::task::{StoredTask, TaskId, TaskOwner, TaskStore as _};
 
 use super::writer::Change;
 use super::*;
 
 /// A folder that goes with the test.
-struct Folder(std::path::PathBuf);
+pub(super) struct Folder(pub(super) std::path::PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("rt-sqlite-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
@@ -23,11 +22,11 @@ impl Folder {
         Self(folder)
     }
 
-    fn file(&self) -> File {
+    pub(super) fn file(&self) -> File {
         File::new(self.0.join("store.db"))
     }
 
-    fn small_file(&self, most_pages: u32) -> File {
+    pub(super) fn small_file(&self, most_pages: u32) -> File {
         let mut file = self.file();
         file.most_pages = Some(most_pages);
         file
@@ -40,7 +39,7 @@ impl Drop for Folder {
     }
 }
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Opening::<Sqlite>::new(String::new()).settings
 }
 
@@ -183,60 +182,6 @@ fn every_statement_finds_records_by_an_index() {
             assert!(!step.starts_with("SCAN") && !step.contains("TEMP B-TREE"), "{statement}: {step}");
         }
     }
-}
-
-fn task(number: u8, bytes: usize) -> StoredTask {
-    StoredTask {
-        id: TaskId::new([number; 16]),
-        owner: TaskOwner::new(None),
-        account: Digest::from_bytes([0; 16]),
-        version: 0,
-        fence: 0,
-        is_live: true,
-        due: None,
-        expires: None,
-        view: "view".into(),
-        work: vec![b'x'; bytes].into(),
-    }
-}
-
-/// K2: a task that a full disk has no room for is refused by name; the others are there, and can be changed once there is room.
-#[tokio::test]
-async fn a_full_disk_loses_no_task() {
-    let folder = Folder::new();
-    let full = start(folder.small_file(60), &settings()).await.unwrap();
-    full.create(task(1, 10_000), 9).await.unwrap();
-    let error = full.create(task(2, 1 << 20), 9).await.unwrap_err();
-    let cause = std::error::Error::source(&error).and_then(|error| error.downcast_ref::<StoreError>());
-    assert!(matches!(cause, Some(StoreError::NoSpace)), "{error:?}");
-    assert!(full.write(task(1, 1 << 20)).await.is_err());
-    let kept = full.read(&TaskOwner::new(None), &TaskId::new([1; 16])).await.unwrap().unwrap();
-    assert_eq!((kept.version, kept.work.len()), (0, 10_000));
-    drop(full);
-    let roomy = start(folder.file(), &settings()).await.unwrap();
-    assert!(roomy.write(task(1, 1 << 20)).await.unwrap());
-    roomy.create(task(2, 1 << 20), 2).await.unwrap();
-}
-
-/// K5: a file of the release that had no tasks gets their tables, and keeps its records.
-#[tokio::test]
-async fn a_file_of_before_is_brought_up_to_date() {
-    let folder = Folder::new();
-    let connection = folder.file().connect().unwrap();
-    let steps = [
-        "CREATE TABLE roundtrip_schema (version INTEGER NOT NULL)",
-        MIGRATIONS.0[0],
-        "INSERT INTO roundtrip_schema VALUES (1)",
-        "INSERT INTO roundtrip_ledger VALUES (zeroblob(32), x'', x'', x'', 1, 0, NULL)",
-    ];
-    for step in steps {
-        connection.execute_batch(step).unwrap();
-    }
-    let store = start(folder.file(), &settings()).await.unwrap();
-    store.create(task(1, 1), 1).await.unwrap();
-    let number = |query: &str| connection.query_row(query, (), |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(number("SELECT count(*) FROM roundtrip_ledger"), 1);
-    assert_eq!(number("SELECT max(version) FROM roundtrip_schema"), 2);
 }
 
 /// K7: a read by key takes no other thread; one that would have to wait for a connection does.

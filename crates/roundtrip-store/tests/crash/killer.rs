@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use roundtrip::task::{StoredTask, TaskId, TaskOwner, TaskStore};
+use roundtrip::seal::Digest;
+use roundtrip::task::{Millis, TaskId, TaskKey, TaskOwner, TaskStore, TaskWork};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -56,7 +57,7 @@ impl Phase {
     }
 
     /// Returns the phase in which a worker left a task, by its last note on it and by what is stored.
-    fn at(last: &Note, stored: &StoredTask) -> Self {
+    fn at(last: &Note, stored: &TaskWork) -> Self {
         match &*last.event {
             "before" | "run" | "answered" | "detached" => Self::Before,
             "inside" => Self::Inside,
@@ -76,8 +77,9 @@ fn is_promoted(lease: &Note) -> bool {
 }
 
 /// Returns whether the result of a step, a text that no other step has, is among what is stored of a task.
-fn has(stored: &StoredTask, value: &str) -> bool {
-    stored.work.windows(value.len()).any(|bytes| bytes == value.as_bytes())
+fn has(stored: &TaskWork, value: &str) -> bool {
+    let has = |piece: &bytes::Bytes| piece.windows(value.len()).any(|bytes| bytes == value.as_bytes());
+    stored.journal.iter().any(has)
 }
 
 /// Kills of a test.
@@ -184,12 +186,21 @@ async fn look_at(fleet: &Fleet, store: &dyn TaskStore, target: &Note, done: &mut
     }
 }
 
-/// Returns the stored task of a lease, if it is still that lease.
-async fn held(store: &dyn TaskStore, lease: &Note) -> Option<StoredTask> {
-    let id = TaskId::parse(lease.detail(0)).expect("an id");
-    let stored = store.read(&TaskOwner::new(None), &id).await.expect("a store")?;
+/// Returns the key of a task of the fleet: a server has the digest of its name.
+pub(crate) fn key_of(id: &str) -> TaskKey {
+    let service = Digest::of("task-service", &[b"jobs"]);
+    TaskKey { service, owner: TaskOwner::new(None), id: TaskId::parse(id).expect("an id") }
+}
+
+/// Returns what is stored of a task that has not ended, if it is still held under this lease.
+async fn held(store: &dyn TaskStore, lease: &Note) -> Option<TaskWork> {
+    let key = key_of(lease.detail(0));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a time").as_millis();
-    let runs = stored.due.is_some_and(|due| u128::from(due.0) > now);
+    let now = Millis(u64::try_from(now).expect("a time"));
+    let stored = store.read(&key, now).await.expect("a store")?;
     let is_same = stored.fence > 0 && stored.fence.to_string() == lease.detail(1);
-    (stored.is_live && is_same && runs).then_some(stored)
+    if !is_same || !stored.is_held {
+        return None;
+    }
+    store.load(&key).await.expect("a store")
 }

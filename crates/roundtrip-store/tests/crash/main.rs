@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use roundtrip::task::{TaskId, TaskOwner, TaskStore};
+use roundtrip::task::{Millis, TaskStore};
 use roundtrip::{Client, Started, Task};
 use serde_json::json;
 use tokio::sync::watch;
@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::fleet::{Fleet, answering};
-use crate::killer::{AIMS, Kills, Phase};
+use crate::killer::{AIMS, Kills, Phase, key_of};
 use crate::notes::Note;
 use crate::verdict::{Killed, Verdict};
 use crate::worker::{front, is_worker, open, tool_of};
@@ -163,10 +163,10 @@ async fn result(client: &Client, task: Task) -> String {
 async fn orphans(client: &Client, store: &dyn TaskStore, notes: &[Note], known: &Results) -> Results {
     let mut waiting = JoinSet::new();
     for note in notes.iter().filter(|note| note.event == "creating" && !known.contains_key(&note.job)) {
-        let id = TaskId::parse(note.detail(0)).expect("an id");
-        if store.view(&TaskOwner::new(None), &id).await.expect("a store").is_some() {
+        let key = key_of(note.detail(0));
+        if store.view(&key, false, Millis(0)).await.expect("a store").is_some() {
             let (client, job) = (client.clone(), note.job.clone());
-            let task = Task::new(tool_of(&job), id.as_str());
+            let task = Task::new(tool_of(&job), key.id.as_str());
             waiting.spawn(async move { (job, result(&client, task).await) });
         }
     }

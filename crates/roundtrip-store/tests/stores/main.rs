@@ -11,14 +11,20 @@ mod behind_a_proxy;
 mod contract;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod example;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod old_tasks;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod outages;
+#[cfg(feature = "postgres")]
+mod plans;
 #[cfg(unix)]
 mod processes;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod rates;
 mod rounds;
 mod secrets;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod services;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod tasks;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]

@@ -81,45 +81,41 @@ async fn a_reply_is_recorded_once_the_database_is_back<S: Site>(site: &S, throug
 }
 
 /// K3: of tasks, too, a statement whose answer was lost is sent again: a task that was added is there once and counted once, and a
-/// change is made once, whatever is said of it.
+/// K3: a change of a task whose answer was lost is made once, and a piece that is appended again is there once.
 #[cfg(feature = "postgres")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_changes_no_task() {
     use crate::support::TaskSite as _;
-    use roundtrip::seal::Digest;
-    use roundtrip::task::{StoredTask, TaskId, TaskOwner, TaskStore as _};
+    use crate::support::tasks::{HOUR, change, key, task};
+    use roundtrip::task::{Chunk, Millis, NewTask, TaskStore as _};
 
     let Some(site) = crate::support::PostgresSite::new().await else { return };
     let (proxy, url) = Proxy::before(&site.url).await;
     let store = instance(&crate::support::PostgresSite { url }).await;
-    let (owner, account) = (TaskOwner::new(None), Digest::of("account", &[]));
-    let task = |number: u8| StoredTask {
-        id: TaskId::new([number; 16]),
-        owner,
-        account,
-        version: 0,
-        fence: 0,
-        is_live: true,
-        due: None,
-        expires: None,
-        view: "view".into(),
-        work: "work".into(),
-    };
     for number in 1..=6 {
         // The first time, the database learns the statements.
-        store.create(task(number), 6).await.expect("a task");
+        let held = NewTask { lease: Some(HOUR), ..task(number) };
+        store.create(held, 6, Millis(1)).await.expect("a task");
         assert!(proxy.has_lost_it());
         proxy.lose_an_answer();
     }
     for number in 1..=6 {
-        store.write(task(number)).await.expect("an answer");
+        store.write(change(number, 0), Millis(1)).await.expect("an answer");
         assert!(proxy.has_lost_it());
-        let stored = store.read(&owner, &task(number).id).await.expect("a task").expect("a task");
+        let stored = store.read(&key(number), Millis(1)).await.expect("a task").expect("a task");
         assert_eq!(stored.version, 1, "changed once");
         proxy.lose_an_answer();
     }
+    for number in 1..=6 {
+        let pieces = [Chunk { number: 1, bytes: "piece".into() }];
+        assert!(store.append(&key(number), 1, &pieces).await.expect("an answer"), "it is held");
+        assert!(proxy.has_lost_it());
+        let work = store.load(&key(number)).await.expect("a task").expect("a task");
+        assert_eq!(work.journal.len(), 2, "appended once");
+        proxy.lose_an_answer();
+    }
     assert_eq!(
-        site.bytes("SELECT account FROM roundtrip_tasks_live WHERE live = 6").await.len(),
+        site.bytes("SELECT account FROM roundtrip_task_live WHERE live = 6").await.len(),
         1,
         "counted once"
     );

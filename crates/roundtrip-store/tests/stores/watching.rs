@@ -93,10 +93,10 @@ async fn a_task_is_found_though_nothing_announced_it(site: &impl TaskSite) {
     let Started::Task(hidden) = client.call_tool("job", ()).into_task().await.expect("a task") else {
         panic!("a task, not a result");
     };
-    site.execute("UPDATE roundtrip_tasks SET due = NULL").await;
+    site.execute("UPDATE roundtrip_task SET due = NULL").await;
     let _worker = server(1).await.build().expect("a worker");
     assert_eq!(client.call_tool("job", ()).await.expect("the worker works").text(), "done");
-    site.execute("UPDATE roundtrip_tasks SET due = 1 WHERE due IS NULL AND fence = 0").await;
+    site.execute("UPDATE roundtrip_task SET due = 1 WHERE due IS NULL AND fence = 0").await;
     let found = tokio::time::timeout(Duration::from_secs(30), async { client.task(hidden).wait().await });
     assert_eq!(found.await.expect("in time").expect("a result").text(), "done");
 }

@@ -11,6 +11,7 @@ use roundtrip_core::auth::{
 
 use super::challenges::Challenges;
 use super::guard::Guard;
+use super::sparse::Sparse;
 use super::token::{
     CheckerSettings, Clock, Fetch, Introspection, IssuerSettings, TokenChecker, Verified, Verifier,
 };
@@ -54,6 +55,7 @@ pub struct Authorize {
     introspection: Vec<Introspection>,
     verifier: Option<Verifier>,
     audiences: Vec<String>,
+    accept_bound: bool,
     scopes: ScopeSet,
     implied: ImpliedScopes,
     list_permitted: bool,
@@ -89,6 +91,7 @@ impl Authorize {
             introspection: Vec::new(),
             verifier: None,
             audiences: Vec::new(),
+            accept_bound: false,
             scopes: ScopeSet::new(),
             implied: ImpliedScopes::default(),
             list_permitted: false,
@@ -159,6 +162,14 @@ impl Authorize {
     /// Accepts tokens for another audience beside the resource itself, for issuers that name it otherwise.
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audiences.push(audience.into());
+        self
+    }
+
+    /// Accepts tokens that are bound to a key or a certificate (`cnf`: RFC 9449, RFC 8705) as plain bearer tokens. Without
+    /// this they are refused: the server checks no proof, and a stolen token would lose its binding. Use it behind a proxy
+    /// that checks the proof.
+    pub fn accept_bound_tokens(mut self) -> Self {
+        self.accept_bound = true;
         self
     }
 
@@ -279,6 +290,7 @@ impl Authorize {
         let policy = UrlPolicy::new(resource.url().clone(), self.private);
         let introspection = self.endpoints()?;
         let rules = self.audiences.into_iter().fold(ClaimRules::new(self.resource), ClaimRules::audience);
+        let rules = if self.accept_bound { rules.accept_bound() } else { rules };
         let checker = TokenChecker::new(CheckerSettings {
             rules,
             issuers: self.issuers,
@@ -291,7 +303,8 @@ impl Authorize {
         });
         let rules =
             ScopeRules { needed: self.scopes, implied: self.implied, list_permitted: self.list_permitted };
-        Ok(Guard { checker, rules: Arc::new(rules), challenges, principal: self.principal, published })
+        let (rules, refusals) = (Arc::new(rules), Sparse::default());
+        Ok(Guard { checker, rules, challenges, principal: self.principal, published, refusals })
     }
 
     /// Returns the introspection endpoints, each with its issuer.

@@ -11,8 +11,9 @@ use roundtrip_core::wire::ErrorObject;
 
 use super::builder::{PrincipalOf, Published};
 use super::challenges::Challenges;
+use super::sparse::Sparse;
 use super::token::{CheckError, TokenChecker};
-use crate::server::{Access, Principal, ScopeRules, panicked};
+use crate::server::{Access, Owner, Principal, ScopeRules, panicked};
 
 /// A resource server's check of requests, built from an [`Authorize`](super::Authorize).
 pub(crate) struct Guard {
@@ -21,6 +22,7 @@ pub(crate) struct Guard {
     pub(super) challenges: Challenges,
     pub(super) principal: Option<Arc<PrincipalOf>>,
     pub(super) published: Published,
+    pub(super) refusals: Sparse,
 }
 
 /// Identity and rights of a caller whose token was accepted.
@@ -71,18 +73,15 @@ impl Guard {
         }
     }
 
-    /// Checks a token whose issuer has to be waited for.
-    pub(crate) async fn judge(&self, token: &Secret) -> Result<Granted, Refusal> {
-        let checked = self.checker.check(token.expose()).await;
+    /// Checks a token whose issuer has to be waited for. The wait counts against its sender.
+    pub(crate) async fn judge(&self, token: &Secret, sender: &Owner) -> Result<Granted, Refusal> {
+        let checked = self.checker.check_for(token.expose(), sender).await;
         self.granted(checked)
     }
 
     fn granted(&self, checked: Result<Arc<Claims>, CheckError>) -> Result<Granted, Refusal> {
         let claims = checked.map_err(|error| match error {
-            CheckError::Refused(reason) => {
-                tracing::info!(%reason, "an access token was refused");
-                Refusal::BadToken
-            }
+            CheckError::Refused(reason) => self.bad_token(&reason),
             CheckError::Unavailable => Refusal::Unavailable,
             CheckError::Failed => Refusal::Failed,
         })?;
@@ -103,10 +102,16 @@ impl Guard {
             let _ = panicked();
             Refusal::Failed
         })?;
-        derived.ok_or_else(|| {
-            tracing::info!("an access token was refused: it is for no principal");
-            Refusal::BadToken
-        })
+        derived.ok_or_else(|| self.bad_token(&"it is for no principal"))
+    }
+
+    /// Logs why a token is refused. Anybody can send one that is not good.
+    fn bad_token(&self, reason: &dyn fmt::Display) -> Refusal {
+        match self.refusals.due() {
+            Some(others) => tracing::info!(%reason, others, "an access token was refused"),
+            None => tracing::debug!(%reason, "an access token was refused"),
+        }
+        Refusal::BadToken
     }
 
     /// Returns the `WWW-Authenticate` header of a refusal, if it has one.

@@ -7,6 +7,7 @@
 mod builder;
 mod challenges;
 mod guard;
+mod sparse;
 pub(crate) mod token;
 
 pub use builder::Authorize;

@@ -1,8 +1,8 @@
 //! `Client`: its settings, and the state that its calls share.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,6 +21,7 @@ use super::caller::Caller;
 use super::closing::{Closed, Closing};
 use super::handlers::Handlers;
 use super::limits::ClientLimits;
+use super::memory::Memory;
 use super::options::Options;
 use super::request::{Request, raw};
 use super::tools::Tools;
@@ -84,17 +85,6 @@ pub(super) struct Settings {
     pinned: Option<ProtocolVersion>,
     /// First mistake in the settings: every call reports it.
     pub(super) problem: Option<String>,
-}
-
-/// State that calls leave behind for later calls.
-#[derive(Debug, Default)]
-struct Memory {
-    cache: Cache,
-    tools: Tools,
-    /// Revision of the requests that the server answers.
-    answered_in: OnceLock<ProtocolVersion>,
-    /// Dialect of tasks that the server has named.
-    dialect: OnceLock<TaskDialect>,
 }
 
 impl Client {
@@ -170,7 +160,7 @@ impl Client {
 
     /// Ends the connection in good order: a child process is asked to end, and made to; a session with a server that has
     /// sessions is ended. Calls under way fail at once with [`Error::Closed`], whatever they wait for, and calls that wait
-    /// for answers are cancelled.
+    /// for answers are cancelled. Tokens that were asked for are waited for and stored, for ten seconds at most.
     ///
     /// A closed client stays closed, and so do its clones, whatever the transport: every call is [`Error::Closed`]. Make
     /// another client to go on. Dropping the last clone closes the client in the background.
@@ -281,7 +271,7 @@ impl Client {
         options: &Options,
         version: ProtocolVersion,
     ) -> Result<Outgoing, Error> {
-        let Inner { ids, settings, memory, transport, .. } = &*self.0;
+        let Inner { ids, settings, transport, .. } = &*self.0;
         let id = RequestId::Number(ids.fetch_add(1, Ordering::Relaxed) + 1);
         #[cfg(feature = "opentelemetry")]
         options.span.iter().for_each(|span| span.set_id(&id));
@@ -300,7 +290,7 @@ impl Client {
         let target = request.target();
         let mirrored = match &target {
             Some(tool) if request.method == CallTool::NAME && transport.has_headers() => {
-                memory.tools.mirrored(tool, request.get("arguments"))
+                self.tools().mirrored(tool, request.get("arguments"))
             }
             _ => Vec::new(),
         };
@@ -345,8 +335,9 @@ impl Client {
         options.timeout.unwrap_or(self.0.settings.timeout)
     }
 
+    /// Returns the response cache, without results that were sent to other credentials.
     pub(crate) fn cache_store(&self) -> &Cache {
-        &self.0.memory.cache
+        &self.0.memory.of(self.transport().credentials()).cache
     }
 
     pub(crate) fn cache_capacity(&self) -> Capacity {
@@ -415,7 +406,7 @@ impl Client {
     }
 
     pub(crate) fn tools(&self) -> &Tools {
-        &self.0.memory.tools
+        &self.0.memory.of(self.transport().credentials()).tools
     }
 }
 

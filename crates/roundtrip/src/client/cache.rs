@@ -1,5 +1,5 @@
-//! Response cache (caching). The cache belongs to one client, hence to one set of credentials, so
-//! private results may be kept in it as public ones are.
+//! Response cache (caching). The cache belongs to one client, and is emptied when the credentials of that change
+//! ([`Memory`](super::memory::Memory)), so private results may be kept in it as public ones are.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -124,8 +124,7 @@ impl Cache {
         }
     }
 
-    /// Drops all results: another token may see others.
-    #[cfg(feature = "oauth")]
+    /// Drops all results: other credentials may see others.
     pub(crate) fn clear(&self) {
         let mut entries = self.entries();
         entries.generation += 1;

@@ -58,22 +58,32 @@ impl Closed {
 
 /// Passes messages on until the client is closed.
 pub(crate) fn until_closed(incoming: Incoming, closed: Closed) -> Incoming {
-    Box::pin(UntilClosed { incoming: Some(incoming), closed: Box::pin(closed.wait()) })
+    until(incoming, async move {
+        closed.wait().await;
+        Error::Closed
+    })
 }
 
-struct UntilClosed {
+/// Passes messages on until a future gives the error that ends them.
+pub(crate) fn until(incoming: Incoming, ended: impl Future<Output = Error> + Send + 'static) -> Incoming {
+    Box::pin(Until { incoming: Some(incoming), ended: Box::pin(ended) })
+}
+
+struct Until {
     /// `None` once the stream has ended.
     incoming: Option<Incoming>,
-    closed: BoxFuture<()>,
+    ended: BoxFuture<Error>,
 }
 
-impl Stream for UntilClosed {
+impl Stream for Until {
     type Item = Result<Bytes, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.incoming.is_some() && self.closed.as_mut().poll(cx).is_ready() {
+        if self.incoming.is_some()
+            && let Poll::Ready(error) = self.ended.as_mut().poll(cx)
+        {
             self.incoming = None;
-            return Poll::Ready(Some(Err(Error::Closed)));
+            return Poll::Ready(Some(Err(error)));
         }
         match &mut self.incoming {
             Some(incoming) => incoming.as_mut().poll_next(cx),

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
 use roundtrip_core::error::{Error, PeerMisbehaved, Sent};
-use roundtrip_core::wire::{ErrorObject, Message, Raw, RequestId, clip};
+use roundtrip_core::wire::{ErrorObject, Message, Raw, RequestId, clip, json};
 use serde::Deserialize;
 use tokio::task::coop;
 
@@ -83,6 +83,6 @@ pub(crate) fn nameless_error(bytes: &[u8]) -> Option<ErrorObject> {
         id: Option<serde::de::IgnoredAny>,
         error: ErrorObject,
     }
-    let found: Nameless = serde_json::from_slice(bytes).ok()?;
+    let found: Nameless = json::from_slice(bytes).ok()?;
     found.id.is_none().then_some(found.error)
 }

@@ -23,7 +23,8 @@ use super::change::Change;
 use super::in_flight::{Event, InFlight};
 use super::options::{Options, decode};
 use super::request::{Request, raw};
-use super::send::{Attempts, authorize, within};
+use super::request_time::RequestTime;
+use super::send::{Attempts, authorize};
 use super::transport::BoxFuture;
 
 /// Builder of a subscription; awaiting it opens the stream of [`Changes`].
@@ -94,10 +95,9 @@ impl Listen {
         self.client.ready(&mut self.options)?;
         let mut request = Request::new(SubscriptionsListen::NAME);
         request.set("notifications", Some(raw(&self.filter, "the filter")?));
-        let timeout = self.client.timeout_of(&self.options);
+        let mut time = RequestTime::new(self.client.timeout_of(&self.options));
         loop {
-            let opening = within(timeout, || request.name(), self.send(&request));
-            let opened = opening.await;
+            let opened = time.limit(&request, self.send(&request)).await;
             #[cfg(feature = "opentelemetry")]
             self.client.end_span(&mut self.options, opened.as_ref().map(|_| None));
             match opened {
@@ -105,8 +105,7 @@ impl Listen {
                     return Ok(Changes { client: self.client, leg: Some(leg), acknowledged });
                 }
                 Err(error) => {
-                    let authorized = authorize(&self.client, &mut self.options, error).await;
-                    authorized.map_err(|error| error.about(&request.name()))?;
+                    authorize(&self.client, &request, &mut self.options, error, &mut time).await?;
                 }
             }
         }

@@ -19,6 +19,7 @@ mod link;
 mod list;
 mod list_bounds;
 mod listen;
+mod memory;
 mod methods;
 #[cfg(not(feature = "legacy"))]
 mod modern_client;
@@ -29,6 +30,7 @@ mod part_numbers;
 mod probe;
 mod questions;
 mod request;
+mod request_time;
 mod resend;
 mod rounds;
 mod send;
@@ -62,6 +64,8 @@ pub use streamed_call::StreamedCall;
 pub use task::TaskHandle;
 pub use transport::{BoxFuture, Incoming, Outgoing, Transport};
 
+#[cfg(feature = "oauth")]
+pub(crate) use closing::until;
 pub(crate) use in_flight::nameless_error;
 pub(crate) use link::{Failure, Link, Refusal};
 #[cfg(not(feature = "legacy"))]

@@ -60,6 +60,12 @@ impl<L: Link> ModernClient<L> {
         })
     }
 
+    /// Does nothing: a modern server has no sessions.
+    #[cfg(feature = "oauth")]
+    pub(crate) fn end_session(&self) -> Ready<()> {
+        ready(())
+    }
+
     /// Ends everything under way at once.
     pub(crate) fn close(&self) -> Ready<()> {
         self.0.0.closing.signal();

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use roundtrip_core::error::{ApiMisuse, Error, PeerMisbehaved, Sent};
 use roundtrip_core::wire::{
     Discover, Era, ErrorObject, Message, Method as _, ProtocolVersion, Raw, RequestId, RequestMeta,
-    encode_request,
+    encode_request, json,
 };
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub(crate) fn discover(outgoing: &Outgoing) -> Result<Outgoing, Error> {
     let misuse = |error: serde_json::Error| {
         Error::from(ApiMisuse::Unserializable(format!("this is not a request: {error}")))
     };
-    let Sent { params: Params { meta } } = serde_json::from_slice(&outgoing.message).map_err(misuse)?;
+    let Sent { params: Params { meta } } = json::from_slice(&outgoing.message).map_err(misuse)?;
     let meta = RequestMeta {
         progress_token: None,
         protocol_version: ProtocolVersion::LATEST.as_str().into(),

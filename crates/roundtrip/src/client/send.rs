@@ -9,17 +9,19 @@ use opentelemetry::context::FutureExt as _;
 use roundtrip_core::error::{Error, PeerIncompatible, PeerMisbehaved, RequestName, Sent, Unreachable};
 use roundtrip_core::wire::{
     CallTool, ErrorObject, HEADER_MISMATCH, Method, ProtocolVersion, Raw, UNSUPPORTED_PROTOCOL_VERSION,
-    decode_complete,
+    decode_complete, json,
 };
 use serde::Deserialize;
-use tokio::time::Instant;
 
 use super::builder::Client;
 use super::cache::Key;
 use super::in_flight::{Event, InFlight};
 use super::options::Options;
 use super::request::Request;
+use super::request_time::RequestTime;
 use super::resend::Resend;
+#[cfg(feature = "oauth")]
+use super::transport::BoxFuture;
 use super::transport::Outgoing;
 
 /// The revisions this client speaks, newest first.
@@ -40,56 +42,80 @@ pub(crate) async fn fetch(
     client.ready(options)?;
     // What else is in `_meta` may well matter to the result.
     let key = if options.extra.is_empty() { Key::of(request) } else { None };
-    let cache = client.cache_store();
-    if let Some(kept) = key.as_ref().filter(|_| !options.fresh).and_then(|key| cache.get(key)) {
+    let kept = |key| client.cache_store().get(key);
+    if let Some(kept) = key.as_ref().filter(|_| !options.fresh).and_then(kept) {
         return Ok(kept);
     }
-    let timeout = client.timeout_of(options);
+    let mut time = RequestTime::new(client.timeout_of(options));
     let (result, generation) = loop {
-        let generation = cache.generation();
-        let began = Instant::now();
-        let sending = within(timeout, || request.name(), send(client, request, options));
-        let sent = sending.await;
-        options.waited += began.elapsed();
+        let generation = client.cache_store().generation();
+        let sent = time.limit(request, send(client, request, options)).await;
         #[cfg(feature = "opentelemetry")]
         client.end_span(options, sent.as_ref().map(Some));
         match sent {
             Ok(result) => break (Arc::new(result), generation),
             Err(error) => {
-                authorize(client, options, error).await.map_err(|error| error.about(&request.name()))?;
+                authorize(client, request, options, error, &mut time).await?;
             }
         }
     };
+    options.waited += time.taken();
     client.learn(request.method, &result);
     if let Some(key) = key {
-        cache.keep(key, &result, generation, client.cache_capacity());
+        client.cache_store().keep(key, &result, generation, client.cache_capacity());
     }
     Ok(result)
 }
 
-/// Gets another token after a refusal that wants one, outside of the request's timeout (O74). Otherwise returns the error.
+/// Gets another token after a refusal that wants one. Otherwise returns the error. All of it is inside the request's timeout,
+/// apart from the time in which a person signs in (O74).
 #[cfg(feature = "oauth")]
-pub(crate) async fn authorize(client: &Client, options: &mut Options, error: Error) -> Result<(), Error> {
-    // A request that was refused before anything ran is sent again, and no other.
-    let Error::Refused(refusal) = &error else { return Err(error) };
-    if refusal.sent == Sent::Maybe {
-        return Err(error);
-    }
-    match client.transport().authorize(refusal, &mut options.tokens) {
-        Some(authorizing) => {
-            client.closed().unless(authorizing).await?;
-            client.cache_store().clear();
-            options.part_numbers.begin_again();
-            Ok(())
-        }
+pub(crate) async fn authorize(
+    client: &Client,
+    request: &Request<'_>,
+    options: &mut Options,
+    error: Error,
+    time: &mut RequestTime,
+) -> Result<(), Error> {
+    let authorized = match needed(client, options, &error, time.left()) {
+        Some(authorizing) => client.closed().unless(authorizing).await,
         None => Err(error),
+    };
+    time.take(authorized.map_err(|error| match error {
+        Error::Timeout { .. } => time.is_up(request),
+        other => other.about(&request.name()),
+    })?);
+    client.cache_store().clear();
+    options.part_numbers.begin_again();
+    Ok(())
+}
+
+/// Returns the work that gets another token after a refusal. `None` if no token would help.
+#[cfg(feature = "oauth")]
+fn needed(
+    client: &Client,
+    options: &mut Options,
+    error: &Error,
+    left: Duration,
+) -> Option<BoxFuture<Result<Duration, Error>>> {
+    // A request that was refused before anything ran is sent again, and no other.
+    let Error::Refused(refusal) = error else { return None };
+    if refusal.sent == Sent::Maybe {
+        return None;
     }
+    client.transport().authorize(refusal, &mut options.tokens, left)
 }
 
 /// Returns the error: without the feature `oauth`, there are no tokens to get.
 #[cfg(not(feature = "oauth"))]
-pub(crate) async fn authorize(_: &Client, _: &mut Options, error: Error) -> Result<(), Error> {
-    Err(error)
+pub(crate) async fn authorize(
+    _: &Client,
+    request: &Request<'_>,
+    _: &mut Options,
+    error: Error,
+    _: &mut RequestTime,
+) -> Result<(), Error> {
+    Err(error.about(&request.name()))
 }
 
 /// Sends a request until it is answered, or fails for good. The caller limits all of it in time, pauses included.
@@ -247,7 +273,7 @@ fn supported(refusal: &ErrorObject) -> Option<Vec<String>> {
     struct Data {
         supported: Vec<String>,
     }
-    Data::deserialize(refusal.data.as_deref()?).ok().map(|data| data.supported)
+    json::from_value(refusal.data.as_deref()?).ok().map(|Data { supported }| supported)
 }
 
 /// Returns the newest revision that both sides speak.

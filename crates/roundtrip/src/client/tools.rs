@@ -63,6 +63,11 @@ impl Tools {
         self.known().tools.get(tool).map(Arc::clone)
     }
 
+    /// Forgets all tools: other credentials may see others.
+    pub(crate) fn clear(&self) {
+        *self.known() = Memory::default();
+    }
+
     /// Remembers a tool of a list; returns whether the tool may stay in it (H3).
     pub(crate) fn learn(&self, tool: &Tool, has_headers: bool) -> bool {
         let headers = if has_headers {

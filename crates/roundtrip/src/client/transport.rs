@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt;
 use std::future::{Future, ready};
 use std::pin::Pin;
+#[cfg(feature = "oauth")]
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -94,17 +96,25 @@ pub trait Transport: Any + Send + Sync {
         None
     }
 
+    /// Returns a number that changes whenever requests begin to be sent in another name, for example after a sign-in. The
+    /// client then forgets the results that it kept, and keeps no answer to a request from before the change.
+    fn credentials(&self) -> u64 {
+        0
+    }
+
     /// Gets another token after a refusal, so that the request can be sent again. `None` if there is none to get.
     ///
-    /// Its time does not count against the timeout of the request: a person may have to sign in. `attempts` are those of the
-    /// whole call.
+    /// It has `left` of the request's time, and returns the part of it that it took: time in which a person signs in is not
+    /// counted. When that time is up it fails with [`Error::Timeout`], which the client reports as the request's. `attempts` are
+    /// those of the whole call.
     #[cfg(feature = "oauth")]
     fn authorize(
         &self,
         refusal: &HttpRefusal,
         attempts: &mut CallAttempts,
-    ) -> Option<BoxFuture<Result<(), Error>>> {
-        let _ = (refusal, attempts);
+        left: Duration,
+    ) -> Option<BoxFuture<Result<Duration, Error>>> {
+        let _ = (refusal, attempts, left);
         None
     }
 

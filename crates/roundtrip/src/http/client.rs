@@ -18,7 +18,10 @@ use reqwest::Url;
 use reqwest::redirect::Policy;
 #[cfg(feature = "oauth")]
 use roundtrip_core::auth::CallAttempts;
+use roundtrip_core::auth::shown_url;
 use roundtrip_core::wire::ProtocolVersion;
+#[cfg(feature = "oauth")]
+use roundtrip_core::wire::{Method as _, SubscriptionsListen};
 
 #[cfg(feature = "legacy")]
 use self::legacy::Connection;
@@ -28,6 +31,7 @@ use crate::causes::causes;
 #[cfg(feature = "oauth")]
 use crate::client::HttpRefusal;
 use crate::client::{ApiMisuse, BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport, Unreachable};
+use crate::outbound::by_proxy_unless_local;
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Network;
 
@@ -41,7 +45,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 impl Client {
     /// Creates a client of a server at a URL. Nothing is sent before the first call.
     ///
-    /// Redirects are not followed: a request that may change something must not be replayed elsewhere.
+    /// Redirects are not followed: a request that may change something must not be replayed elsewhere. Proxies of the environment
+    /// are used (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), except for servers on this machine.
     ///
     /// # Errors
     /// If the URL does not parse, or its scheme is neither `http` nor `https`.
@@ -95,13 +100,15 @@ pub struct HttpTransport {
 
 impl HttpTransport {
     fn new(url: &str) -> Result<Self, Error> {
-        let misuse =
-            |why: &dyn fmt::Display| Error::from(ApiMisuse::Url(format!("`{url}` cannot be called: {why}")));
+        let misuse = |why: &dyn fmt::Display| {
+            Error::from(ApiMisuse::Url(format!("`{}` cannot be called: {why}", shown_url(url))))
+        };
         let parsed = Url::parse(url).map_err(|error| misuse(&error))?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(misuse(&"the scheme must be http or https"));
         }
-        let client = http_client().build().map_err(|error| misuse(&error))?;
+        let client = by_proxy_unless_local(http_client(), parsed.host_str().unwrap_or_default());
+        let client = client.build().map_err(|error| misuse(&error))?;
         let http = Http {
             client,
             url: parsed,
@@ -122,7 +129,19 @@ impl HttpTransport {
 
 impl Transport for HttpTransport {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<Result<Incoming, Error>> {
+        #[cfg(feature = "oauth")]
+        if outgoing.method == SubscriptionsListen::NAME
+            && let Some(authorizer) = &self.connection.link().oauth.authorizer
+        {
+            return authorized::until_signed_out(authorizer, self.connection.send(outgoing));
+        }
         self.connection.send(outgoing)
+    }
+
+    #[cfg(feature = "oauth")]
+    fn credentials(&self) -> u64 {
+        let authorizer = self.connection.link().oauth.authorizer.as_ref();
+        authorizer.map_or(0, |authorizer| authorizer.tokens().changes())
     }
 
     fn has_headers(&self) -> bool {
@@ -143,8 +162,9 @@ impl Transport for HttpTransport {
         &self,
         refusal: &HttpRefusal,
         attempts: &mut CallAttempts,
-    ) -> Option<BoxFuture<Result<(), Error>>> {
-        self.connection.link().authorize(refusal, attempts)
+        left: Duration,
+    ) -> Option<BoxFuture<Result<Duration, Error>>> {
+        self.connection.link().authorize(refusal, attempts, left)
     }
 
     #[cfg(feature = "opentelemetry")]
@@ -162,10 +182,16 @@ impl Transport for HttpTransport {
         self.connection.abandon(state);
     }
 
-    /// Ends the session, if there is one.
+    /// Ends the session, if there is one, and waits for tokens that were asked for: a refresh token is good for one use.
     fn close(&self) -> BoxFuture<()> {
         let connection = self.connection.clone();
-        Box::pin(async move { connection.close().await })
+        Box::pin(async move {
+            connection.close().await;
+            #[cfg(feature = "oauth")]
+            if let Some(authorizer) = &connection.link().oauth.authorizer {
+                authorizer.tokens().close().await;
+            }
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use super::metadata::metadata_response;
 use super::response::{challenged, failed, refuse_with};
 use super::service::{Arrived, Http, Identified};
 use crate::authorize::{Authorize, Granted, Guard, Refusal, Verdict};
-use crate::server::SetupError;
+use crate::server::{Owner, SetupError};
 
 /// Place of the guard: empty, a guard, or the mistake in its settings.
 #[derive(Clone, Default)]
@@ -93,7 +93,7 @@ impl Http {
             Some(Err(_)) => return Entered::Now(Err(Box::new(failed(&unusable())))),
             Some(Ok(guard)) => guard,
         };
-        if let Err(refused) = self.pass_gate(&parts.headers) {
+        if let Err(refused) = self.pass_gate(parts) {
             return Entered::Now(Err(refused));
         }
         let verdict = guard.look(&parts.headers, parts.uri.query());
@@ -102,8 +102,10 @@ impl Http {
         match verdict {
             Verdict::Now(judged) => Entered::Now(identified(guard, judged)),
             Verdict::Later(token) => {
-                let guard = Arc::clone(guard);
-                Entered::Later(Box::pin(async move { identified(&guard, guard.judge(&token).await) }))
+                let (guard, sender) = (Arc::clone(guard), Owner::new(None, self.address));
+                Entered::Later(Box::pin(
+                    async move { identified(&guard, guard.judge(&token, &sender).await) },
+                ))
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Checks HTTP headers against the message they mirror (streamable HTTP, "Server Validation").
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_core::wire::{
     self, CallTool, CallToolRequestParams, ClientRequest, ErrorObject, GetTask, HeaderParams, Method,
-    ProtocolVersion, Request, RequestId, clip, decode_header_value, peek_version,
+    ProtocolVersion, Request, RequestId, clip, decode_header_value, json, peek_version,
 };
 use serde_json::Value;
 
@@ -135,7 +135,7 @@ fn check_params(
     params: &CallToolRequestParams<'_>,
 ) -> Result<(), ErrorObject> {
     let arguments: Value = match params.arguments {
-        Some(raw) => serde_json::from_str(raw.get()).unwrap_or_default(),
+        Some(raw) => json::from_str(raw.get()).unwrap_or_default(),
         None => Value::Null,
     };
     for param in annotated.iter() {
@@ -205,6 +205,14 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
         // Nearly every client sends just this.
         value == JSON || value.to_str().is_ok_and(|value| media_type(value) == Some(JSON))
     })
+}
+
+/// Returns whether the body is sent as it is, and not compressed.
+pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
+    let is_plain =
+        |coding: &HeaderValue| coding.is_empty() || coding.as_bytes().eq_ignore_ascii_case(b"identity");
+    // Nearly no client sends it.
+    !headers.contains_key(CONTENT_ENCODING) || headers.get_all(CONTENT_ENCODING).iter().all(is_plain)
 }
 
 /// Returns the media type without its parameters, if it is one of the two in use.

@@ -6,7 +6,7 @@ use http::{Method, Response, StatusCode};
 use memchr::memmem;
 use roundtrip_core::error::DECLINED;
 use roundtrip_core::exchange::Params;
-use roundtrip_core::wire::{ErrorObject, Malformed, Message, decode_batch};
+use roundtrip_core::wire::{ErrorObject, Malformed, Message, decode_batch, json};
 
 use super::body::Body;
 use super::headers::{self, Accepts};
@@ -147,7 +147,7 @@ fn agree_where_present(headers: &HeaderMap, message: &Message<'_>) -> Result<(),
         Message::Response(_) => return Ok(()),
     };
     let target = || {
-        let params = params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok());
+        let params = params.and_then(|params| json::from_str::<Params>(params.get()).ok());
         params.and_then(|params| params.target(method))
     };
     headers::agree_with(headers, method, target)

@@ -12,6 +12,7 @@ mod guard;
 #[cfg(not(feature = "authorize"))]
 #[path = "no_guard.rs"]
 mod guard;
+mod head;
 mod headers;
 #[cfg(feature = "legacy")]
 mod legacy;

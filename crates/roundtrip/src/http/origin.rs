@@ -1,7 +1,10 @@
 //! Checks of `Origin` and `Host` against browsers (streamable HTTP, "Security & Endpoint").
 
-use http::HeaderMap;
-use http::header::{HOST, ORIGIN};
+use http::StatusCode;
+use http::header::ORIGIN;
+use http::request::Parts;
+
+use super::head::host;
 
 /// Allowed origins and hosts (H6).
 #[derive(Debug, Clone, Default)]
@@ -10,6 +13,8 @@ pub(crate) struct Gate {
     hosts: Vec<String>,
     /// True if bound to a loopback address, where only a page that has rebound its own name sends another `Host`.
     pub(crate) loopback: bool,
+    /// True if the connection is Roundtrip's, so that no other server has checked that a request names one host.
+    pub(crate) needs_host: bool,
 }
 
 impl Gate {
@@ -21,30 +26,34 @@ impl Gate {
         self.hosts.push(host);
     }
 
-    /// Returns the reason for which a request is refused, if it is.
-    pub(crate) fn refuses(&self, headers: &HeaderMap) -> Option<&'static str> {
-        if let Some(origin) = headers.get(ORIGIN) {
+    /// Returns the status and the reason with which a request is refused, if it is.
+    pub(crate) fn refuses(&self, head: &Parts) -> Option<(StatusCode, &'static str)> {
+        if let Some(origin) = head.headers.get(ORIGIN) {
             let allowed = origin.to_str().is_ok_and(|origin| {
                 self.origins.iter().any(|allowed| allowed == origin || allowed == "*")
                     || is_loopback_origin(origin)
             });
             if !allowed {
-                return Some(
-                    "this origin is not allowed: the server's author can add it with `allow_origin`",
-                );
+                let why = "this origin is not allowed: the server's author can add it with `allow_origin`";
+                return Some((StatusCode::FORBIDDEN, why));
             }
         }
-        if self.loopback {
-            // HTTP/1.1 requires `Host`; a request without one does not come from a browser.
-            let host = headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
-            let allowed = host.is_none_or(|host| {
-                is_loopback_authority(host) || self.hosts.iter().any(|allowed| allowed == host)
-            });
-            if !allowed {
-                return Some("this host is not allowed: the server's author can add it with `allow_host`");
-            }
+        if !(self.loopback || self.needs_host) {
+            return None;
         }
-        None
+        match host(head.version, &head.uri, &head.headers) {
+            Err(why) => Some((StatusCode::BAD_REQUEST, why)),
+            Ok(Some(host)) if self.loopback && !self.allows_host(host) => {
+                let why = "this host is not allowed: the server's author can add it with `allow_host`";
+                Some((StatusCode::FORBIDDEN, why))
+            }
+            // HTTP/1.0 has requests without a host. No browser sends them.
+            Ok(_) => None,
+        }
+    }
+
+    fn allows_host(&self, host: &str) -> bool {
+        is_loopback_authority(host) || self.hosts.iter().any(|allowed| allowed == host)
     }
 }
 
@@ -63,12 +72,13 @@ fn is_loopback_authority(authority: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use http::header::HOST;
+
     use super::*;
 
     fn refused(gate: &Gate, name: http::HeaderName, value: &str) -> bool {
-        let mut headers = HeaderMap::new();
-        headers.insert(name, value.parse().expect("a header value"));
-        gate.refuses(&headers).is_some()
+        let request = http::Request::post("/mcp").header(name, value).body(()).expect("a request");
+        gate.refuses(&request.into_parts().0).is_some()
     }
 
     /// H6: `Origin` is checked by default: loopback and configured ones pass, every other is refused.
@@ -92,7 +102,7 @@ mod tests {
         ] {
             assert!(refused(&gate, ORIGIN, evil), "{evil}");
         }
-        assert!(gate.refuses(&HeaderMap::new()).is_none(), "no Origin: not a browser");
+        assert!(!refused(&gate, HOST, "tools.example"), "no Origin: not a browser");
     }
 
     /// H6: on a loopback bind, `Host` is checked too.

@@ -5,6 +5,8 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::CONTENT_LENGTH;
 use http_body::Body;
 
 use super::limits::HttpLimits;
@@ -43,6 +45,14 @@ pub(crate) async fn read<B: Body>(
         Box::pin(tokio::time::timeout(limits.body_timeout, poll_fn(|cx| received.poll(body.as_mut(), cx))));
     reading.await.unwrap_or(Err(Unread::TooSlow))?;
     Ok(received.finish())
+}
+
+/// Returns the length that a body has, if that is known before it is read. hyper knows it from the head.
+pub(crate) fn announced(headers: &HeaderMap, body: &impl Body) -> Option<usize> {
+    match body.size_hint().exact() {
+        Some(length) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
+        None => headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok(),
+    }
 }
 
 /// Part of a body that has arrived.

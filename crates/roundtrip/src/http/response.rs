@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use http::header::{
-    ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
-    WWW_AUTHENTICATE,
+    ACCEPT_ENCODING, ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName,
+    HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, Response, StatusCode};
 use roundtrip_core::error::{BUSY, Stage, http_status};
@@ -97,6 +97,14 @@ pub(super) fn refuse_with(status: StatusCode, id: Option<&RequestId>, error: &Er
     let mut message = Vec::with_capacity(128);
     encode_error(&mut message, id, error);
     json(status, message)
+}
+
+/// Responds to a body that is compressed. Only the message itself is taken (RFC 9110, 15.5.16).
+pub(super) fn refuse_coding() -> Response<Body> {
+    let error = ErrorObject::invalid_request("send the message without content-encoding");
+    let mut response = refuse_with(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &error);
+    response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    response
 }
 
 /// Responds to a message that could not be read.

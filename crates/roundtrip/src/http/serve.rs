@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower_service::Service as _;
 
+use super::head::{self, HEAD_BYTES};
 use super::service::Http;
 use super::shutdown::{Phase, Signals, Trigger, reached};
 use super::socket::{AnsweringGuard, RequestBody, Socket};
@@ -58,7 +59,8 @@ impl Http {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| io::Error::new(error.kind(), format!("{named}: {error}")))?;
-        let http = if listener.local_addr()?.ip().is_loopback() { self.loopback_only() } else { self };
+        let http = self.set(|settings| settings.gate.needs_host = true);
+        let http = if listener.local_addr()?.ip().is_loopback() { http.loopback_only() } else { http };
         Ok(Bound { http, listener, shutdown: None })
     }
 }
@@ -161,10 +163,16 @@ async fn connection(
         let (mut http, answering) = (http.clone(), answering.clone());
         let guard = AnsweringGuard(answering.clone());
         async move {
-            let mut response = if request.uri().path() == PATH {
+            let mut response = if answering.next_head() > HEAD_BYTES
+                && let Some(refused) = head::refuse_long(&request)
+            {
+                refused
+            } else if request.uri().path() == PATH {
                 http.call(request.map(|body| RequestBody { body, answering })).await?
             } else {
-                http.metadata(&request).unwrap_or_else(not_here)
+                head::refuse_hosts(&request)
+                    .or_else(|| http.metadata(&request))
+                    .unwrap_or_else(head::refuse_path)
             };
             response.body_mut().hold(guard);
             Ok::<_, Infallible>(response)
@@ -173,7 +181,7 @@ async fn connection(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout)
-        .max_buf_size(64 * 1024)
+        .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(socket), service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
@@ -189,15 +197,6 @@ async fn connection(
     if let Err(error) = ended {
         tracing::debug!(%error, "connection ended");
     }
-}
-
-fn not_here() -> http::Response<super::Body> {
-    let mut response = http::Response::new(super::Body::json(
-        br#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"the MCP endpoint is at /mcp"}}"#.to_vec(),
-    ));
-    *response.status_mut() = http::StatusCode::NOT_FOUND;
-    response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(super::JSON));
-    response
 }
 
 impl fmt::Debug for Bound {

@@ -9,7 +9,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
@@ -25,8 +24,10 @@ use super::legacy::{LegacyHttp, Taken};
 use super::limits::HttpLimits;
 use super::name::METHOD;
 use super::origin::Gate;
-use super::receive::{Unread, read};
-use super::response::{Head, challenged, failed, json, refuse, refuse_with, respond, stream, unread};
+use super::receive::{Unread, announced, read};
+use super::response::{
+    Head, challenged, failed, json, refuse, refuse_coding, refuse_with, respond, stream, unread,
+};
 use crate::server::{
     Access, Budget, Endpoint, Event, InFlight, Listens, Owner, Peer, Principal, Reservation, Server,
     SetupError, panicked,
@@ -160,15 +161,16 @@ impl Http {
                 entered.map_or_else(|refused| *refused, |sender| self.other_method(&mut parts, sender))
             );
         }
-        let (admitted, refused) = match entered.and_then(|sender| self.admit(&parts, sender)) {
+        let length = announced(&parts.headers, &body);
+        let (admitted, refused) = match entered.and_then(|sender| self.admit(&parts, length, sender)) {
             Ok(admitted) => (admitted, None),
             // A small body is read all the same, so that the connection can be used again.
-            Err(refused) if announced(&parts.headers).is_some_and(|length| length <= DRAINED) => {
+            Err(refused) if length.is_some_and(|length| length <= DRAINED) => {
                 (Admitted { accepts: Accepts::Json, sender: Identified::default() }, Some(refused))
             }
             Err(refused) => return Ok(*refused),
         };
-        let place = || self.place(&parts, admitted.sender.principal.as_ref());
+        let place = || self.place(&parts, length, admitted.sender.principal.as_ref());
         let read = read(body, &self.settings.limits, place).await;
         let bytes = match (refused, read) {
             (None, Ok(bytes)) => bytes,
@@ -287,26 +289,25 @@ impl Http {
 
     /// Takes a place for a body that has to be waited for, if there is room for the length its head announces and for
     /// the call it will become.
-    fn place(&self, parts: &Parts, principal: Option<&Principal>) -> Option<Reservation> {
+    fn place(
+        &self,
+        parts: &Parts,
+        length: Option<usize>,
+        principal: Option<&Principal>,
+    ) -> Option<Reservation> {
+        let owner = Owner::new(principal, self.address);
         // A message without `Mcp-Method` may be an answer that a running call waits for.
-        if parts.headers.contains_key(METHOD) && !self.endpoint.has_place() {
+        if parts.headers.contains_key(METHOD) && !self.endpoint.has_place_for(&owner) {
             return None;
         }
-        let owner = Owner::new(principal, self.address);
         let bodies = &self.settings.bodies;
-        bodies.has_room(&owner, announced(&parts.headers).unwrap_or(1)).then(|| bodies.charge(&owner, 0))
-    }
-
-    /// Refuses pages of origins that may not call, and other hosts.
-    pub(super) fn pass_gate(&self, headers: &HeaderMap) -> Result<(), Box<Response<Body>>> {
-        let Some(why) = self.settings.gate.refuses(headers) else { return Ok(()) };
-        Err(Box::new(refuse_with(StatusCode::FORBIDDEN, None, &ErrorObject::invalid_request(why))))
+        bodies.has_room(&owner, length.unwrap_or(1)).then(|| bodies.charge(&owner, 0))
     }
 
     /// Identifies the sender of a request where nothing checks tokens: by the author's function, if there is one. It may panic
     /// over what a peer sent: that fails this request alone (Z1), and never makes the caller anonymous.
     pub(super) fn anonymous(&self, parts: &Parts) -> Arrived {
-        self.pass_gate(&parts.headers)?;
+        self.pass_gate(parts)?;
         let access = Access::unguarded();
         let Some(principal) = &self.settings.principal else {
             return Ok(Identified { principal: None, access });
@@ -317,7 +318,12 @@ impl Http {
     }
 
     /// Checks a request by its head, before the body is read.
-    fn admit(&self, parts: &Parts, sender: Identified) -> Result<Admitted, Box<Response<Body>>> {
+    fn admit(
+        &self,
+        parts: &Parts,
+        length: Option<usize>,
+        sender: Identified,
+    ) -> Result<Admitted, Box<Response<Body>>> {
         let no = |status, why: &'static str| {
             Err(Box::new(refuse_with(status, None, &ErrorObject::invalid_request(why))))
         };
@@ -327,10 +333,13 @@ impl Http {
                 "send the message as content-type application/json",
             );
         }
+        if !headers::is_plain(&parts.headers) {
+            return Err(Box::new(refuse_coding()));
+        }
         let Some(accepts) = headers::accepts(&parts.headers) else {
             return no(StatusCode::NOT_ACCEPTABLE, "accept application/json and text/event-stream");
         };
-        if announced(&parts.headers).is_some_and(|length| length > self.settings.limits.body_bytes) {
+        if length.is_some_and(|length| length > self.settings.limits.body_bytes) {
             return Err(Box::new(unread(&self.settings.limits, &Unread::TooLarge)));
         }
         Ok(Admitted { accepts, sender })
@@ -412,10 +421,6 @@ impl From<Response<Body>> for Instead<'_> {
 
 /// Longest refused body that is still read.
 const DRAINED: usize = 64 * 1024;
-
-fn announced(headers: &HeaderMap) -> Option<usize> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
 
 impl<B> Service<Request<B>> for Http
 where

@@ -1,14 +1,15 @@
-//! TCP connection that hyper serves, watched for two conditions that hyper does not watch for.
+//! TCP connection that hyper serves, watched for three conditions that hyper does not watch for.
 //!
 //! A client that does not read would block writing forever: a write that is not accepted in time breaks the
 //! connection. And hyper stops reading once a byte of the next request has arrived, so that it does not see a client
-//! hang up: while a request is being answered, this type reads on into a buffer.
+//! hang up: while a request is being answered, this type reads on into a buffer. Last, hyper bounds what it has read when a
+//! head is incomplete, but not the read that completes it: this type counts, so that long heads are noticed.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -22,17 +23,41 @@ use tokio::time::{Sleep, sleep};
 /// Most bytes of further requests that are read while one is being answered. Beyond them the client has to wait.
 const READ_AHEAD: usize = 64 * 1024;
 
-/// Flag: a request of this connection has been read and is being answered. HTTP/1 answers one after the other.
+/// State that a connection and the requests on it share. HTTP/1 answers one request after the other.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Answering(Arc<AtomicBool>);
+pub(super) struct Answering(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// True while a request has been read and is being answered.
+    is_on: AtomicBool,
+    /// Bytes that hyper has read since the head before, and the most that it may have read ahead of that time.
+    unparsed: AtomicUsize,
+    /// Bytes of the last read.
+    last_read: AtomicUsize,
+}
 
 impl Answering {
     fn set(&self, on: bool) {
-        self.0.store(on, Ordering::Relaxed);
+        self.0.is_on.store(on, Ordering::Relaxed);
     }
 
     fn is_on(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Counts bytes that hyper has read. One task reads and parses.
+    #[inline]
+    fn read(&self, bytes: usize) {
+        self.0.unparsed.store(self.0.unparsed.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
+        self.0.last_read.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the most bytes that the head which hyper has just parsed can have had: far less work than to measure each head.
+    /// hyper reads only if it lacks something, so that no more than its last read is left for the next head.
+    #[inline]
+    pub(super) fn next_head(&self) -> usize {
+        self.0.unparsed.swap(self.0.last_read.load(Ordering::Relaxed), Ordering::Relaxed)
     }
 }
 
@@ -163,13 +188,19 @@ impl AsyncRead for Socket {
             let size = self.ahead.len().min(out.remaining());
             out.put_slice(&self.ahead[..size]);
             self.ahead.advance(size);
+            self.answering.read(size);
             return Poll::Ready(Ok(()));
         }
         if self.ended {
             self.told = true;
             return Poll::Ready(Ok(()));
         }
-        Pin::new(&mut self.stream).poll_read(cx, out)
+        let read = Pin::new(&mut self.stream).poll_read(cx, out);
+        if read.is_ready() {
+            // What was there before, if anything, counts too: this is a bound.
+            self.answering.read(out.filled().len());
+        }
+        read
     }
 }
 

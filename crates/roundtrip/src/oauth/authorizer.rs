@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use roundtrip_core::auth::{
@@ -15,11 +16,13 @@ use tokio::sync::OnceCell;
 use super::config::Config;
 use super::fetch::Fetch;
 use super::flight::Flight;
+use super::person::Person;
 use super::shared::{Failure, SharedSignIn};
 use super::sign_in::{self, Wanted};
 use super::surroundings::{around, now};
 use super::tokens::{Current, Tokens};
 use crate::lock::lock;
+use crate::outbound::Outbound;
 
 /// Authorizer of the requests of one client to one server.
 pub(crate) struct Authorizer {
@@ -29,10 +32,12 @@ pub(crate) struct Authorizer {
     pub(super) key: OnceCell<Arc<dyn Signer>>,
     /// Looks at the metadata after a renewal that failed.
     pub(super) checks: Flight<Result<bool, AuthError>>,
-    attempts: Mutex<ResourceAttempts>,
+    pub(super) attempts: Mutex<ResourceAttempts>,
     /// Tells that there was a sign-in since the server last accepted a token.
     unproven: AtomicBool,
     shared: SharedSignIn,
+    /// Person who signs in.
+    pub(super) person: Person,
     nonces: Mutex<Nonces>,
     /// Makes numbers of tokens, which tell nothing of them.
     numbers: RandomState,
@@ -63,16 +68,16 @@ impl Authorizer {
             attempts: Mutex::default(),
             unproven: AtomicBool::new(false),
             shared: SharedSignIn::default(),
+            person: Person::default(),
             nonces: Mutex::default(),
             numbers: RandomState::new(),
         }
     }
 
-    /// Returns the HTTP of a sign-in, with the client that calls the server.
-    pub(crate) fn fetch(&self, client: &reqwest::Client, guard: Option<&super::Guard>) -> Fetch {
+    /// Returns the HTTP of a sign-in, with the clients that it is made by.
+    pub(crate) fn fetch(&self, outbound: Outbound) -> Fetch {
         Fetch {
-            client: client.clone(),
-            guard: guard.cloned(),
+            outbound,
             trusted: self.config.trusted_hosts(&self.server),
             private_networks: self.config.choices.private_networks,
         }
@@ -144,10 +149,13 @@ impl Authorizer {
             return Verdict::Nonce;
         }
         if status == StatusCode::UNAUTHORIZED {
+            if current.is_first_word() {
+                lock(&self.attempts).rejected(now());
+            }
             return Verdict::Rejected;
         }
-        // The first request with a token that is accepted proves the sign-in.
-        if status.is_success() && self.unproven.load(Ordering::Relaxed) {
+        // The first request with a token that is accepted proves the sign-in, or the renewal.
+        if status.is_success() && (current.is_first_word() || self.unproven.load(Ordering::Relaxed)) {
             self.unproven.store(false, Ordering::Relaxed);
             lock(&self.attempts).accepted();
         }
@@ -194,6 +202,17 @@ impl Authorizer {
             Some(async move { this.sign_in(wanted, &fetch, &waiters).await })
         };
         Ok(self.shared.join(&wanted.scopes, begin).await?)
+    }
+
+    /// Gets a token that a refusal wants, within a time in which that of a person is not counted. Returns the time that it took.
+    pub(crate) async fn authorize_within(
+        self: &Arc<Self>,
+        limit: Duration,
+        wanted: Wanted,
+        fetch: Fetch,
+    ) -> Result<Duration, Error> {
+        let ((), taken) = self.person.within(limit, self.authorize(wanted, fetch)).await?;
+        Ok(taken)
     }
 
     /// Returns whether another call has got a token since, which asks for enough.
@@ -245,6 +264,7 @@ impl Authorizer {
         let this = Arc::clone(self);
         let finishing = tokio::spawn(async move {
             let settings = this.settings("").await?;
+            let _exchanging = this.tokens.exchanging()?;
             let step = around(|around| SignIn::resume(settings, answered, around))?;
             match fetch.drive(step).await? {
                 Step::Done(grant) => this.tokens.signed_in(*grant).await,
@@ -257,6 +277,11 @@ impl Authorizer {
     /// Drops the tokens, here and in the store.
     pub(crate) async fn sign_out(&self) -> Result<(), AuthError> {
         self.tokens.sign_out().await
+    }
+
+    /// Returns the tokens.
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_core::auth::{
-    AuthError, ClientAuthMethod, ClientMetadataUrl, DevicePending, HttpUrl, RegisteredClient, ScopeChoice,
-    ScopeSet, Secret, Signer,
+    AssertionRequest, AuthError, ClientAuthMethod, ClientMetadataUrl, DevicePending, HttpUrl,
+    RegisteredClient, ScopeChoice, ScopeSet, Secret, Signer, TrustedIssuer, shown_url,
 };
 
 use super::authorizer::Authorizer;
@@ -53,7 +53,7 @@ impl OAuth {
         Self::of(Config::new(name.into(), Kind::Code))
     }
 
-    /// Signs a person in as a client that was registered by hand.
+    /// Signs a person in as a client that was registered by hand: add the [`issuer`](Self::issuer) that it is registered with.
     pub fn registered(client_id: impl Into<String>) -> Self {
         Self::new("").client(client_id)
     }
@@ -64,29 +64,37 @@ impl OAuth {
         Self::of(Config::new(String::new(), Kind::Machine)).client(client_id)
     }
 
-    /// Gets tokens by the identity provider of an organisation: add [`identity`](Self::identity), and
-    /// [`client`](Self::client) where the client id at the server's issuer is another one than at the provider.
+    /// Gets tokens by the identity provider of an organisation: add [`identity`](Self::identity), the
+    /// [`issuer`](Self::issuer) of the server, and [`client`](Self::client) where the client id there is another one than at
+    /// the provider.
     pub fn enterprise(provider: Idp) -> Self {
         let client_id = provider.client_id().to_owned();
         Self::of(Config::new(String::new(), Kind::Enterprise(provider))).client(client_id)
     }
 
-    /// Gets tokens by a token of the platform that the client runs on, which is asked for anew every time.
+    /// Gets tokens by a token of the platform that the client runs on, which is asked for anew every time: add the
+    /// [`issuer`](Self::issuer) that it is for.
+    ///
+    /// The function is given the issuer. Ask the platform for a token with that audience, where it makes such: a token without one
+    /// is good wherever the platform's tokens are.
+    ///
+    /// ```
+    /// use roundtrip::oauth::{AssertionRequest, OAuth};
+    ///
+    /// # async fn platform_token(audience: &str) -> std::io::Result<String> { Ok(audience.to_owned()) }
+    /// let sign_in = OAuth::workload("agent", async |request: AssertionRequest| platform_token(request.issuer()).await)
+    ///     .issuer("https://login.example");
+    /// ```
     pub fn workload<F, S, E>(
         client_id: impl Into<String>,
-        token: impl Fn() -> F + Send + Sync + 'static,
+        token: impl Fn(AssertionRequest) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<S, E>> + Send + 'static,
         S: Into<Secret>,
         E: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let source = Arc::new(move || {
-            let token = token();
-            let token = async move { token.await.map(Into::into).map_err(|error| error.into().to_string()) };
-            Box::pin(token) as crate::client::BoxFuture<_>
-        });
-        Self::of(Config::new(String::new(), Kind::Workload(source))).client(client_id)
+        Self::of(Config::new(String::new(), Kind::Workload(hook(token)))).client(client_id)
     }
 
     fn of(config: Config) -> Self {
@@ -99,14 +107,13 @@ impl OAuth {
         self
     }
 
-    /// Sets the secret of a client that was registered by hand. It needs the [`issuer`](Self::issuer) that it is for.
+    /// Sets the secret of a client that was registered by hand.
     pub fn secret(self, secret: impl Into<Secret>) -> Self {
         let secret = secret.into();
         self.of_registered(|client| client.secret = Some(secret))
     }
 
-    /// Sets the key of a client that was registered by hand: the text of a PEM file. It needs the [`issuer`](Self::issuer) that
-    /// it is for.
+    /// Sets the key of a client that was registered by hand: the text of a PEM file.
     ///
     /// # Errors
     /// Fails if it is not a private key that is known.
@@ -119,18 +126,20 @@ impl OAuth {
         self.of_registered(|client| client.key = Some(key))
     }
 
-    /// Binds a client that was registered by hand to its issuer: the `issuer` of its metadata, byte for byte.
-    pub fn issuer(self, issuer: impl Into<String>) -> Self {
-        let issuer = issuer.into();
-        self.of_registered(|client| client.issuer = Some(issuer))
+    /// Binds the client to its issuer: the `issuer` of its metadata, byte for byte. No other issuer is sent what the client shows:
+    /// secret, key, identity, code. A client that was registered by hand needs one.
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.config.choices.client_issuer = Some(issuer.into());
+        self
     }
 
-    /// Lets the secret or the key of a client go to any issuer that the server names, in place of [`issuer`](Self::issuer).
+    /// Lets the server choose the issuer of a client that was registered by hand, in place of [`issuer`](Self::issuer).
     ///
-    /// **Danger:** the server decides who gets the secret. One that is hostile, or was taken over, names an issuer of its own and
-    /// has it. Use this for tests, and for servers that are as trusted as the issuer.
+    /// **Danger:** the server decides who is sent the secret, the platform's token, or the code of the person. One that is hostile,
+    /// or was taken over, names an issuer of its own and has it. Use this for tests, and for servers that are as trusted as
+    /// the issuer.
     pub fn any_issuer(mut self) -> Self {
-        self.config.any_issuer = true;
+        self.config.choices.any_issuer = true;
         self
     }
 
@@ -144,7 +153,7 @@ impl OAuth {
         match &mut self.config.choices.registered {
             Some(client) => change(client),
             None => self.wrong(AuthError::Settings(
-                "`secret`, `key`, `issuer` and `auth_method` are for a client id: begin with `OAuth::registered`",
+                "`secret`, `key` and `auth_method` are for a client id: begin with `OAuth::registered`",
             )),
         }
         self
@@ -249,9 +258,13 @@ impl OAuth {
         self
     }
 
-    /// Accepts metadata of this issuer where another one was asked for: some publish one document for many tenants.
-    pub fn trust_issuer(mut self, issuer: impl Into<String>) -> Self {
-        self.config.choices.trusted_issuer = Some(issuer.into());
+    /// Accepts metadata that names another issuer than was asked: some publish one document for many tenants. Takes the issuer
+    /// that is asked, as the server or [`issuer`](Self::issuer) names it, and the `issuer` of its document, byte for byte.
+    ///
+    /// Nobody else may use that name: a document from another issuer is refused.
+    pub fn trust_issuer(mut self, asked: impl Into<String>, published: impl Into<String>) -> Self {
+        let (asked, published) = (asked.into(), published.into());
+        self.config.choices.trusted_issuer = Some(TrustedIssuer { asked, published });
         self
     }
 
@@ -268,7 +281,8 @@ impl OAuth {
         self
     }
 
-    /// Binds tokens to a key where the server takes that (DPoP). The key is made once, and stored with the tokens.
+    /// Binds tokens to a key where the server takes that (DPoP). The key is made once, and stored with the tokens. A token that is
+    /// not bound is refused where the server requires it, or the token before was bound.
     pub fn dpop(mut self) -> Self {
         self.config.dpop = Some(ProofKey::Stored);
         self
@@ -277,6 +291,14 @@ impl OAuth {
     /// Binds tokens to a key of the author's: an EC key on P-256.
     pub fn dpop_signer(mut self, key: Arc<dyn Signer>) -> Self {
         self.config.dpop = Some(ProofKey::Given(key));
+        self
+    }
+
+    /// Binds tokens to a key, and refuses those that are not bound: where a stolen token must be of no use. The key is that of
+    /// [`dpop_signer`](Self::dpop_signer), or one that is stored, as with [`dpop`](Self::dpop).
+    pub fn require_dpop(mut self) -> Self {
+        self.config.choices.require_dpop = true;
+        self.config.dpop.get_or_insert(ProofKey::Stored);
         self
     }
 
@@ -299,14 +321,9 @@ impl OAuth {
                 "`browser` has a redirect URI of its own: leave `redirect_uri` out, or `browser`",
             ));
         }
-        if self.config.is_unbound() {
-            return Err(AuthError::Settings(
-                "the server could have the client's secret or key sent to any issuer: add `issuer` with the one that it is for",
-            ));
-        }
         // Mistakes come up here, and not at the first 401.
-        self.config.settings("", None, None)?;
-        let refuse = |why| AuthError::Server { server: server.to_owned(), why };
+        self.config.settings("", None)?.check()?;
+        let refuse = |why| AuthError::Server { server: shown_url(server), why };
         let url = HttpUrl::of_server(server).map_err(refuse)?;
         roundtrip_core::auth::UrlPolicy::new(url.clone(), self.config.choices.private_networks)
             .map_err(refuse)?;
@@ -316,14 +333,15 @@ impl OAuth {
 }
 
 /// Wraps code of the author's: its errors become text.
-fn hook<I: 'static, F, E>(code: impl Fn(I) -> F + Send + Sync + 'static) -> super::config::Hook<I, ()>
+fn hook<I: 'static, F, T, O, E>(code: impl Fn(I) -> F + Send + Sync + 'static) -> super::config::Hook<I, O>
 where
-    F: Future<Output = Result<(), E>> + Send + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
+    T: Into<O>,
     E: Into<Box<dyn StdError + Send + Sync>>,
 {
     Arc::new(move |input| {
         let done = code(input);
-        Box::pin(async move { done.await.map_err(|error| error.into().to_string()) })
+        Box::pin(async move { done.await.map(Into::into).map_err(|error| error.into().to_string()) })
     })
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_core::auth::{
-    AuthError, Choices, DevicePending, HttpUrl, IdentityProvider, RegisteredClient, Secret, Settings, Signer,
+    AssertionRequest, AuthError, Choices, DevicePending, HttpUrl, IdentityProvider, Secret, Settings, Signer,
 };
 
 use super::proof_key::ProofKey;
@@ -17,7 +17,6 @@ const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// Code of the author's: it gives a value, or a text that says why not.
 pub(super) type Hook<I, O> = Arc<dyn Fn(I) -> BoxFuture<Result<O, String>> + Send + Sync>;
-pub(super) type Source<O> = Arc<dyn Fn() -> BoxFuture<Result<O, String>> + Send + Sync>;
 
 /// Way in which tokens are got.
 #[derive(Clone)]
@@ -31,7 +30,7 @@ pub(super) enum Kind {
     /// By an identity provider.
     Enterprise(Idp),
     /// By a token of the platform.
-    Workload(Source<Secret>),
+    Workload(Hook<AssertionRequest, Secret>),
 }
 
 /// Identity provider of an organisation: its token endpoint, and the client there.
@@ -102,8 +101,6 @@ pub(super) struct Config {
     pub(super) browser: Option<Hook<HttpUrl, ()>>,
     pub(super) patience: Duration,
     pub(super) dpop: Option<ProofKey>,
-    /// Lets credentials go to any issuer that the server names.
-    pub(super) any_issuer: bool,
 }
 
 impl Config {
@@ -116,21 +113,12 @@ impl Config {
             browser: None,
             patience: PATIENCE,
             dpop: None,
-            any_issuer: false,
         }
     }
 
     /// Returns whether a person signs in.
     pub(super) fn has_person(&self) -> bool {
         matches!(self.kind, Kind::Code | Kind::Device(_))
-    }
-
-    /// Returns whether a secret or a key would go to whatever issuer the server names, against the author's will.
-    pub(super) fn is_unbound(&self) -> bool {
-        let Choices { registered, issuer, .. } = &self.choices;
-        let has_credentials = |client: &RegisteredClient| client.secret.is_some() || client.key.is_some();
-        let client = registered.as_ref().filter(|client| has_credentials(client));
-        !self.any_issuer && issuer.is_none() && client.is_some_and(|client| client.issuer.is_none())
     }
 
     /// Returns whether tokens can be bound to a key.
@@ -144,9 +132,9 @@ impl Config {
             Kind::Enterprise(provider) => Some(&provider.token_endpoint),
             _ => None,
         };
-        let Choices { registered, issuer, trusted_issuer, .. } = &self.choices;
-        let registered = registered.as_ref().and_then(|client| client.issuer.as_ref());
-        let named = [provider, registered, issuer.as_ref(), trusted_issuer.as_ref()];
+        let Choices { client_issuer, issuer, trusted_issuer, .. } = &self.choices;
+        let trusted = trusted_issuer.as_ref().map(|pair| &pair.asked);
+        let named = [provider, client_issuer.as_ref(), issuer.as_ref(), trusted];
         let named = named.into_iter().flatten().filter_map(|url| HttpUrl::parse(url).ok());
         named.chain([server.clone()]).map(|url| url.host().to_owned()).collect()
     }
@@ -158,7 +146,6 @@ impl Config {
     pub(super) fn settings(
         &self,
         redirect_uri: &str,
-        assertion: Option<Secret>,
         key: Option<Arc<dyn Signer>>,
     ) -> Result<Settings, AuthError> {
         let settings = match &self.kind {
@@ -170,8 +157,7 @@ impl Config {
             // The client's id is among the choices.
             Kind::Machine => Settings::machine(""),
             Kind::Enterprise(provider) => Settings::enterprise("", provider.provider()?),
-            // A refresh needs none.
-            Kind::Workload(_) => Settings::workload("", assertion.unwrap_or_else(|| Secret::new(""))),
+            Kind::Workload(_) => Settings::workload(""),
         };
         let settings = settings.choices(self.choices.clone());
         Ok(match key {

@@ -1,27 +1,31 @@
 //! HTTP of a sign-in: the client's own `reqwest::Client`, within bounds.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 use reqwest::{Response, Url};
-use roundtrip_core::auth::{AuthError, AuthRequest, AuthResponse, HttpUrl, LONGEST_DOCUMENT, SignIn, Step};
+use roundtrip_core::auth::{
+    AuthError, AuthRequest, AuthResponse, HttpUrl, LONGEST_DOCUMENT, SignIn, Step, is_public_address,
+};
 
-use super::guard::{Guard, public_addresses};
+use tokio::time::{Instant, timeout_at};
+
 use super::surroundings::around;
 use crate::causes::causes;
+use crate::outbound::Outbound;
 
 /// Longest time of one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time of requests in a row without a person.
+const LONGEST_DRIVE: Duration = Duration::from_secs(30);
 /// Greatest number of requests in a row without a person: discovery asks a few URLs, each with a few redirects.
 const MOST_REQUESTS: usize = 32;
 
 /// HTTP client of a sign-in: the one that the server is called with (O54).
 #[derive(Debug, Clone)]
 pub(crate) struct Fetch {
-    pub(crate) client: reqwest::Client,
-    /// Guard that is the resolver of the client. A client of the author's has a resolver of its own: its names are looked up
-    /// ahead of it.
-    pub(crate) guard: Option<Guard>,
+    pub(crate) outbound: Outbound,
     /// Hosts that may have private addresses: those that the author named.
     pub(crate) trusted: Vec<String>,
     /// Tells that all hosts may.
@@ -38,27 +42,34 @@ struct Read {
 impl Fetch {
     /// Takes steps until one wants something else than a request.
     pub(super) async fn drive(&self, mut step: Step) -> Result<Step, AuthError> {
+        let end = Instant::now() + LONGEST_DRIVE;
         for _ in 0..MOST_REQUESTS {
             let Step::Send(sign_in) = step else { return Ok(step) };
-            step = self.take(*sign_in).await?;
+            step = self.take(*sign_in, end).await?;
         }
         Err(AuthError::Settings("the sign-in led in a circle: ask the operator of the server"))
     }
 
-    async fn take(&self, sign_in: SignIn) -> Result<Step, AuthError> {
+    async fn take(&self, sign_in: SignIn, end: Instant) -> Result<Step, AuthError> {
         let url = sign_in.request().url.clone();
-        let read = tokio::time::timeout(TIMEOUT, self.send(sign_in.request())).await;
-        let Read { status, headers, body } =
-            read.unwrap_or_else(|_| Err(unreachable(&url, format!("no answer within {TIMEOUT:?}"))))?;
+        let late = Instant::now() + TIMEOUT;
+        let read = timeout_at(late.min(end), self.send(sign_in.request())).await;
+        let too_late = |_| {
+            let why =
+                if late <= end { "no answer within" } else { "the requests of the sign-in took longer than" };
+            let limit = if late <= end { TIMEOUT } else { LONGEST_DRIVE };
+            Err(unreachable(&url, format!("{why} {limit:?}")))
+        };
+        let Read { status, headers, body } = read.unwrap_or_else(too_late)?;
         let response = AuthResponse { status, headers: &headers, body: &body };
         around(|around| sign_in.respond(&response, around))
     }
 
     async fn send(&self, request: &AuthRequest) -> Result<Read, AuthError> {
         let AuthRequest { method, url, headers, body, .. } = request;
-        self.check_host(url).await?;
+        let client = self.client(url).await?;
         let target = Url::parse(url.as_str()).map_err(|error| unreachable(url, error.to_string()))?;
-        let mut request = self.client.request(method.clone(), target.clone()).headers(headers.clone());
+        let mut request = client.request(method.clone(), target.clone()).headers(headers.clone());
         if let Some(body) = body {
             request = request.body(body.expose().to_owned());
         }
@@ -70,23 +81,21 @@ impl Fetch {
         read(url, response).await
     }
 
-    /// Keeps names that came from the network away from private addresses.
-    async fn check_host(&self, url: &HttpUrl) -> Result<(), AuthError> {
+    /// Returns the client for a URL. Names that came from the network are kept away from private addresses.
+    async fn client(&self, url: &HttpUrl) -> Result<&reqwest::Client, AuthError> {
         let host = url.host();
         let trusted = self.trusted.iter().any(|trusted| trusted.eq_ignore_ascii_case(host));
-        if self.private_networks || trusted || url.address().is_some() {
-            return Ok(());
+        if self.private_networks || trusted {
+            return Ok(self.outbound.client(host));
         }
-        match &self.guard {
-            Some(guard) if guard.add(host) => Ok(()),
-            Some(_) => Err(unreachable(url, "the sign-in led to too many hosts".to_owned())),
-            // A name that does not resolve here may do so at a proxy.
-            None => match public_addresses(host).await {
-                Err(error) if !error.is::<std::io::Error>() => Err(unreachable(url, error.to_string())),
-                _ => Ok(()),
-            },
-        }
+        self.outbound.checked(url).await.map_err(|why| unreachable(url, why))
     }
+}
+
+/// Returns whether an address of a host from the network may be connected to. `localhost` comes from servers on this machine
+/// only.
+pub(crate) fn allows(host: &str, address: IpAddr) -> bool {
+    is_public_address(address) || host.eq_ignore_ascii_case("localhost") && address.is_loopback()
 }
 
 /// Reads a response. A longer one than is allowed is cut off one byte behind that, which its reader refuses.
@@ -121,7 +130,8 @@ mod tests {
 
     fn fetch(redirects: reqwest::redirect::Policy) -> Fetch {
         let client = reqwest::Client::builder().redirect(redirects).build().unwrap();
-        Fetch { client, guard: None, trusted: vec!["127.0.0.1".to_owned()], private_networks: false }
+        let outbound = Outbound::own(client, allows);
+        Fetch { outbound, trusted: vec!["127.0.0.1".to_owned()], private_networks: false }
     }
 
     /// Signs in to a server on this machine that treats every connection in one way. Returns the error.
@@ -136,7 +146,7 @@ mod tests {
                 tokio::spawn(treat(stream));
             }
         });
-        let settings = Arc::new(Settings::machine("client").secret("secret".into()));
+        let settings = Arc::new(Settings::machine("client").secret("secret".into()).any_issuer());
         let step = SignIn::begin(settings, Need::new(url)).unwrap();
         fetch.drive(step).await.map(|step| format!("{step:?}")).expect_err("no way to sign in")
     }
@@ -147,6 +157,24 @@ mod tests {
         let fetch = fetch(reqwest::redirect::Policy::none());
         let error = sign_in(&fetch, async |_held| std::future::pending().await).await;
         assert!(matches!(&error, AuthError::Unreachable { why, .. } if why.contains("10s")), "{error:?}");
+    }
+
+    /// O52: servers that each answer in time, and lead on and on, are followed for thirty seconds.
+    #[tokio::test(start_paused = true)]
+    async fn requests_in_a_row_have_a_time_limit() {
+        // Time does not pass by itself while a thread works.
+        let (work, rest) = std::sync::mpsc::channel::<()>();
+        let working = tokio::task::spawn_blocking(move || rest.recv().is_err());
+        let slow = async |mut stream: TcpStream| {
+            drop(stream.read(&mut [0; 4096]).await);
+            tokio::time::advance(Duration::from_secs(9)).await;
+            let moved = "HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            drop(stream.write_all(moved.as_bytes()).await);
+        };
+        let error = sign_in(&fetch(reqwest::redirect::Policy::none()), slow).await;
+        assert!(matches!(&error, AuthError::Unreachable { why, .. } if why.contains("30s")), "{error:?}");
+        drop(work);
+        assert!(working.await.unwrap());
     }
 
     /// O52: a response without an end is not read to its end.

@@ -15,16 +15,21 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use roundtrip_core::auth::{Answered, CallbackError, Pending};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::sleep;
 
 use crate::lock::lock;
 
+/// Header by which browsers name the use that they have for a response (Fetch Metadata).
+const SEC_FETCH_DEST: &str = "sec-fetch-dest";
 /// Path of the redirect URI.
 const PATH: &str = "/callback";
-/// Longest time of one connection.
+/// Longest time for the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(1);
+/// Longest time of a connection after that.
 const LONGEST_CONNECTION: Duration = Duration::from_secs(10);
-/// Greatest number of connections at once. A browser opens some ahead of need, and asks for an icon.
+/// Greatest number of connections at once. A browser opens some ahead of need, and asks for an icon. When all slots are taken, the
+/// next connection takes that of the oldest one without a whole request: none keeps the callback out by silence.
 const MOST_CONNECTIONS: usize = 16;
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -63,26 +68,71 @@ impl Listener {
     }
 
     /// Waits for the callback of a sign-in, and shows its browser a page. Whatever else is asked for is not found, and the wait
-    /// goes on.
+    /// continues.
     pub(super) async fn answered(self, pending: &Pending) -> Outcome {
         let callback = Callback { host: self.host, pending: pending.clone(), outcome: Mutex::default() };
         let callback = Arc::new(callback);
-        let mut connections = JoinSet::new();
+        let mut connections = Connections::default();
         loop {
             tokio::select! {
                 // The connection that brings the outcome has had its page by then.
-                Some(ended) = connections.join_next() => {
+                Some(ended) = connections.tasks.join_next() => {
                     if let (Ok(true), Some(outcome)) = (ended, lock(&callback.outcome).take()) {
                         return outcome;
                     }
                 }
-                accepted = self.socket.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
-                    Ok((stream, _)) => drop(connections.spawn(serve(stream, Arc::clone(&callback)))),
+                accepted = self.socket.accept(), if connections.has_slot() => match accepted {
+                    Ok((stream, _)) => connections.add(stream, &callback).await,
                     // No more files, for one.
                     Err(_) => sleep(PAUSE).await,
                 },
             }
         }
+    }
+}
+
+/// Connections of a listener.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<bool>,
+    /// Oldest first.
+    open: Vec<(AbortHandle, Arc<Claim>)>,
+}
+
+/// Claim on a connection: of its first whole request, or of the one who ends it before there is any.
+#[derive(Default)]
+struct Claim(AtomicBool);
+
+impl Claim {
+    /// Returns whether this claim is the first.
+    fn take(&self) -> bool {
+        !self.0.swap(true, Ordering::Relaxed)
+    }
+
+    fn is_taken(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Connections {
+    /// Returns whether one more connection can be accepted.
+    fn has_slot(&self) -> bool {
+        self.tasks.len() < MOST_CONNECTIONS || self.open.iter().any(|(_, request)| !request.is_taken())
+    }
+
+    /// Serves a connection, in the slot of the oldest one without a request if no other is free.
+    async fn add(&mut self, stream: TcpStream, callback: &Arc<Callback>) {
+        self.open.retain(|(task, _)| !task.is_finished());
+        if self.open.len() >= MOST_CONNECTIONS
+            && let Some(oldest) = self.open.iter().position(|(_, request)| request.take())
+        {
+            self.open.remove(oldest).0.abort();
+            // Those that were accepted before have their turn to read.
+            tokio::task::yield_now().await;
+        }
+        let request = Arc::new(Claim::default());
+        let task = self.tasks.spawn(serve(stream, Arc::clone(callback), Arc::clone(&request)));
+        self.open.push((task, request));
     }
 }
 
@@ -94,33 +144,47 @@ struct Callback {
 }
 
 /// Serves one connection. Returns whether it brought the outcome.
-async fn serve(stream: TcpStream, callback: Arc<Callback>) -> bool {
+async fn serve(stream: TcpStream, callback: Arc<Callback>, first: Arc<Claim>) -> bool {
     let brought = AtomicBool::new(false);
     let answer = service_fn(|request: Request<Incoming>| {
-        let page = callback.page(&request, &brought);
+        let page = if first.take() { callback.page(&request, &brought) } else { not_found() };
         async move { Ok::<_, Infallible>(page) }
     });
     let mut server = http1::Builder::new();
     let serving = server.max_buf_size(LONGEST_HEAD).serve_connection(TokioIo::new(stream), answer);
-    if let Ok(Err(error)) = timeout(LONGEST_CONNECTION, serving).await {
-        tracing::debug!(%error, "a connection to the listener of a sign-in broke off");
+    let late = async {
+        sleep(HEAD_TIME).await;
+        if first.is_taken() {
+            sleep(LONGEST_CONNECTION).await;
+        }
+    };
+    tokio::select! {
+        ended = serving => if let Err(error) = ended {
+            tracing::debug!(%error, "a connection to the listener of a sign-in broke off");
+        },
+        () = late => {}
     }
-    brought.into_inner()
+    brought.load(Ordering::Relaxed)
 }
 
 impl Callback {
-    /// Answers a request. Nothing of it is in the answer.
+    /// Answers a request. Nothing of it is in the answer, and nothing of it counts without the `state` of the sign-in.
     fn page(&self, request: &Request<Incoming>, brought: &AtomicBool) -> Response<String> {
         let for_us = request.method() == Method::GET
             && request.uri().path() == PATH
-            && request.headers().get(HOST).is_some_and(|host| host.as_bytes() == self.host.as_bytes());
+            && request.headers().get(HOST).is_some_and(|host| host.as_bytes() == self.host.as_bytes())
+            // A browser that comes back shows the page; an image or a script of another page does not.
+            && request.headers().get(SEC_FETCH_DEST).is_none_or(|dest| dest == "document");
         let query = request.uri().query().unwrap_or_default();
         let mut outcome = lock(&self.outcome);
         if !for_us || outcome.is_some() {
-            return respond(StatusCode::NOT_FOUND, "There is nothing here.");
+            return not_found();
         }
         match self.pending.answered(&format!("http://{}{PATH}?{query}", self.host)) {
-            Err(CallbackError::NotOurs) => respond(StatusCode::NOT_FOUND, "This is no answer to a sign-in."),
+            // What cannot be read shows no `state`: any program of this machine may have sent it.
+            Err(CallbackError::NotOurs | CallbackError::Malformed) => {
+                respond(StatusCode::NOT_FOUND, "This is no answer to a sign-in.")
+            }
             answered => {
                 let said = if answered.is_ok() {
                     "You can close this window and go back to the application."
@@ -133,6 +197,10 @@ impl Callback {
             }
         }
     }
+}
+
+fn not_found() -> Response<String> {
+    respond(StatusCode::NOT_FOUND, "There is nothing here.")
 }
 
 fn respond(status: StatusCode, said: &str) -> Response<String> {

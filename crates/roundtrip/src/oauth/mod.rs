@@ -8,10 +8,11 @@
 mod authorizer;
 mod builder;
 mod config;
+mod exchanges;
 mod fetch;
 mod flight;
-mod guard;
 mod listener;
+mod person;
 mod proof_key;
 mod renewing;
 mod shared;
@@ -23,14 +24,13 @@ mod tokens;
 pub use builder::OAuth;
 pub use config::Idp;
 pub use roundtrip_core::auth::{
-    Algorithm, Answered, AuthBlame, AuthError, CallAttempts, CallbackError, ClientAuthMethod,
-    ClientMetadataUrl, DevicePending, Grant, HttpUrl, Pending, PublicKey, Registration, RegistrationSource,
-    ScopeSet, Secret, SignError, Signer, Terms, TokenScheme,
+    Algorithm, Answered, AssertionRequest, AuthBlame, AuthError, CallAttempts, CallbackError,
+    ClientAuthMethod, ClientMetadataUrl, DevicePending, Grant, HttpUrl, Pending, PublicKey, Registration,
+    RegistrationSource, ScopeSet, Secret, SignError, Signer, Terms, TokenScheme,
 };
 
 pub use crate::signature::{KeyError, PrivateKey};
 
 pub(crate) use authorizer::{Authorizer, Verdict};
-pub(crate) use fetch::Fetch;
-pub(crate) use guard::Guard;
+pub(crate) use fetch::{Fetch, allows};
 pub(crate) use sign_in::Wanted;

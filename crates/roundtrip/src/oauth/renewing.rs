@@ -6,18 +6,24 @@ use roundtrip_core::auth::{AuthError, Demand, Grant, Need, Settings, SignIn, Ste
 
 use super::authorizer::{Authorizer, Token};
 use super::fetch::Fetch;
-use super::surroundings::around;
+use super::surroundings::{around, now};
 use super::tokens::Exchange;
+use crate::lock::lock;
 
 /// Renewal of a grant by its refresh token.
 #[derive(Clone)]
 pub(super) struct Renewing {
     settings: Arc<Settings>,
     fetch: Fetch,
+    /// Tells that the server has rejected one fresh token after the other: another one would not help.
+    paused: bool,
 }
 
 impl Exchange for Renewing {
     async fn refresh(&self, old: &Grant) -> Result<Option<Grant>, AuthError> {
+        if self.paused {
+            return Ok(None);
+        }
         let settings = Arc::clone(&self.settings);
         let Some(step) = around(|around| SignIn::refresh(settings, old, around))? else {
             return Ok(None);
@@ -32,7 +38,8 @@ impl Exchange for Renewing {
 impl Authorizer {
     /// Makes the settings of a renewal ahead of it: a renewal holds the lock of the store, which the key of proofs may need.
     pub(super) async fn renewing(&self, fetch: Fetch) -> Result<Renewing, AuthError> {
-        Ok(Renewing { settings: self.settings("").await?, fetch })
+        let paused = !lock(&self.attempts).may_renew(now());
+        Ok(Renewing { settings: self.settings("").await?, fetch, paused })
     }
 
     /// Takes a grant that is over, or that its server has moved away from, for none: the sign-in that follows has a cause in the
@@ -64,7 +71,7 @@ impl Authorizer {
         let Some(terms) = self.tokens.terms() else { return Ok(false) };
         let need = Need::new(self.server.as_str()).demand(demand);
         let check = move || async move {
-            let Renewing { settings, fetch } = renewing;
+            let Renewing { settings, fetch, .. } = renewing;
             match fetch.drive(SignIn::check(settings, need, terms)?).await {
                 Ok(Step::Checked { moved }) => Ok(moved),
                 Err(error @ AuthError::WrongIssuer { .. }) => Err(error),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use roundtrip_core::auth::{
-    Answered, AuthError, Demand, DevicePending, Need, Pending, Registration, RegistrationSource, ScopeSet,
-    Settings, SignIn, Signer, Step,
+    Answered, AssertionRequest, AuthError, Demand, DevicePending, Need, Pending, Registration,
+    RegistrationSource, ScopeSet, Secret, Settings, SignIn, Signer, Step,
 };
 use tokio::time::sleep;
 
@@ -37,13 +37,13 @@ pub(super) async fn run(
     let registrations = authorizer.tokens.registrations().await?;
     let mut listener = authorizer.listener(&registrations).await?;
     let redirect_uri = listener.as_ref().map(Listener::redirect_uri).unwrap_or_default();
-    let settings = authorizer.settings_of_sign_in(&redirect_uri).await?;
+    let settings = authorizer.settings(&redirect_uri).await?;
     let need = Need::new(authorizer.server.as_str());
     let need = need.demand(wanted.demand).step_up(wanted.scopes).registrations(registrations);
-    let mut step = SignIn::begin(Arc::clone(&settings), need)?;
-    let mut shown = false;
+    let mut step = fetch.drive(SignIn::begin(Arc::clone(&settings), need)?).await?;
+    let mut shown = None;
     loop {
-        step = match fetch.drive(step).await? {
+        let next = match step {
             Step::Done(grant) => return Ok(authorizer.tokens.signed_in(*grant).await?),
             Step::Browse(pending) => {
                 // Before the browser opens: the person may never come back.
@@ -52,8 +52,10 @@ pub(super) async fn run(
                 around(|around| SignIn::resume(Arc::clone(&settings), answered, around))?
             }
             Step::ShowCode(device) => {
-                if !std::mem::replace(&mut shown, true) {
-                    authorizer.show(&device).await?;
+                if shown.is_none() {
+                    // Until the sign-in ends: the person is at work between the polls, too.
+                    shown = Some(authorizer.person.at_work());
+                    authorizer.show(&device, waiters).await?;
                 }
                 tokio::select! {
                     () = sleep(device.pause()) => {}
@@ -61,8 +63,18 @@ pub(super) async fn run(
                 }
                 around(|around| SignIn::poll(Arc::clone(&settings), *device, around))?
             }
+            Step::Assert(request) => {
+                let assertion = authorizer.assertion(&request).await?;
+                around(|around| SignIn::assert(Arc::clone(&settings), *request, assertion, around))?
+            }
             // Neither is an end of `drive`, nor of a sign-in.
             Step::Send(_) | Step::Checked { .. } => return Err(AuthError::Interrupted.into()),
+        };
+        // A code is good for one use: a client that is closed waits until its tokens are stored.
+        let _exchanging = authorizer.tokens.exchanging()?;
+        step = match fetch.drive(next).await? {
+            Step::Done(grant) => return Ok(authorizer.tokens.signed_in(*grant).await?),
+            step => step,
         };
     }
 }
@@ -87,40 +99,44 @@ impl Authorizer {
         let (Some(open), Some(listener)) = (&self.config.browser, listener) else {
             return Err(Failure::Pending(pending));
         };
+        let _at_work = self.person.at_work();
         tokio::select! {
+            // Nothing is opened for calls that have ended.
+            biased;
+            () = waiters.gone() => Err(Failure::Abandoned),
             answered = listener.answered(&pending) => answered.map_err(|error| AuthError::from(error).into()),
             Err(why) = open(pending.url().clone()) => Err(Failure::Handler(format!("no browser was opened: {why}"))),
-            () = waiters.gone() => Err(Failure::Abandoned),
             () = sleep(self.config.patience) => Err(AuthError::NoCallback.into()),
         }
     }
 
     /// Shows the code of a device.
-    async fn show(&self, device: &DevicePending) -> Result<(), Failure> {
+    async fn show(&self, device: &DevicePending, waiters: &Waiters) -> Result<(), Failure> {
         let Kind::Device(show) = &self.config.kind else {
             return Err(AuthError::Settings("there is no way to show a code").into());
         };
-        show(device.clone()).await.map_err(|why| Failure::Handler(format!("the code was not shown: {why}")))
+        tokio::select! {
+            biased;
+            () = waiters.gone() => Err(Failure::Abandoned),
+            shown = show(device.clone()) => {
+                shown.map_err(|why| Failure::Handler(format!("the code was not shown: {why}")))
+            }
+        }
     }
 
-    /// Returns the settings of a sign-in, with an assertion that is asked for anew.
-    async fn settings_of_sign_in(&self, redirect_uri: &str) -> Result<Arc<Settings>, Failure> {
-        let assertion = match &self.config.kind {
-            Kind::Workload(assertion) => Some(
-                assertion()
-                    .await
-                    .map_err(|why| Failure::Handler(format!("the platform gave no token: {why}")))?,
-            ),
-            _ => None,
+    /// Asks the platform for an assertion, now that its issuer is known.
+    async fn assertion(&self, request: &AssertionRequest) -> Result<Secret, Failure> {
+        let Kind::Workload(token) = &self.config.kind else {
+            return Err(AuthError::Settings("there is no way to get a token of the platform").into());
         };
-        let key = self.proof_key().await?;
-        Ok(Arc::new(self.config.settings(redirect_uri, assertion, key)?))
+        let token = token(request.clone()).await;
+        token.map_err(|why| Failure::Handler(format!("the platform gave no token: {why}")))
     }
 
-    /// Returns the settings of a client that has a grant, or a code for one.
+    /// Returns the settings of the client, with the key that tokens are bound to.
     pub(super) async fn settings(&self, redirect_uri: &str) -> Result<Arc<Settings>, AuthError> {
         let key = self.proof_key().await?;
-        Ok(Arc::new(self.config.settings(redirect_uri, None, key)?))
+        Ok(Arc::new(self.config.settings(redirect_uri, key)?))
     }
 
     /// Returns the key that tokens are bound to: the author's, or one that is stored with the tokens.

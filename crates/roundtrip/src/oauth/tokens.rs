@@ -4,7 +4,7 @@
 //! is read without its lock first, then with it: another process may have renewed the grant. [`super::store`] says what happens
 //! where something fails.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, RwLock};
 use std::time::SystemTime;
@@ -12,7 +12,9 @@ use std::time::SystemTime;
 use http::HeaderValue;
 use roundtrip_core::auth::{AuthError, Grant, HttpUrl, Registration, ScopeSet, Secret, Terms};
 use roundtrip_core::seal::Timestamp;
+use tokio::sync::watch;
 
+use super::exchanges::{Exchanges, Exchanging};
 use super::flight::Flight;
 use super::store::{Record, StoreHandle};
 use crate::lock::{read, write};
@@ -46,6 +48,8 @@ pub(crate) struct Current {
     renew_at: AtomicU64,
     /// Tells that the server has refused the token.
     refused: AtomicBool,
+    /// Tells that the server has accepted the token, or that its first refusal was counted.
+    tried: AtomicBool,
 }
 
 impl Current {
@@ -57,6 +61,11 @@ impl Current {
     /// Returns the grant.
     pub(crate) fn grant(&self) -> &Grant {
         &self.grant
+    }
+
+    /// Notes that the server has accepted the token, or rejected it. Returns whether that is the first word on it.
+    pub(crate) fn is_first_word(&self) -> bool {
+        !self.tried.load(Relaxed) && !self.tried.swap(true, Relaxed)
     }
 
     /// Returns whether requests may use it without a renewal.
@@ -88,7 +97,12 @@ struct Shared {
     server: HttpUrl,
     store: StoreHandle,
     state: RwLock<State>,
+    /// Count of the grants that were no renewals of those before them, and of sign-outs.
+    changes: AtomicU64,
+    /// Count of the sign-outs, for streams that end with them.
+    sign_outs: watch::Sender<u64>,
     renewals: Flight<Renewed>,
+    exchanges: Exchanges,
 }
 
 #[derive(Debug, Default)]
@@ -98,6 +112,17 @@ struct State {
     over: Option<AuthError>,
     /// A grant that is used and could not be stored.
     unsaved: Option<Unsaved>,
+    /// Tells that the store was read, which is before the first request.
+    looked: bool,
+}
+
+/// Origin of a grant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    SignIn,
+    Renewal,
+    /// Another process, or an earlier one.
+    Store,
 }
 
 /// A grant that could not be stored.
@@ -112,7 +137,35 @@ struct Unsaved {
 impl Tokens {
     /// Creates a holder for a server, by the URL as the author gave it.
     pub(crate) fn new(server: HttpUrl, store: StoreHandle) -> Self {
-        Self(Arc::new(Shared { server, store, state: RwLock::default(), renewals: Flight::default() }))
+        let (state, changes, sign_outs, renewals, exchanges) = Default::default();
+        Self(Arc::new(Shared { server, store, state, changes, sign_outs, renewals, exchanges }))
+    }
+
+    /// Counts the exchange of a code, before it is sent.
+    pub(super) fn exchanging(&self) -> Result<Exchanging, AuthError> {
+        self.0.exchanges.begin()
+    }
+
+    /// Waits until the tokens that were asked for are stored, ten seconds at most, and asks for no more.
+    pub(crate) async fn close(&self) {
+        self.0.exchanges.close().await;
+    }
+
+    /// Returns the count of changes: of grants that were no renewals of those before them, and of sign-outs. A token that is
+    /// asked for later is of this count, or of a later one.
+    pub(crate) fn changes(&self) -> u64 {
+        self.0.changes.load(Acquire)
+    }
+
+    /// Waits for the next sign-out after this call, here or in another process.
+    pub(crate) fn signed_out(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut sign_outs = self.0.sign_outs.subscribe();
+        async move {
+            // A holder that is dropped has signed nobody out.
+            if sign_outs.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     /// Returns a token that is still good, without waiting for anything.
@@ -228,11 +281,12 @@ impl Shared {
         Ok(result)
     }
 
-    async fn signed_in(&self, grant: Grant) -> Result<(), AuthError> {
+    async fn signed_in(&self, mut grant: Grant) -> Result<(), AuthError> {
+        grant.terms.sign_in = random_name();
         let (before, new) = (read(&self.state).current.clone(), grant.clone());
         let stored = self.change(|record| record.sign_in(new)).await;
         // After the lock was held: a renewal of the grant before it cannot take its place.
-        self.adopt(grant, true);
+        self.adopt(grant, Origin::SignIn);
         let Err(error) = stored else { return Ok(()) };
         let held = match self.load().await {
             Ok(record) => record.grant.map(|grant| grant.access_token),
@@ -243,8 +297,16 @@ impl Shared {
 
     async fn sign_out(&self) -> Result<(), AuthError> {
         let signed_out = self.change(|record| record.grant = None).await;
-        *write(&self.state) = State::default();
+        self.forget();
         signed_out
+    }
+
+    /// Drops the grant in use, and ends the streams that were opened with it.
+    fn forget(&self) {
+        let mut state = write(&self.state);
+        *state = State { looked: true, ..State::default() };
+        self.changes.fetch_add(1, Release);
+        self.sign_outs.send_modify(|count| *count += 1);
     }
 
     /// Takes the stored grant if it is another one than the one in use, and good: another process has got it.
@@ -259,7 +321,7 @@ impl Shared {
             return false;
         };
         write(&self.state).unsaved = None;
-        self.adopt(grant, false).is_some()
+        self.adopt(grant, Origin::Store).is_some()
     }
 
     /// Returns whether an access token is the one in use, or the one before it.
@@ -272,7 +334,7 @@ impl Shared {
 
     /// Notes that the grant in use is not stored.
     fn not_stored(&self, replaces: Option<Secret>, error: &AuthError) -> AuthError {
-        tracing::error!(%error, server = self.server.as_str(), "new tokens could not be stored");
+        tracing::error!(%error, server = self.server.without_query(), "new tokens could not be stored");
         let retry_at = now().as_unix().saturating_add(EARLY);
         write(&self.state).unsaved = Some(Unsaved { replaces, retry_at });
         AuthError::NotStored(error.to_string())
@@ -280,17 +342,44 @@ impl Shared {
 
     /// Uses a grant from now on. One that has just been got is used for half of its life at least, however short that is.
     /// Returns `None` for a grant of another resource.
-    fn adopt(&self, grant: Grant, is_new: bool) -> Option<Arc<Current>> {
+    fn adopt(&self, grant: Grant, origin: Origin) -> Option<Arc<Current>> {
         let authorization = grant.authorization(&self.server)?;
+        let is_new = origin != Origin::Store;
         let renew_at = AtomicU64::new(grant.expires_at.map_or(u64::MAX, |end| renew_at(end, is_new)));
-        let current = Arc::new(Current { grant, authorization, renew_at, refused: AtomicBool::new(false) });
+        let (refused, tried) = Default::default();
+        let current = Arc::new(Current { grant, authorization, renew_at, refused, tried });
         let mut state = write(&self.state);
-        state.current = Some(Arc::clone(&current));
+        let before = state.current.replace(Arc::clone(&current));
+        if state.is_change(before.as_deref(), &current.grant, origin) {
+            // After the grant, and under its lock: a request of this count is sent with this grant, or with a later one.
+            self.changes.fetch_add(1, Release);
+        }
         if is_new {
             (state.over, state.unsaved) = (None, None);
         }
         Some(current)
     }
+}
+
+impl State {
+    /// Returns whether a grant is another one than that before it, and no renewal of it. The first one that the store gives
+    /// is no change: no request was sent before it.
+    fn is_change(&self, before: Option<&Current>, grant: &Grant, origin: Origin) -> bool {
+        match origin {
+            Origin::SignIn => true,
+            Origin::Renewal => false,
+            Origin::Store => {
+                self.looked && before.is_none_or(|before| !before.grant.is_of_same_sign_in(grant))
+            }
+        }
+    }
+}
+
+/// Returns a random name for a sign-in. Without randomness there is none, and every grant counts as a change.
+fn random_name() -> Option<String> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).ok()?;
+    Some(format!("{:032x}", u128::from_ne_bytes(random)))
 }
 
 /// Returns the time at which a token is renewed.

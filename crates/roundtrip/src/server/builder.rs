@@ -28,6 +28,7 @@ use super::started::Started;
 use super::task::Tasks;
 use super::task::dialect::Sep2322;
 use super::task::service::TaskService;
+use crate::task::task_service;
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Telemetry;
 
@@ -395,7 +396,9 @@ impl Server {
             #[cfg(feature = "opentelemetry")]
             reports: self.telemetry.is_some(),
         });
-        let tasks = self.tasks.map(|tasks| TaskService::new(tasks, &flows.admission, self.catalog.hub()));
+        let service = task_service(&flows.audience);
+        let tasks =
+            self.tasks.map(|tasks| TaskService::new(tasks, service, &flows.admission, self.catalog.hub()));
         Ok(Endpoint::new(Started {
             flows,
             signature: Signature::new(Arc::clone(&info)),

@@ -11,6 +11,7 @@ use roundtrip_core::wire::{
 use roundtrip_core::wire::{ServerCapabilities, SubscriptionFilter};
 use serde::Deserialize;
 
+use super::budget::Owner;
 use super::hook::Viewer;
 use super::limits::too_many_calls;
 use super::methods::refused;
@@ -98,7 +99,7 @@ impl Endpoint {
         let mut permit = admission.admit();
         // A subscription has a budget of its own, for as long as it is open.
         let size = if matches!(request, ClientRequest::SubscriptionsListen(_)) { 0 } else { size };
-        let (runner, source) = if admission.is_full() || !permit.weigh(peer, size) {
+        let (runner, source) = if !permit.claim(peer) || !permit.weigh(peer, size) {
             refused(too_many_calls())
         } else {
             self.0.begin(&id, request, peer)
@@ -169,6 +170,11 @@ impl Endpoint {
     /// Returns whether one more call may run now.
     pub(crate) fn has_place(&self) -> bool {
         self.0.flows.admission.has_place()
+    }
+
+    /// Returns whether one more call of a caller may run now.
+    pub(crate) fn has_place_for(&self, owner: &Owner) -> bool {
+        self.0.flows.admission.has_place_for(owner)
     }
 
     /// Ends every subscription with its result; calls go on.

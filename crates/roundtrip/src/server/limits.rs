@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use roundtrip_core::error::BUSY;
+use roundtrip_core::seal::Digest;
 use roundtrip_core::wire::ErrorObject;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -20,12 +21,16 @@ const SMALL: usize = 64 * 1024;
 
 /// Limits of what a server does at once. Past a limit, callers get a clear and cheap refusal (Z3).
 ///
-/// Of bytes and of subscriptions, one principal has at most half of what the others leave. Callers without a principal
+/// Of bytes, of subscriptions and of calls, one principal has at most half of what the others leave. Callers without a principal
 /// share by the address they call from, where it is known, and as one where it is not.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Limits {
     /// Calls running at the same time, listening ones included. Default: 10,000.
+    ///
+    /// While a quarter of them or less run, calls are not counted by caller. Past that they are, and a caller may begin another
+    /// while it has less than half of what the others leave; calls that were not counted are taken for others'. So one caller has
+    /// at most five eighths of the limit, and the next one finds room. The only caller of a pipe has all of it.
     pub concurrent_calls: usize,
     /// Bytes of the messages of all calls running at the same time, of those over 64 KiB. Default: 256 MiB.
     /// A single one may have half of it: raise it with the size of messages that a transport takes. A call that may become a
@@ -76,8 +81,12 @@ pub(crate) struct Admission {
     running: AtomicUsize,
     draining: AtomicBool,
     limits: Limits,
+    /// Calls that may run before they are counted by caller.
+    unshared: usize,
+    /// Calls by caller, of those that began when more ran.
+    calls: Arc<Budget>,
     /// Bytes of the messages of calls that run, where they are large.
-    bytes: Arc<Budget>,
+    bytes: Arc<Budget<Digest>>,
     /// Number of rounds that hold a claim in the ledger.
     claimed: watch::Sender<usize>,
 }
@@ -97,15 +106,60 @@ impl Drop for Claimed {
 pub(crate) struct Permit {
     admission: Arc<Admission>,
     bytes: Weight,
+    /// Share of the caller, where calls are counted by caller. Boxed, because few have it.
+    share: Option<Box<Reservation>>,
 }
 
 /// Room for a message that is kept, if it is large; given back when dropped. Boxed, because few calls have it.
 #[derive(Debug, Default)]
 pub(crate) struct Weight {
-    _bytes: Option<Box<Reservation>>,
+    size: usize,
+    bytes: Option<Box<Reservation<Digest>>>,
+}
+
+impl Weight {
+    /// Takes room for more of an account's bytes; returns whether there was any.
+    pub(crate) fn grow(&mut self, admission: &Admission, account: Digest, more: usize) -> bool {
+        let size = self.size.saturating_add(more);
+        let fits = match &mut self.bytes {
+            _ if size <= SMALL => true,
+            Some(bytes) => bytes.grow(more),
+            None => {
+                self.bytes = admission.bytes.reserve(&account, size).map(Box::new);
+                self.bytes.is_some()
+            }
+        };
+        if fits {
+            self.size = size;
+        }
+        fits
+    }
 }
 
 impl Permit {
+    /// Takes the place for a caller, if there is one, in its share too (Z3).
+    #[inline]
+    pub(crate) fn claim(&mut self, peer: &Peer) -> bool {
+        self.admission.running() <= self.admission.unshared || self.claim_share(peer)
+    }
+
+    /// The part of it that a calm server does without.
+    #[inline(never)]
+    fn claim_share(&mut self, peer: &Peer) -> bool {
+        let admission = &self.admission;
+        // This one is counted already.
+        let others = admission.running().saturating_sub(1);
+        if others >= admission.limits.concurrent_calls {
+            return false;
+        }
+        if peer.is_only {
+            return true;
+        }
+        let share = admission.calls.reserve_among(&Owner::of(peer), 1, others);
+        self.share = share.map(Box::new);
+        self.share.is_some()
+    }
+
     /// Takes room for what the call keeps of its message; whether there was any.
     pub(crate) fn weigh(&mut self, peer: &Peer, size: usize) -> bool {
         let weight = self.admission.weigh(peer, size);
@@ -124,28 +178,32 @@ impl Admission {
         Arc::new(Self {
             running: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
+            unshared: limits.concurrent_calls.div_ceil(4),
+            calls: Budget::new(limits.concurrent_calls),
             bytes: Budget::new(limits.call_bytes),
             limits,
             claimed: watch::Sender::new(0),
         })
     }
 
+    /// Counts a call that arrives. It may run if it can [`claim`](Permit::claim) its place.
     pub(crate) fn admit(self: &Arc<Self>) -> Permit {
         self.running.fetch_add(1, Ordering::Relaxed);
-        Permit { admission: Arc::clone(self), bytes: Weight::default() }
+        Permit { admission: Arc::clone(self), bytes: Weight::default(), share: None }
     }
 
     /// Takes room for a message that is kept. Returns `None` where there is not enough.
     pub(crate) fn weigh(&self, peer: &Peer, size: usize) -> Option<Weight> {
         if size <= SMALL {
-            return Some(Weight::default());
+            return Some(Weight { size, bytes: None });
         }
-        self.bytes.reserve(&Owner::of(peer), size).map(|bytes| Weight { _bytes: Some(Box::new(bytes)) })
+        self.weigh_task(Owner::of(peer).digest(), size)
     }
 
-    /// Returns whether more calls run than may, the one being admitted included (Z3).
-    pub(crate) fn is_full(&self) -> bool {
-        self.running.load(Ordering::Relaxed) > self.limits.concurrent_calls
+    /// Takes room for the stored bytes of a task. Returns `None` where there is not enough.
+    pub(crate) fn weigh_task(&self, account: Digest, size: usize) -> Option<Weight> {
+        let mut weight = Weight::default();
+        weight.grow(self, account, size).then_some(weight)
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -155,6 +213,12 @@ impl Admission {
     /// Returns whether one more call may run now.
     pub(crate) fn has_place(&self) -> bool {
         self.running.load(Ordering::Relaxed) < self.limits.concurrent_calls
+    }
+
+    /// Returns whether one more call of a caller may run now.
+    pub(crate) fn has_place_for(&self, owner: &Owner) -> bool {
+        let running = self.running();
+        running < self.unshared || self.has_place() && self.calls.has_room_among(owner, 1, running)
     }
 
     pub(crate) fn running(&self) -> usize {
@@ -183,13 +247,14 @@ impl Admission {
         Claimed(Arc::clone(self))
     }
 
-    /// Lets the rest of a claimed round run although its client has hung up. It keeps a place among the calls, and has
-    /// [`Limits::finish_within`] to end.
-    pub(crate) fn finish(self: &Arc<Self>, work: OutcomeFuture) {
+    /// Lets the rest of a claimed round run although its client has hung up. It keeps a place among the calls, in its caller's
+    /// share, and has [`Limits::finish_within`] to end.
+    pub(crate) fn finish(self: &Arc<Self>, work: OutcomeFuture, owner: &Owner) {
         let Ok(runtime) = Handle::try_current() else {
             return tracing::warn!("the runtime has ended, and a claimed round with it: it may run again");
         };
-        let (permit, bound) = (self.admit(), self.limits.finish_within);
+        let (mut permit, bound) = (self.admit(), self.limits.finish_within);
+        permit.share = (self.running() > self.unshared).then(|| Box::new(self.calls.charge(owner, 1)));
         let finishing = async move {
             if tokio::time::timeout(bound, work).await.is_err() {
                 tracing::error!(?bound, "a claimed round without a client did not end: it may run again");

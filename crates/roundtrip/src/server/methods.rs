@@ -9,7 +9,7 @@ use roundtrip_core::wire::{
     CallToolRequestParams, ClientRequest, CompleteRequestParams, CompleteResult, DiscoverResult, ErrorObject,
     GetPromptRequestParams, JsonObject, PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams,
     ReadResourceResult, RequestId, RequestMeta, ResourcesCapability, STREAM_EXTENSION, ServerCapabilities,
-    ServerResult, SubscriptionFilter, SubscriptionsListenRequestParams, ToolsCapability,
+    ServerResult, SubscriptionFilter, SubscriptionsListenRequestParams, ToolsCapability, json,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -408,7 +408,7 @@ pub(super) fn checked<'a>(check: &Check, arguments: Option<&'a RawValue>) -> Res
         (Check::Nothing, None) => Ok(Arguments::Text(None)),
         (_, arguments) => {
             let value = arguments
-                .map_or_else(|| Ok(Value::Object(Default::default())), |raw| serde_json::from_str(raw.get()));
+                .map_or_else(|| Ok(Value::Object(Default::default())), |raw| json::from_str(raw.get()));
             let value: Value = value.map_err(|error| error.to_string())?;
             match (check, &value) {
                 (Check::Nothing, Value::Object(members)) if members.is_empty() => Ok(Arguments::Value(value)),

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use roundtrip_core::round::Journal;
+use roundtrip_core::seal::Digest;
 use roundtrip_core::wire::{
     CallTool, CallToolRequestParams, ClientRequest, Era, ErrorObject, ListTasks, Method as _,
     ProtocolVersion, Raw, RequestId, ServerResult, SubscriptionsListenRequestParams, TaskInputResponse,
@@ -35,10 +36,11 @@ use super::task::errors::{declared, undeclared};
 use super::task::part_sender::PartSender;
 use super::task::promotion::Promotion;
 use super::task::request_state::TaskState;
-use super::task::service::{Resume, TaskService};
+use super::task::resume::{NotResumed, Resume, Resumed};
+use super::task::service::TaskService;
 use super::tool_work::tool_work;
 use super::when::When;
-use crate::task::{Record, TaskCall, TaskOwner, TaskRights};
+use crate::task::{TaskCall, TaskOwner, TaskRights};
 
 impl Started {
     /// Returns how a call may become a task, if its tool and its client allow it.
@@ -72,6 +74,7 @@ impl Started {
             dialect,
             ttl,
             tool: kept.name.to_string(),
+            kind: tool.own.kinds[0],
             owner: TaskOwner::new(principal.as_deref()),
             account: Owner::of(peer).digest(),
             call: TaskCall { params, principal, rights: peer.access.kept(), extensions },
@@ -196,54 +199,64 @@ impl Started {
         &self,
         params: &CallToolRequestParams<'_>,
         peer: &Peer,
-        record: &Record,
-    ) -> Result<(Runner, Arc<StatusSlot>), ErrorObject> {
-        let tool = self.catalog.read().tools.get(&params.name).map(Arc::clone);
-        let tool =
-            tool.ok_or_else(|| ErrorObject::invalid_params(format!("unknown tool: {}", clip(&params.name))))?;
-        let journal = match record.journal() {
-            [] => None,
-            bytes => Some(Journal::decode(bytes).map_err(|error| {
-                ErrorObject::internal(format!("the task's journal cannot be read: {error}"))
-            })?),
-        };
-        let flow = (record.flow(), record.rounds());
-        let input = self.flows.kept_input(params.into(), peer, tool.own.target, flow, journal)?;
-        let misfit = |problem| ErrorObject::invalid_params(format!("invalid arguments: {problem}"));
+        task: &Resumed<'_>,
+    ) -> Result<(Runner, Arc<StatusSlot>), NotResumed> {
+        let tool = self.catalog.read().runs(&params.name, &task.kind).ok_or_else(|| {
+            NotResumed::Misfit(format!(
+                "it needs the tool `{}` in the version that began it",
+                clip(&params.name)
+            ))
+        })?;
+        // The rights that its call had: what the tool needs may have changed since.
+        tool.scope.permits(&peer.access).map_err(NotResumed::Failed)?;
+        let journal = Journal::from_pieces(task.journal.iter().map(|piece| &**piece))
+            .map_err(|error| NotResumed::Misfit(format!("its journal cannot be read: {error}")))?;
+        let flow = (task.record.flow(), task.record.rounds());
+        let input = self.flows.kept_input(params.into(), peer, tool.own.target, flow, journal);
+        let input = input.map_err(NotResumed::Failed)?;
+        let misfit = |problem| NotResumed::Misfit(format!("invalid arguments: {problem}"));
         let arguments = checked(&tool.own.input, params.arguments).map_err(misfit)?;
         let mut call = self.call(&params.meta, peer, arguments, input);
         call.needed = tool.scope.needed();
         let status: Arc<StatusSlot> = Arc::default();
-        status.has_parts(record.parts().count(), record.parts().size());
+        let (parts, bytes) = task.record.parts();
+        status.has_parts(parts, bytes);
         call.status = Some(Arc::clone(&status));
         // A panic of the author's extractor is this task's problem alone (Z1).
         let started = catch_unwind(AssertUnwindSafe(|| tool.handler.start(&mut call, ())));
         let running =
             started.unwrap_or_else(|_| Err(panicked().into())).map_err(|rejection| match rejection {
                 Rejection::Arguments(problem) => misfit(problem),
-                Rejection::Error(error) => error,
+                Rejection::Error(error) => NotResumed::Failed(error),
             })?;
         Ok((Runner::new(tool_work(&tool, running), call.input.flow), status))
     }
 }
 
 impl Resume for Started {
-    fn resume(&self, record: &Record) -> Result<(Runner, Arc<StatusSlot>), ErrorObject> {
-        let Some(call) = record.call() else {
-            return Err(ErrorObject::internal("the task has ended"));
-        };
-        let params = with_responses(&call.params, &record.responses())?;
-        let params: CallToolRequestParams<'_> = decode_params(Some(&params))?;
+    fn resume(&self, task: &Resumed<'_>) -> Result<(Runner, Arc<StatusSlot>), NotResumed> {
+        let call = task.call;
+        let params = with_responses(&call.params, &task.record.responses()).map_err(NotResumed::Failed)?;
+        let misfit = |error: ErrorObject| NotResumed::Misfit(error.message.into_owned());
+        let params: CallToolRequestParams<'_> = decode_params(Some(&params)).map_err(misfit)?;
         let extensions = self.tasks.as_ref().map(|tasks| tasks.extensions.restored(&call.extensions));
         let peer = Peer {
             principal: call.principal.as_deref().map(Principal::new),
-            access: restored(call.rights.as_ref())?,
+            access: restored(call.rights.as_ref()).map_err(NotResumed::Failed)?,
             extensions: extensions.transpose()?.unwrap_or_default(),
             listens: Listens::No,
             ..Peer::default()
         };
         let span = tracing::info_span!("task", method = CallTool::NAME, target = &*params.name);
-        span.in_scope(|| self.resume_tool(&params, &peer, record))
+        span.in_scope(|| self.resume_tool(&params, &peer, task))
+    }
+
+    fn kinds(&self) -> Arc<[Digest]> {
+        self.catalog.read().task_kinds()
+    }
+
+    fn has_tool(&self, name: &str) -> bool {
+        self.catalog.read().tools.get(name).is_some()
     }
 }
 

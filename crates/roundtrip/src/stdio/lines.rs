@@ -8,6 +8,10 @@ pub(crate) fn end_line(out: &mut Vec<u8>, start: usize) {
     out.push(b'\n');
 }
 
+/// Most bytes that are split in one go.
+#[cfg(feature = "client")]
+const PIECE: usize = 4096;
+
 /// Splits a byte stream into lines, dropping those that grow past a cap.
 #[derive(Debug)]
 pub(crate) struct Lines {
@@ -25,21 +29,19 @@ pub(crate) enum Line<'a> {
     TooLong,
 }
 
+/// Returns the beginning of a chunk, of the size that is split in one go: blank lines take a turn for each, too.
+#[cfg(feature = "client")]
+pub(crate) fn piece(chunk: &[u8]) -> &[u8] {
+    &chunk[..chunk.len().min(PIECE)]
+}
+
 impl Lines {
     pub(crate) fn new(cap: usize) -> Self {
         Self { started: Vec::new(), skipping: false, cap }
     }
 
-    /// Hands every line that `chunk` completes to `take`. Blank lines are passed over.
-    #[cfg(feature = "client")]
-    pub(crate) fn feed(&mut self, chunk: &[u8], mut take: impl FnMut(Line<'_>)) {
-        self.feed_while(chunk, |line| {
-            take(line);
-            true
-        });
-    }
-
-    /// Hands lines that `chunk` completes to `take` as long as it returns true; returns how many bytes were consumed.
+    /// Hands lines that `chunk` completes to `take` as long as it returns true; returns how many bytes were consumed. Blank
+    /// lines are passed over.
     pub(crate) fn feed_while(&mut self, chunk: &[u8], mut take: impl FnMut(Line<'_>) -> bool) -> usize {
         let mut done = 0;
         while let Some(length) = memchr::memchr(b'\n', &chunk[done..]) {

@@ -25,6 +25,16 @@ impl TaskId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns the identifier that sorts before all others.
+    pub(super) fn first() -> Self {
+        Self::new([0; 16])
+    }
+
+    /// Returns the identifier that sorts behind all others.
+    pub(super) fn last() -> Self {
+        Self::new([u8::MAX; 16])
+    }
 }
 
 impl fmt::Display for TaskId {
@@ -57,4 +67,14 @@ impl TaskOwner {
     pub fn as_bytes(&self) -> &[u8; Digest::LEN] {
         self.0.as_bytes()
     }
+}
+
+/// Returns the kind of a tool's tasks: the digest of its name and its version.
+pub(crate) fn task_kind(tool: &str, version: &str) -> Digest {
+    Digest::of("task-kind", &[tool.as_bytes(), version.as_bytes()])
+}
+
+/// Returns the service of a server: the digest of its audience.
+pub(crate) fn task_service(audience: &str) -> Digest {
+    Digest::of("task-service", &[audience.as_bytes()])
 }

@@ -6,20 +6,29 @@
 //! This module has the lifecycle and the contract of a store. It runs no handlers: `server` does.
 
 mod call;
+mod forward;
 mod id;
 mod memory;
+mod orphan;
 mod parts;
 mod record;
+mod rows;
 mod store;
 mod time;
 mod view;
 
 pub use id::{TaskId, TaskOwner};
 pub use memory::MemoryTasks;
-pub use store::{StoredTask, TaskChanges, TaskStore, TaskStoreError};
+pub use rows::{
+    AdoptedTask, Chunk, Due, ExpiredTask, NewTask, OrphanTask, StoredTask, StoredView, TakeRequest,
+    TakenTask, TaskChange, TaskKey, TaskWork, Waiting,
+};
+pub use store::{LeaseRenewer, TaskAnswer, TaskChanges, TaskStore, TaskStoreError};
 pub use time::Millis;
 
 pub(crate) use call::{TaskCall, TaskRights};
-pub(crate) use record::{Ended, Record};
+pub(crate) use id::{task_kind, task_service};
+pub(crate) use parts::split as split_parts;
+pub(crate) use record::{Ended, Record, left_for};
 pub(crate) use store::TaskStoreHandle;
 pub(crate) use view::SHORTEST_POLL;

@@ -1,64 +1,40 @@
 //! Parts of a task's result, as they are stored.
 
-use roundtrip_core::wire::Raw;
+use bytes::Bytes;
+use roundtrip_core::wire::{Raw, json};
 
-/// Parts of a task's result, in order, each as JSON behind its length.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct TaskParts {
-    count: u32,
-    bytes: Vec<u8>,
+/// Joins parts to one piece: each as JSON behind its length. `None` if there are none.
+pub(super) fn join(parts: &[Raw]) -> Option<Bytes> {
+    let mut piece = Vec::new();
+    for part in parts.iter().map(Raw::get) {
+        piece.extend_from_slice(&u32::try_from(part.len()).ok()?.to_be_bytes());
+        piece.extend_from_slice(part.as_bytes());
+    }
+    (!piece.is_empty()).then(|| piece.into())
 }
 
-impl TaskParts {
-    /// Reads stored parts.
-    pub(super) fn read(bytes: &[u8]) -> Self {
-        let count = u32::try_from(Pieces(bytes).count()).unwrap_or(u32::MAX);
-        Self { count, bytes: bytes.to_vec() }
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Returns their number.
-    pub(crate) fn count(&self) -> u32 {
-        self.count
-    }
-
-    /// Returns their size, in bytes.
-    pub(crate) fn size(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Adds parts, the first of which has this number. Those that are there already are left out.
-    pub(super) fn add(&mut self, first: u32, parts: &[Raw]) {
-        let known = usize::try_from(self.count.saturating_sub(first)).unwrap_or(usize::MAX);
-        for part in parts.iter().skip(known).map(Raw::get) {
-            let Ok(length) = u32::try_from(part.len()) else { return };
-            self.bytes.extend_from_slice(&length.to_be_bytes());
-            self.bytes.extend_from_slice(part.as_bytes());
-            self.count = self.count.saturating_add(1);
-        }
-    }
-
-    /// Returns the parts from a number on, each as JSON.
-    pub(super) fn from(bytes: &[u8], number: u32) -> impl Iterator<Item = Raw> {
-        let skipped = Pieces(bytes).skip(usize::try_from(number).unwrap_or(usize::MAX));
-        skipped.filter_map(|piece| serde_json::from_slice(piece).ok())
-    }
+/// Returns the parts of a piece from a number on.
+pub(crate) fn split(first: u32, piece: &[u8], from: u32) -> impl Iterator<Item = Raw> {
+    let known = usize::try_from(from.saturating_sub(first)).unwrap_or(usize::MAX);
+    Parts(piece).skip(known).filter_map(|part| json::from_slice(part).ok())
 }
 
-/// Pieces of bytes, each behind its length.
-struct Pieces<'a>(&'a [u8]);
+/// Number of parts in a piece.
+pub(super) fn count(piece: &[u8]) -> u32 {
+    u32::try_from(Parts(piece).count()).unwrap_or(u32::MAX)
+}
 
-impl<'a> Iterator for Pieces<'a> {
+/// Parts of a piece, each behind its length.
+struct Parts<'a>(&'a [u8]);
+
+impl<'a> Iterator for Parts<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
         let (length, rest) = self.0.split_first_chunk()?;
-        let (piece, rest) = rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
+        let (part, rest) = rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
         self.0 = rest;
-        Some(piece)
+        Some(part)
     }
 }
 
@@ -66,22 +42,14 @@ impl<'a> Iterator for Pieces<'a> {
 mod tests {
     use super::*;
 
-    /// G5: stored parts are read from a number on, and a run that adds them again adds none twice.
+    /// G5: stored parts are read from a number on, and a piece that was cut off ends where it was.
     #[test]
-    fn parts_are_added_once() {
-        let texts =
-            |parts: &[u8], from| TaskParts::from(parts, from).map(|part| part.get().to_owned()).collect();
-        let raw = |text: &str| Raw::of(&text).expect("JSON");
-        let mut parts = TaskParts::default();
-        parts.add(0, &[raw("a"), raw("b")]);
-        parts.add(1, &[raw("b"), raw("c")]);
-        let parts = TaskParts::read(parts.as_bytes());
-        assert_eq!(parts.count(), 3);
-        let all: Vec<String> = texts(parts.as_bytes(), 0);
-        assert_eq!(all, [r#""a""#, r#""b""#, r#""c""#]);
-        let rest: Vec<String> = texts(parts.as_bytes(), 2);
-        assert_eq!(rest, [r#""c""#]);
-        let none: Vec<String> = texts(parts.as_bytes(), 9);
-        assert!(none.is_empty() && TaskParts::from(&[0, 0, 0, 9, 1], 0).next().is_none());
+    fn parts_are_read_from_a_number_on() {
+        let piece = join(&["a", "b", "c"].map(|text| Raw::of(&text).expect("JSON"))).expect("a piece");
+        let texts = |from| split(5, &piece, from).map(|part| part.get().to_owned()).collect::<Vec<_>>();
+        assert_eq!((count(&piece), join(&[])), (3, None));
+        assert_eq!(texts(0), [r#""a""#, r#""b""#, r#""c""#]);
+        assert_eq!(texts(7), [r#""c""#]);
+        assert!(texts(9).is_empty() && split(0, &[0, 0, 0, 9, 1], 0).next().is_none());
     }
 }

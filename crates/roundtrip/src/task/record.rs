@@ -6,23 +6,28 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_core::round::{Journal, fits};
-use roundtrip_core::seal::{Digest, FlowId};
-use roundtrip_core::wire::{ErrorObject, InputRequest, InputRequests, Raw, Task, TaskStatus};
+use roundtrip_core::round::fits;
+use roundtrip_core::seal::FlowId;
+use roundtrip_core::wire::{
+    ErrorObject, InputRequest, InputRequests, Raw, Task, TaskStatus, json, tool_failure,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::call::TaskCall;
-use super::parts::TaskParts;
-use super::view::{View, prefixed, split};
-use super::{Millis, StoredTask, TaskId, TaskOwner};
+use super::rows::{Chunk, Due, TaskChange, TaskKey};
+use super::view::View;
+use super::{Millis, TaskId, parts};
 
 /// Time for which a task that outlived its time to live can still be read as failed.
 const GRACE: Duration = Duration::from_secs(60);
-/// Largest journal, in bytes.
-const LARGEST_JOURNAL: usize = 4 * 1024 * 1024;
+/// Largest answers that wait for a handler, in bytes.
+const LARGEST_ANSWERS: usize = 4 * 1024 * 1024;
 /// Longest status message, in bytes.
 const LONGEST_MESSAGE: usize = 1024;
+/// First byte of a stored result.
+const COMPLETED: u8 = 1;
+/// First byte of a stored error.
+const FAILED: u8 = 2;
 
 /// A question that is open in a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,7 +50,7 @@ pub(crate) enum Ended {
     Cancelled,
 }
 
-/// A task: its state between two runs of its handler.
+/// A task: its state between two runs of its handler, besides its call and its journal, which are stored apart.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// Name of its tool.
@@ -55,8 +60,6 @@ pub(crate) struct Record {
     created: Millis,
     updated: Millis,
     ttl: Option<u64>,
-    /// `None` once it has ended.
-    call: Option<TaskCall>,
     flow: [u8; 16],
     /// Number of runs that have ended without a result.
     rounds: u32,
@@ -70,23 +73,26 @@ pub(crate) struct Record {
     answers: BTreeMap<String, Raw>,
     /// True if a worker is to stop.
     cancelled: bool,
-    result: Option<Raw>,
-    error: Option<ErrorObject>,
+    /// What it waits for, if processes have left it to others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left: Option<String>,
+    /// True if its handler waits for answers, and has set state.
+    #[serde(default)]
+    stateful: bool,
+    /// Parts of its result so far: their number, and their bytes.
+    #[serde(default)]
+    parts: (u32, usize),
+    /// The text of its result, in short, if that is a failure of its tool: at 2025-11-25 the task has failed, then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
+    /// Its result or its error, from when it has ended until that is stored.
     #[serde(skip)]
-    journal: Vec<u8>,
-    /// Parts of its result so far. They are stored with the view.
-    #[serde(skip)]
-    parts: TaskParts,
+    result: Option<Bytes>,
 }
 
 impl Record {
     /// Creates a task that works.
-    pub(crate) fn new(
-        (tool, call): (String, TaskCall),
-        flow: FlowId,
-        now: Millis,
-        ttl: Option<Duration>,
-    ) -> Self {
+    pub(crate) fn new(tool: String, flow: FlowId, now: Millis, ttl: Option<Duration>) -> Self {
         Self {
             tool,
             status: TaskStatus::Working,
@@ -94,7 +100,6 @@ impl Record {
             created: now,
             updated: now,
             ttl: ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
-            call: Some(call),
             flow: *flow.as_bytes(),
             rounds: 0,
             waits: 0,
@@ -102,15 +107,16 @@ impl Record {
             spent: BTreeSet::new(),
             answers: BTreeMap::new(),
             cancelled: false,
+            left: None,
+            stateful: false,
+            parts: (0, 0),
+            failure: None,
             result: None,
-            error: None,
-            journal: Vec::new(),
-            parts: TaskParts::default(),
         }
     }
 
-    pub(crate) fn call(&self) -> Option<&TaskCall> {
-        self.call.as_ref()
+    pub(crate) fn tool(&self) -> &str {
+        &self.tool
     }
 
     pub(crate) fn flow(&self) -> FlowId {
@@ -126,20 +132,6 @@ impl Record {
         self.waits
     }
 
-    pub(crate) fn journal(&self) -> &[u8] {
-        &self.journal
-    }
-
-    /// Returns the error of a task that remembers too much.
-    pub(crate) fn overflow(&self) -> Option<ErrorObject> {
-        let size = self.journal.len();
-        (size > LARGEST_JOURNAL).then(|| {
-            ErrorObject::internal(format!(
-                "the task has to remember {size} bytes, and may remember {LARGEST_JOURNAL}: keep large values elsewhere"
-            ))
-        })
-    }
-
     pub(crate) fn has_ended(&self) -> bool {
         self.status.is_terminal()
     }
@@ -150,8 +142,7 @@ impl Record {
 
     /// Returns whether it waits for answers to a handler that has set state of its own.
     pub(crate) fn asks_with_state(&self) -> bool {
-        let journal = || Journal::decode(&self.journal);
-        self.status == TaskStatus::InputRequired && journal().is_ok_and(|journal| journal.state().is_some())
+        self.status == TaskStatus::InputRequired && self.stateful
     }
 
     /// Returns whether a worker is to stop.
@@ -189,9 +180,9 @@ impl Record {
             }
         }
         let size: usize = self.answers.values().map(|answer| answer.get().len()).sum();
-        if size > LARGEST_JOURNAL {
+        if size > LARGEST_ANSWERS {
             return Err(ErrorObject::invalid_params(format!(
-                "params.inputResponses: {size} bytes, and a task may remember {LARGEST_JOURNAL}"
+                "params.inputResponses: {size} bytes, and a task may remember {LARGEST_ANSWERS}"
             )));
         }
         if any {
@@ -228,11 +219,23 @@ impl Record {
         self.questions.iter().filter_map(|asked| Some((&*asked.key, answered(asked)?))).collect()
     }
 
-    /// Begins a run with the answers there are: they are used up, whether or not they fit.
-    pub(crate) fn begin(&mut self) {
+    /// Notes what it waits for: this process leaves it to others (T16). Returns whether that is news.
+    pub(crate) fn leave(&mut self, why: &str, now: Millis) -> bool {
+        let why = clipped(why);
+        if self.left.as_deref() == Some(why) {
+            return false;
+        }
+        (self.left, self.updated) = (Some(why.to_owned()), now);
+        true
+    }
+
+    /// Begins a run with the answers there are: they are used up, whether or not they fit. Returns whether processes have left it
+    /// to others before.
+    pub(crate) fn begin(&mut self) -> bool {
         let answered = std::mem::take(&mut self.answers);
         self.questions.retain(|question| !answered.contains_key(&question.wire));
         self.spent.extend(answered.into_keys());
+        self.left.take().is_some()
     }
 
     /// Sets the number of runs in a row that have waited for something outside.
@@ -240,20 +243,13 @@ impl Record {
         self.waits = waits;
     }
 
-    /// Keeps the journal of a run that goes on. A handler that does is not waiting for its questions.
-    pub(crate) fn keep(&mut self, journal: Vec<u8>, now: Millis) {
-        self.journal = journal;
-        self.updated = now;
-        self.status = TaskStatus::Working;
-    }
-
     /// Ends a run with the questions of its handler. One that is asked as before keeps its key; any other gets a key that was
     /// never used in this task. A task that was cancelled meanwhile ends here: there is no worker to do so later.
-    pub(crate) fn park(&mut self, journal: Vec<u8>, asked: Vec<NewQuestion>, now: Millis) {
+    pub(crate) fn park(&mut self, asked: Vec<NewQuestion>, stateful: bool, now: Millis) {
         if self.cancelled {
-            return self.end(Ended::Cancelled, now);
+            return self.end(&Ended::Cancelled, now);
         }
-        self.journal = journal;
+        self.stateful = stateful;
         self.rounds = self.rounds.saturating_add(1);
         self.updated = now;
         let before = std::mem::take(&mut self.questions);
@@ -282,15 +278,25 @@ impl Record {
         self.updated = now;
     }
 
-    /// Returns the parts of its result so far.
-    pub(crate) fn parts(&self) -> &TaskParts {
-        &self.parts
+    /// Returns the number of the parts of its result so far, and their bytes.
+    pub(crate) fn parts(&self) -> (u32, usize) {
+        self.parts
     }
 
-    /// Adds parts of its result, the first of which has this number.
-    pub(crate) fn add_parts(&mut self, first: u32, parts: &[Raw], now: Millis) {
-        self.parts.add(first, parts);
+    /// Sets the number of the parts of its result so far, and their bytes.
+    pub(super) fn set_parts(&mut self, count: u32, bytes: usize) {
+        self.parts = (count, bytes);
+    }
+
+    /// Adds parts of its result, the first of which has this number. Returns those that are new, as a piece to be stored.
+    pub(crate) fn add_parts(&mut self, first: u32, parts: &[Raw], now: Millis) -> Option<Chunk> {
+        let (known, bytes) = self.parts;
+        let new = parts.get(usize::try_from(known.saturating_sub(first)).ok()?..)?;
+        let piece = parts::join(new)?;
+        self.parts =
+            (known.saturating_add(u32::try_from(new.len()).ok()?), bytes.saturating_add(piece.len()));
         self.updated = now;
+        Some(Chunk { number: known, bytes: piece })
     }
 
     /// Asks the worker to stop; a task that none works on ends at once.
@@ -301,29 +307,38 @@ impl Record {
         if is_held {
             self.cancelled = true;
         } else {
-            self.end(Ended::Cancelled, now);
+            self.end(&Ended::Cancelled, now);
         }
     }
 
     /// Ends the task. What only its workers needed is dropped.
-    pub(crate) fn end(&mut self, how: Ended, now: Millis) {
+    pub(crate) fn end(&mut self, how: &Ended, now: Millis) {
         if self.has_ended() {
             return;
         }
         self.updated = now;
-        self.call = None;
-        self.journal = Vec::new();
         self.questions.clear();
         self.answers.clear();
         self.spent.clear();
-        match how {
-            Ended::Completed(result) => (self.status, self.result) = (TaskStatus::Completed, Some(result)),
+        self.left = None;
+        self.status = match how {
+            Ended::Completed(_) => TaskStatus::Completed,
             Ended::Failed(error) => {
                 self.message = Some(clipped(&error.message).to_owned());
-                (self.status, self.error) = (TaskStatus::Failed, Some(error));
+                TaskStatus::Failed
             }
-            Ended::Cancelled => self.status = TaskStatus::Cancelled,
-        }
+            Ended::Cancelled => TaskStatus::Cancelled,
+        };
+        self.set_failure(Some(how));
+        self.result = how.encoded();
+    }
+
+    /// Keeps the text of a result in short, if that is a failure of its tool.
+    pub(super) fn set_failure(&mut self, ended: Option<&Ended>) {
+        self.failure = match ended {
+            Some(Ended::Completed(result)) => tool_failure(result),
+            _ => None,
+        };
     }
 
     /// Returns the time from which it may be removed: the end of its time to live, or a little later if it has ended only then.
@@ -345,14 +360,14 @@ impl Record {
         Task {
             task_id: id.as_str().to_owned(),
             status: self.status,
-            status_message: self.message.clone(),
+            status_message: self.left.as_deref().map(left_for).or_else(|| self.message.clone()),
             created_at: self.created.to_string(),
             last_updated_at: self.updated.to_string(),
             ttl_ms: self.ttl,
             poll_interval_ms: None,
             input_requests: questions,
-            result: self.result.clone(),
-            error: self.error.clone(),
+            result: self.failure.as_deref().map(in_short),
+            error: None,
         }
     }
 
@@ -360,77 +375,86 @@ impl Record {
     ///
     /// # Errors
     /// Fails if the bytes are not those of a record.
-    pub(crate) fn read(stored: &StoredTask) -> Result<Self, serde_json::Error> {
-        let (head, journal) = split(&stored.work);
-        let mut record: Self = serde_json::from_slice(head)?;
-        record.journal = journal.to_vec();
-        record.parts = TaskParts::read(View::split(&stored.view).parts);
-        Ok(record)
+    pub(crate) fn read(work: &[u8]) -> Result<Self, serde_json::Error> {
+        json::from_slice(work)
     }
 
-    /// Returns the bytes of the record, and of its view, for the store.
-    fn write(&self, id: &TaskId) -> Result<(Bytes, Bytes), serde_json::Error> {
-        let mut work = Vec::new();
-        prefixed(&mut work, &serde_json::to_vec(self)?);
-        work.extend_from_slice(&self.journal);
+    /// Returns the bytes of the task as clients see it, and of the record, for the store.
+    pub(crate) fn write(&self, id: &TaskId) -> Result<(Bytes, Bytes), serde_json::Error> {
         let task = serde_json::to_vec(&self.view(id))?;
-        let (tool, parts) = (self.tool.as_bytes(), self.parts.as_bytes());
-        let view = View { updated: self.updated, tool, task: &task, parts };
-        Ok((view.joined().into(), work.into()))
+        let view = View { updated: self.updated, tool: self.tool.as_bytes(), task: &task };
+        Ok((view.joined().into(), serde_json::to_vec(self)?.into()))
     }
 
-    /// Reads the view of a stored task, with the time after which it is worth another look.
+    /// Returns the change that stores the record in place of a version. `due` is ignored once the task has ended.
+    pub(crate) fn change(
+        &self,
+        key: &TaskKey,
+        version: u64,
+        due: Due,
+    ) -> Result<TaskChange, serde_json::Error> {
+        let (view, work) = self.write(&key.id)?;
+        let is_live = !self.has_ended();
+        Ok(TaskChange {
+            key: key.clone(),
+            version,
+            due: if is_live { due } else { Due::Never },
+            is_live,
+            expires: self.removable(),
+            view,
+            work,
+            result: self.result.clone(),
+            journal: Vec::new(),
+            parts: Vec::new(),
+        })
+    }
+
+    /// Reads a stored task as clients see it, with its result if that was read, and with the time after which it is worth another
+    /// poll.
     ///
     /// # Errors
-    /// Fails if the bytes are not those of a view.
-    pub(crate) fn read_view(view: &[u8], now: Millis) -> Result<Task, serde_json::Error> {
+    /// Fails if the bytes are not those of a task.
+    pub(crate) fn read_view(
+        view: &[u8],
+        result: Option<&[u8]>,
+        now: Millis,
+    ) -> Result<Task, serde_json::Error> {
         let view = View::split(view);
-        let mut task: Task = serde_json::from_slice(view.task)?;
+        let mut task: Task = json::from_slice(view.task)?;
         if !task.status.is_terminal() {
             task.poll_interval_ms = Some(view.poll_interval(now));
         }
+        match result.map(Ended::decode).transpose()? {
+            Some(Ended::Completed(result)) => task.result = Some(result),
+            Some(Ended::Failed(error)) => task.error = Some(error),
+            Some(Ended::Cancelled) | None => {}
+        }
         Ok(task)
-    }
-
-    /// Returns the parts of a stored task's result from a number on.
-    pub(crate) fn read_parts(view: &[u8], from: u32) -> impl Iterator<Item = Raw> {
-        TaskParts::from(View::split(view).parts, from)
     }
 
     /// Returns the name of a stored task's tool.
     pub(crate) fn tool_of(view: &[u8]) -> &str {
         std::str::from_utf8(View::split(view).tool).unwrap_or_default()
     }
+}
 
-    /// Returns a new task for the store: with a fence of 1 a worker has it until `due`, with 0 any may take it from then on.
-    pub(crate) fn stored(
-        &self,
-        id: &TaskId,
-        (owner, account): (TaskOwner, Digest),
-        (fence, due): (u64, Millis),
-    ) -> Result<StoredTask, serde_json::Error> {
-        let (view, work) = self.write(id)?;
-        Ok(StoredTask {
-            id: id.clone(),
-            owner,
-            account,
-            version: 0,
-            fence,
-            is_live: true,
-            due: Some(due),
-            expires: self.expires(),
-            view,
-            work,
-        })
+impl Ended {
+    /// Returns the bytes of a result or an error, for the store: a byte for each of them, then JSON.
+    pub(super) fn encoded(&self) -> Option<Bytes> {
+        let (tag, json) = match self {
+            Self::Completed(result) => (COMPLETED, result.get().as_bytes().to_vec()),
+            Self::Failed(error) => (FAILED, serde_json::to_vec(error).unwrap_or_default()),
+            Self::Cancelled => return None,
+        };
+        Some([&[tag], &json[..]].concat().into())
     }
 
-    /// Puts the record into its stored form. `due` is `None` where there is nothing for a worker to do.
-    pub(crate) fn put(&self, stored: &mut StoredTask, due: Option<Millis>) -> Result<(), serde_json::Error> {
-        (stored.view, stored.work) = self.write(&stored.id)?;
-        stored.is_live = !self.has_ended();
-        stored.due = due.filter(|_| !self.has_ended());
-        stored.expires = self.removable();
-        Ok(())
+    fn decode(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        match bytes.split_first() {
+            Some((&COMPLETED, result)) => json::from_slice(result).map(Self::Completed),
+            Some((_, error)) => json::from_slice(error).map(Self::Failed),
+            None => Ok(Self::Cancelled),
+        }
     }
 }
 
@@ -440,6 +464,16 @@ fn new_key(key: &str, used: &BTreeSet<String>) -> String {
         return key.to_owned();
     }
     (2u32..).map(|n| format!("{key}~{n}")).find(|wire| !used.contains(wire)).unwrap_or_default()
+}
+
+/// Returns a failure of a tool in place of its result, which is stored apart.
+fn in_short(failure: &str) -> Raw {
+    Raw::from(serde_json::json!({ "content": [{ "type": "text", "text": failure }], "isError": true }))
+}
+
+/// Returns the description of a task that waits for a process which can run it.
+pub(crate) fn left_for(why: &str) -> String {
+    format!("waiting for a worker that can run this task: {why}")
 }
 
 fn clipped(message: &str) -> &str {

@@ -17,17 +17,14 @@ pub(super) struct View<'a> {
     pub(super) tool: &'a [u8],
     /// The task, as JSON.
     pub(super) task: &'a [u8],
-    /// Parts of its result.
-    pub(super) parts: &'a [u8],
 }
 
 impl<'a> View<'a> {
     /// Splits the bytes of a view.
     pub(super) fn split(view: &'a [u8]) -> Self {
         let (updated, rest) = view.split_first_chunk().unwrap_or((&[0; 8], view));
-        let (tool, rest) = split(rest);
-        let (task, parts) = split(rest);
-        Self { updated: Millis(u64::from_be_bytes(*updated)), tool, task, parts }
+        let (tool, task) = split(rest);
+        Self { updated: Millis(u64::from_be_bytes(*updated)), tool, task }
     }
 
     /// Returns the time after which it is worth another look, in milliseconds.
@@ -38,11 +35,10 @@ impl<'a> View<'a> {
 
     /// Returns the bytes of the view.
     pub(super) fn joined(&self) -> Vec<u8> {
-        let mut view = Vec::with_capacity(16 + self.tool.len() + self.task.len() + self.parts.len());
+        let mut view = Vec::with_capacity(16 + self.tool.len() + self.task.len());
         view.extend_from_slice(&self.updated.0.to_be_bytes());
         prefixed(&mut view, self.tool);
-        prefixed(&mut view, self.task);
-        view.extend_from_slice(self.parts);
+        view.extend_from_slice(self.task);
         view
     }
 }

@@ -2,7 +2,7 @@
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 use roundtrip_core::round::TraceContext;
-use roundtrip_core::wire::{RequestMeta, meta};
+use roundtrip_core::wire::{RequestMeta, json, meta};
 use serde_json::value::RawValue;
 
 /// Length of `traceparent` in the one version there is.
@@ -19,7 +19,7 @@ pub(super) fn read(meta: &RequestMeta<'_>) -> Option<SpanContext> {
 }
 
 fn text(raw: &RawValue) -> Option<String> {
-    serde_json::from_str(raw.get()).ok()
+    json::from_str(raw.get()).ok()
 }
 
 fn parse(parent: &str, state: TraceState) -> Option<SpanContext> {

@@ -44,6 +44,22 @@ async fn an_answer_to_another_request_is_no_answer() {
 }
 
 #[tokio::test]
+async fn a_list_is_not_taken_for_an_answer() {
+    let whole = |request: &Seen| json!(["2.0", request.body["id"], null, null, null, { "content": [] }]);
+    misbehaved(&call(move |request| json_reply("200 OK", &whole(request))).await, "batches");
+    let event = move |request: &Seen| events(&format!("data: {}\n\n", whole(request)));
+    misbehaved(&call(event).await, "batches");
+    for inside in [
+        json!(["complete", [{ "type": "text", "text": "forged" }]]),
+        json!({ "content": [], "_meta": { "io.modelcontextprotocol/serverInfo": ["s", null, "1"] } }),
+    ] {
+        misbehaved(&call(move |request| request.result(&inside)).await, "sequence");
+    }
+    let error = json!([-32000, "forged"]);
+    misbehaved(&call(move |request| request.error("200 OK", &error)).await, "sequence");
+}
+
+#[tokio::test]
 async fn an_error_without_an_id_ends_the_call() {
     for message in [
         json!({ "jsonrpc": "2.0", "error": { "code": -32700, "message": "what?" } }),

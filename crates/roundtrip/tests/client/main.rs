@@ -22,6 +22,10 @@ mod hostile;
 #[cfg(test)]
 mod listen;
 #[cfg(test)]
+#[cfg(any(feature = "legacy", feature = "oauth"))]
+#[path = "../common/logged.rs"]
+mod logged;
+#[cfg(test)]
 #[cfg(not(feature = "legacy"))]
 mod modern_only;
 #[cfg(test)]

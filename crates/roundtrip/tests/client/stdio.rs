@@ -270,6 +270,38 @@ async fn lines_that_are_no_messages_are_passed_over_and_requests_are_refused() {
     client.close().await;
 }
 
+/// A child that writes for ever is given up long before the call's patience ends, with its process; the next call starts another.
+#[tokio::test]
+async fn a_child_that_writes_anything_but_messages_is_given_up() {
+    let file = Scratch::new("nonsense");
+    let client = script(r#"echo $$ >>"$FILE"; exec yes"#, &file.0);
+    for lives in 1..=2 {
+        let error = client.call_tool("x", ()).await.expect_err("no message");
+        let why = error.to_string();
+        assert!(why.contains("1000 lines in a row that are not messages"), "{why}");
+        assert_eq!(file.read().lines().count(), lives);
+    }
+    client.close().await;
+    assert!(!file.read().lines().any(alive), "its processes have ended");
+}
+
+/// Banners and logs on standard output are passed over, as long as messages come between them.
+#[tokio::test]
+async fn lines_in_a_row_are_counted_from_the_last_message() {
+    let file = Scratch::new("banners");
+    let answer = |id: u8| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#);
+    let banner = "yes banner | head -n 999";
+    let text = format!(
+        "{banner}; read a; echo '{}'; {banner}; read b; echo '{}'; cat >/dev/null",
+        answer(1),
+        answer(2)
+    );
+    let client = script(&text, &file.0);
+    client.call_tool("x", ()).await.expect("an answer");
+    client.call_tool("y", ()).await.expect("an answer");
+    client.close().await;
+}
+
 /// I1: a line beyond the cap fails what is under way, with an error that says so, and the stream goes on.
 #[tokio::test]
 async fn a_line_without_end_fails_what_waits_and_nothing_later() {

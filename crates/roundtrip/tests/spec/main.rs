@@ -9,6 +9,7 @@ mod asking;
 #[cfg(feature = "authorize")]
 mod authorize;
 mod by_hand;
+mod by_name;
 mod clocks;
 mod elicitation;
 #[cfg(feature = "legacy")]
@@ -18,6 +19,7 @@ mod fleet;
 mod form_fields;
 mod framing;
 mod handler_errors;
+mod heads;
 mod hooks;
 mod http;
 mod keys;
@@ -45,6 +47,7 @@ mod scripts;
 mod seal;
 mod seps;
 mod server;
+mod shares;
 mod slow_clients;
 mod stdio;
 mod steps;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roundtrip::http::HttpLimits;
 use roundtrip::server::{Limits, Peer};
 use roundtrip::stdio::serve_lines;
-use roundtrip::{Args, Resource, Server, Tool};
+use roundtrip::{Args, Principal, Resource, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -93,7 +93,13 @@ async fn past_the_limits_calls_are_refused() {
     let mut limits = Limits::default();
     limits.concurrent_calls = 2;
     limits.subscriptions = 1;
-    let running = Running::start(Server::new("s", "1").tool(tool).limits(limits)).await;
+    let http = Server::new("s", "1").tool(tool).limits(limits).into_http().expect("a server");
+    // Two callers: one alone has its share.
+    let running = Running::start_http(http.principal(|parts| {
+        let listens = parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
+        Some(Principal::new(if listens { "ann" } else { "eve" }))
+    }))
+    .await;
     let call = message(1, "tools/call", json!({ "name": "wait" }));
     let mut waiting = running.connect().await;
     waiting.send("POST", &headers(&call), call.to_string().as_bytes()).await;

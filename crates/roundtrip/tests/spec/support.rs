@@ -202,7 +202,7 @@ impl Connection {
         Answer { status: status.expect("a status"), headers, body: String::new() }
     }
 
-    async fn read(&mut self) -> Answer {
+    pub(crate) async fn read(&mut self) -> Answer {
         let mut answer = self.head().await;
         if answer.header("transfer-encoding") == Some("chunked") {
             while let Some(chunk) = self.chunk().await {

@@ -59,10 +59,11 @@ fn sign_in(scenario: &str) -> Result<OAuth, Box<dyn std::error::Error>> {
         }
         "auth/wif-jwt-bearer" => {
             let jwt = context.valid_jwt;
-            OAuth::workload(context.client_id, move || {
+            OAuth::workload(context.client_id, move |_| {
                 let jwt = jwt.clone();
                 async move { Ok::<_, io::Error>(jwt) }
             })
+            .any_issuer()
         }
         "auth/dpop" | "auth/dpop-nonce" => person().dpop(),
         scenario if scenario.starts_with("auth/2025-03-26") => person().legacy_endpoints(),
@@ -70,8 +71,9 @@ fn sign_in(scenario: &str) -> Result<OAuth, Box<dyn std::error::Error>> {
     })
 }
 
+/// Returns a sign-in by a browser. Issuers of the suite take client metadata and promise no `iss`.
 fn person() -> OAuth {
-    OAuth::new("roundtrip-conformance").client_metadata(METADATA).browser(visit)
+    OAuth::new("roundtrip-conformance").client_metadata(METADATA).any_issuer().browser(visit)
 }
 
 /// Opens a page as a browser would whose person agrees.

@@ -50,7 +50,8 @@ pub(crate) async fn foreign(report: &mut Report, url: &str) -> Result<(), Failur
 /// O97: the code of a device, entered in a browser elsewhere.
 pub(crate) async fn device(report: &mut Report, url: &str) -> Result<(), Failure> {
     let person = Person::default();
-    let client = Client::http(url)?.oauth(person.entering(OAuth::registered("device")));
+    let sign_in = OAuth::registered("device").issuer(issuer::name()?);
+    let client = Client::http(url)?.oauth(person.entering(sign_in));
     report
         .check("the code of a device", async {
             is_called(&client, ALICE).await?;

@@ -8,6 +8,7 @@ mod secret_service;
 use std::time::Duration;
 
 use roundtrip::oauth::store::{Record, StoreError};
+use roundtrip::wire::json;
 use zeroize::Zeroizing;
 
 #[cfg(any(target_os = "macos", windows))]
@@ -37,7 +38,7 @@ pub(super) async fn check() -> Result<(), String> {
 pub(super) async fn load(server: &str) -> Result<Option<Record>, StoreError> {
     let server = server.to_owned();
     let Some(secret) = reached(move || system::get(&server)).await.map_err(failed)? else { return Ok(None) };
-    let record = serde_json::from_slice(&secret);
+    let record = json::from_slice(&secret);
     record.map(Some).map_err(|_| failed("its entry is not a whole record: sign out, and in again"))
 }
 

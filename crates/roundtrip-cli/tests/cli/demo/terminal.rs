@@ -1,12 +1,10 @@
 //! The demo in a terminal.
 
 use std::process::ExitStatus;
-#[cfg(target_os = "linux")]
-use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use super::processes;
-#[cfg(target_os = "linux")]
-use crate::support::terminal::PATIENCE;
 use crate::support::terminal::Terminal;
 
 fn demo(options: &[&str]) -> Terminal {
@@ -19,13 +17,7 @@ fn ends(terminal: Terminal, number: usize) -> (ExitStatus, String) {
     let pids = processes(&text);
     assert_eq!(pids.len(), number, "{text}");
     #[cfg(target_os = "linux")]
-    {
-        let deadline = Instant::now() + PATIENCE;
-        while !pids.iter().copied().all(super::is_gone) {
-            assert!(Instant::now() < deadline, "{pids:?} go on");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
+    pids.into_iter().for_each(crate::support::goes);
     (status, text)
 }
 
@@ -65,7 +57,22 @@ fn ctrl_c_ends_a_demo_of_tasks_and_removes_its_files() {
     terminal.press("\u{3}");
     terminal.shows("roundtrip: interrupted");
     let (status, text) = ends(terminal, 1);
-    assert!(!status.success() && !super::database(&text).exists(), "{text}");
+    assert!(status.code() == Some(130) && !super::database(&text).exists(), "{text}");
+}
+
+/// A signal ends a demo as Ctrl-C does: its files are removed, its terminal is restored, and its processes end.
+#[test]
+fn signals_end_a_demo_and_remove_its_files() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+        let mut terminal = demo(&["--tasks"]);
+        terminal.shows("How many people?");
+        terminal.signal(signal);
+        terminal.shows("roundtrip: interrupted");
+        assert_eq!(terminal.process.wait().unwrap().code(), Some(130), "{signal:?}");
+        assert!(terminal.is_restored(), "{signal:?}");
+        let (_, text) = ends(terminal, 1);
+        assert!(!super::database(&text).exists(), "{signal:?}: {text}");
+    }
 }
 
 /// Esc is said to decline, and does: the next process is told so, and ends the call.
@@ -89,7 +96,7 @@ fn ctrl_c_ends_the_demo_and_its_processes() {
     terminal.press("\u{3}");
     terminal.shows("roundtrip: interrupted");
     let (status, text) = ends(terminal, 3);
-    assert!(!status.success() && !text.contains("token to Ben"), "{text}");
+    assert!(status.code() == Some(130) && !text.contains("token to Ben"), "{text}");
 }
 
 /// A demo that is killed cannot end its processes: they notice by themselves.

@@ -113,11 +113,31 @@ pub(crate) fn roundtrip(words: &[&str]) -> Ran {
     ran(command(words).output().unwrap())
 }
 
+/// Folder for the data of the user that the tests play, instead of the home of whoever runs them.
+pub(crate) const DATA: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/data");
+
 /// Returns the command, without a terminal and without an input.
 pub(crate) fn command(words: &[&str]) -> Command {
     let mut command = Command::new(ROUNDTRIP);
-    command.args(words).stdin(Stdio::null());
+    command.args(words).stdin(Stdio::null()).env("XDG_DATA_HOME", DATA);
     command
+}
+
+/// Returns whether a process has ended, waited for or not.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_gone(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z "))
+}
+
+/// Waits until a process has ended.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub(crate) fn goes(pid: u32) {
+    let deadline = std::time::Instant::now() + terminal::PATIENCE;
+    while !is_gone(pid) {
+        assert!(std::time::Instant::now() < deadline, "process {pid} continues");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
 
 pub(crate) fn ran(output: Output) -> Ran {

@@ -12,7 +12,7 @@ use nix::pty::{Winsize, openpty};
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use rustix::event::{PollFd, PollFlags};
 
-use super::ROUNDTRIP;
+use super::{DATA, ROUNDTRIP};
 
 /// Time for anything that is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ impl Terminal {
 
     pub(crate) fn of_width(columns: u16, words: &[&str]) -> Self {
         let mut command = Command::new(ROUNDTRIP);
-        command.args(words).env("NO_COLOR", "1");
+        command.args(words).env("NO_COLOR", "1").env("XDG_DATA_HOME", DATA);
         Self::running(columns, command)
     }
 

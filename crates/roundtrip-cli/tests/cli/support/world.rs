@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     /// Refuses consent, and refresh tokens, with this error.
     pub(crate) refuses: Option<(&'static str, &'static str)>,
     pub(crate) user_code: &'static str,
+    /// Time until a refresh token is answered, and a sender that is told when one has come.
+    pub(crate) slow_renewal: Option<(Duration, mpsc::Sender<()>)>,
 }
 
 /// The two servers, as long as their test runs.
@@ -72,6 +74,7 @@ impl World {
             gives_old: false,
             refuses: None,
             user_code: "WDJB-MJHT",
+            slow_renewal: None,
         };
         Self { url, base, issuer, shared: Arc::new(Mutex::new(shared)) }
     }
@@ -208,7 +211,14 @@ async fn answer(State(world): State<World>, request: Request<Body>) -> Response<
     match parts.uri.path() {
         "/.well-known/oauth-authorization-server" => give(StatusCode::OK, &world.metadata()),
         "/authorize" => world.authorize(&pairs(parts.uri.query().unwrap_or_default())),
-        "/token" => world.token(&form()),
+        "/token" => {
+            let (given, slow) = (world.token(&form()), world.shared().slow_renewal.clone());
+            if let Some((time, come)) = slow {
+                come.send(()).unwrap();
+                tokio::time::sleep(time).await;
+            }
+            given
+        }
         "/device" => world.device(&form()),
         "/register" => {
             let mut client: Value = serde_json::from_slice(&body).unwrap();

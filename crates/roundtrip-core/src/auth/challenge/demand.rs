@@ -33,6 +33,8 @@ impl TokenScheme {
 pub struct Demand {
     /// Scheme of the challenge.
     pub scheme: TokenScheme,
+    /// Tells that the response offers `DPoP`, and not `Bearer` beside it.
+    pub requires_dpop: bool,
     /// `resource_metadata` as it was written; it may be relative to the URL that was called.
     pub resource_metadata: Option<String>,
     /// Scopes that the request needs.
@@ -53,7 +55,9 @@ impl Demand {
                 .find(|challenge| challenge.param("resource_metadata").is_some())
                 .or(of_scheme().next())
         })?;
+        let offers = |scheme: &str| challenges.iter().any(|challenge| challenge.is(scheme));
         Some(Self {
+            requires_dpop: offers("DPoP") && !offers("Bearer"),
             scheme: if found.is("DPoP") { TokenScheme::Dpop } else { TokenScheme::Bearer },
             resource_metadata: found.param("resource_metadata").map(str::to_owned),
             scope: found

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::client;
 use super::device;
 use super::http::{AuthRequest, AuthResponse};
-use super::identity;
+use super::identity::{self, AssertionRequest};
 use super::machine::{SignIn, State, Step};
 use super::need::Known;
 use super::pending::Pending;
 use super::settings::{GrantType, Settings};
 use super::token::{TokenCall, TokenKind};
 use crate::auth::error::AuthError;
-use crate::auth::registration::{self, ApplicationType, Registration};
+use crate::auth::registration::{self, ApplicationType, ClientMetadataUrl, Registration};
 use crate::auth::surroundings::Surroundings;
 use crate::auth::url::HttpUrl;
 
@@ -50,7 +50,9 @@ pub(super) fn proceed(
 /// Registers the client, which is one that a person uses.
 fn register(settings: Arc<Settings>, known: Box<Known>, registering: Registering) -> Result<Step, AuthError> {
     if known.server.registration_endpoint.is_none() || !settings.by_person() {
-        return Err(AuthError::NoRegistration(known.server.issuer));
+        let has_document = settings.choices.metadata_url.is_some() && client::takes_document(&known);
+        let issuer = known.server.issuer;
+        return Err(if has_document { AuthError::NoIss(issuer) } else { AuthError::NoRegistration(issuer) });
     }
     let url = known.server.endpoint("registration_endpoint", &known.flow.policy);
     let url = url.map_err(|why| known.refused(why))?;
@@ -71,6 +73,12 @@ pub(super) fn registered(
     if response.status.is_success() {
         let (issuer, redirect_uri) = (&known.server.issuer, settings.redirect_uri());
         let client = registration::read_answer(response.body, issuer, redirect_uri)?;
+        let is_document = ClientMetadataUrl::parse(&client.client_id).is_ok();
+        if is_document && !client::may_be_known_elsewhere(settings, &known) {
+            return Err(AuthError::TokenResponse(
+                "the registration has a URL as its `client_id`, which other issuers may know",
+            ));
+        }
         return with_client(settings, &known, client, around);
     }
     match response.error(url, AuthError::RegistrationRefused) {
@@ -101,10 +109,7 @@ fn with_client(
         GrantType::ClientCredentials => {
             TokenCall::new(terms, TokenKind::ClientCredentials).send(Arc::clone(settings), around)
         }
-        GrantType::Workload { assertion } => {
-            let kind = TokenKind::Assertion(assertion.clone());
-            TokenCall::new(terms, kind).send(Arc::clone(settings), around)
-        }
+        GrantType::Workload => Ok(Step::Assert(Box::new(AssertionRequest { terms }))),
         GrantType::Enterprise(provider) => identity::begin(Arc::clone(settings), provider, terms),
     }
 }

@@ -1,7 +1,7 @@
 //! The client at an issuer: which registration it uses, and on which terms it gets tokens.
 
 use super::need::Known;
-use super::settings::Settings;
+use super::settings::{RegisteredClient, Settings};
 use crate::auth::challenge::TokenScheme;
 use crate::auth::client_auth::ClientAuthMethod;
 use crate::auth::error::AuthError;
@@ -23,7 +23,8 @@ pub(super) fn registration(
 ) -> Result<Option<Registration>, AuthError> {
     let issuer = &known.server.issuer;
     if let Some(client) = &settings.choices.registered {
-        let bound = client.issuer.as_ref().or_else(|| bound_before(known, &client.client_id));
+        let bound = settings.choices.client_issuer.as_ref();
+        let bound = bound.or_else(|| bound_before(known, &client.client_id));
         if let Some(bound) = bound.filter(|bound| *bound != issuer && *bound != &known.target.issuer) {
             return Err(AuthError::WrongIssuer { registered: bound.clone(), offered: quote(issuer) });
         }
@@ -32,7 +33,8 @@ pub(super) fn registration(
         return Ok(Some(registration));
     }
     if let Some(url) = &settings.choices.metadata_url
-        && known.server.client_id_metadata_document_supported == Some(true)
+        && takes_document(known)
+        && may_be_known_elsewhere(settings, known)
     {
         return Ok(Some(Registration::new(issuer, url.as_str(), RegistrationSource::MetadataDocument)));
     }
@@ -41,6 +43,19 @@ pub(super) fn registration(
         held.source == RegistrationSource::Dynamic && held.serves(issuer, redirect_uri, now)
     };
     Ok(known.flow.registrations.iter().find(usable).cloned())
+}
+
+/// Returns whether the issuer takes client metadata documents.
+pub(super) fn takes_document(known: &Known) -> bool {
+    known.server.client_id_metadata_document_supported == Some(true)
+}
+
+/// Returns whether the client id may be one that other issuers know. There a hostile issuer could send the browser on to an
+/// honest one, whose code would come back here: `iss` shows whose it is, or the author has chosen the issuer (RFC 9700, 4.4).
+pub(super) fn may_be_known_elsewhere(settings: &Settings, known: &Known) -> bool {
+    let choices = &settings.choices;
+    let has_callback = settings.redirect_uri().is_some();
+    !has_callback || known.server.promises_iss() || choices.names_issuer() || choices.any_issuer
 }
 
 /// Returns the issuer that a configured client was used with before.
@@ -74,26 +89,27 @@ pub(super) fn terms(
         method,
         requested,
         dpop: dpop(settings, known)?,
+        requires_dpop: requires_dpop(settings, known),
         assumed_endpoints: known.assumed_endpoints,
+        sign_in: None,
     })
 }
 
-/// Returns whether terms are those of the client in the settings: a configured client shows its secret to no issuer but its own.
+/// Returns whether terms are those of the client in the settings: it shows what it has to no issuer but its own, and binds
+/// tokens to a key where it has to.
 pub(super) fn is_of(settings: &Settings, terms: &Terms) -> bool {
-    if terms.client.source != RegistrationSource::Configured {
-        return true;
-    }
     let choices = &settings.choices;
-    let Some(client) = choices.registered.as_ref() else { return false };
-    let named = [&client.issuer, &choices.issuer];
-    let trusted = choices.trusted_issuer.as_ref() == Some(&terms.issuer);
-    client.client_id == terms.client.client_id
-        && (trusted || named.into_iter().flatten().all(|issuer| *issuer == terms.issuer))
+    let is_same = |client: &RegisteredClient| client.client_id == terms.client.client_id;
+    let configured = terms.client.source == RegistrationSource::Configured;
+    let has_key = terms.dpop.is_some() || !choices.require_dpop;
+    has_key
+        && choices.allows(&terms.issuer)
+        && (!configured || choices.registered.as_ref().is_some_and(is_same))
 }
 
 /// Refuses terms of another client than that in the settings.
 pub(super) fn check_terms(settings: &Settings, terms: &Terms) -> Result<(), AuthError> {
-    let other = "the sign-in was begun by another client, or at another issuer, than these settings name: begin it again";
+    let other = "the sign-in was begun by another client, at another issuer, or without the key that these settings want: begin it again";
     if is_of(settings, terms) { Ok(()) } else { Err(AuthError::Settings(other)) }
 }
 
@@ -123,10 +139,16 @@ fn check_algorithm(known: &Known, key: &dyn Signer) -> Result<(), AuthError> {
     }
 }
 
+/// Returns whether tokens have to be bound to a key.
+fn requires_dpop(settings: &Settings, known: &Known) -> bool {
+    let challenged = known.flow.demand.as_ref().is_some_and(|demand| demand.requires_dpop);
+    challenged || known.target.dpop_required || settings.choices.require_dpop
+}
+
 /// Returns the thumbprint of the key that tokens are bound to, where the server wants or takes that.
 pub(super) fn dpop(settings: &Settings, known: &Known) -> Result<Option<String>, AuthError> {
     let challenged = known.flow.demand.as_ref().is_some_and(|demand| demand.scheme == TokenScheme::Dpop);
-    let wanted = challenged || known.target.dpop_required;
+    let wanted = challenged || requires_dpop(settings, known);
     match &settings.dpop {
         None if wanted => Err(AuthError::DpopKey),
         Some(key) if wanted || known.server.lists_dpop(key.algorithm().as_str()) => {

@@ -11,7 +11,7 @@ use crate::auth::error::AuthError;
 use crate::auth::grant::Terms;
 use crate::auth::json::DocumentError;
 use crate::auth::metadata::{MetadataError, ProtectedResource, ServerMetadata};
-use crate::auth::resource::covers_server;
+use crate::auth::resource::speaks_for;
 use crate::auth::scope::ScopeSet;
 use crate::auth::text::quote;
 use crate::auth::url::{HttpUrl, UrlError};
@@ -55,7 +55,9 @@ pub(super) fn resource(
             Ok(document) => return found_resource(settings, flow, url, document),
             // A page for people, where there is no document.
             Err(DocumentError::NotJson) => search.skip(),
-            Err(why) => search.failed(AuthError::ResourceMetadata { url: url.as_str().to_owned(), why }),
+            Err(why) => {
+                search.failed(AuthError::ResourceMetadata { url: url.without_query().to_owned(), why })
+            }
         },
         look => look,
     };
@@ -71,8 +73,8 @@ fn found_resource(
     url: &HttpUrl,
     document: ProtectedResource,
 ) -> Result<Step, AuthError> {
-    if !covers_server(&document.resource, flow.server()) {
-        let server = flow.server().as_str().to_owned();
+    if !speaks_for(&document.resource, url, flow.server()) {
+        let server = flow.server().without_query().to_owned();
         return Err(AuthError::ResourceMismatch { resource: quote(&document.resource), server });
     }
     let target = Target {
@@ -89,7 +91,7 @@ fn found_resource(
 /// Chooses an issuer: the one that the client is registered with, then in the order given. Terms that are checked come first.
 fn choose_issuer(settings: &Settings, flow: &Flow, offered: &[String]) -> Result<String, AuthError> {
     let first = offered.first().ok_or(AuthError::NoAuthorizationServer)?;
-    if let Some(registered) = settings.choices.registered.as_ref().and_then(|client| client.issuer.as_ref()) {
+    if let Some(registered) = &settings.choices.client_issuer {
         return if offered.contains(registered) {
             Ok(registered.clone())
         } else {
@@ -110,15 +112,16 @@ fn without_resource(settings: Arc<Settings>, flow: Box<Flow>, search: Search) ->
         return Err(failure);
     }
     if !settings.choices.legacy_endpoints {
-        return Err(AuthError::NoResourceMetadata(flow.server().as_str().to_owned()));
+        return Err(AuthError::NoResourceMetadata(flow.server().without_query().to_owned()));
     }
     let target = of_server_alone(&flow, flow.server().base().to_owned(), true);
     ask_issuer(settings, flow, target)
 }
 
-/// Returns the target of a server without resource metadata: its URL is the resource, as it was given.
+/// Returns the target of a server without resource metadata: its URL is the resource, as it was given. Its query, which may be
+/// a key, is not for the issuer.
 fn of_server_alone(flow: &Flow, issuer: String, assumed: bool) -> Target {
-    let resource = flow.server().as_str().to_owned();
+    let resource = flow.server().without_query().to_owned();
     Target { resource, scopes: ScopeSet::new(), dpop_required: false, issuer, metadata: None, assumed }
 }
 
@@ -140,8 +143,8 @@ fn ask_issuer(settings: Arc<Settings>, flow: Box<Flow>, target: Target) -> Resul
 
 /// Returns whether terms are for another resource or issuer than the server's.
 fn is_elsewhere(settings: &Settings, target: &Target, terms: &Terms) -> bool {
-    // The name of an issuer that is trusted in another's place comes with its metadata.
-    let trusted = settings.choices.trusted_issuer.as_ref() == Some(&terms.issuer);
+    // The other name of an issuer comes with its metadata.
+    let trusted = settings.choices.trusts(&target.issuer, &terms.issuer);
     target.resource != terms.resource || target.issuer != terms.issuer && !trusted
 }
 
@@ -174,11 +177,11 @@ pub(super) fn server(
     }
 }
 
-/// Reads metadata of the issuer that was asked, or of one that the settings trust in its place.
+/// Reads metadata of the issuer that was asked, by its own name or by the one that the settings trust it with.
 fn read_server(settings: &Settings, target: &Target, body: &[u8]) -> Result<ServerMetadata, MetadataError> {
     match ServerMetadata::parse(body, &target.issuer) {
         Err(MetadataError::Issuer { found, .. })
-            if settings.choices.trusted_issuer.as_ref() == Some(&found)
+            if settings.choices.trusts(&target.issuer, &found)
                 // No string led to an issuer that is assumed: a slash is no difference there.
                 || target.assumed && found.strip_suffix('/') == Some(&target.issuer) =>
         {

@@ -1,4 +1,5 @@
-//! Identity assertions (ID-JAG): asked for at an organisation's identity provider, looked at, and sent on once.
+//! Identity assertions: of the platform that the client runs on, and of an organisation's identity provider (ID-JAG), which are
+//! looked at and sent on once.
 
 use std::sync::Arc;
 
@@ -18,6 +19,26 @@ use crate::auth::url::{HttpUrl, UrlError};
 
 /// Type of the token that is asked for.
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+
+/// Request for an assertion of the platform that the client runs on: a token that names the issuer as its audience is of no use
+/// anywhere else.
+#[derive(Debug, Clone)]
+#[must_use = "the sign-in continues with the assertion: pass it to `SignIn::assert`"]
+pub struct AssertionRequest {
+    pub(super) terms: Terms,
+}
+
+impl AssertionRequest {
+    /// Returns the issuer that the assertion is sent to, which should be its audience.
+    pub fn issuer(&self) -> &str {
+        &self.terms.issuer
+    }
+
+    /// Returns the resource that tokens are wanted for.
+    pub fn resource(&self) -> &str {
+        &self.terms.resource
+    }
+}
 
 /// Asks the identity provider for an assertion for the issuer of the server.
 pub(super) fn begin(

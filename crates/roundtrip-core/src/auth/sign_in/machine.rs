@@ -7,7 +7,7 @@ use super::client;
 use super::device::{self, DevicePending};
 use super::discovery;
 use super::http::{AuthRequest, AuthResponse};
-use super::identity;
+use super::identity::{self, AssertionRequest};
 use super::need::{Flow, Known, Need, Target};
 use super::pending::{Answered, Pending};
 use super::search::Search;
@@ -15,6 +15,7 @@ use super::settings::Settings;
 use super::token::{TokenCall, TokenKind};
 use crate::auth::error::AuthError;
 use crate::auth::grant::{Grant, Terms};
+use crate::auth::secret::Secret;
 use crate::auth::surroundings::Surroundings;
 use crate::auth::url::HttpUrl;
 
@@ -37,6 +38,8 @@ pub enum Step {
     Browse(Box<Pending>),
     /// Show the code, wait, and go on with [`SignIn::poll`].
     ShowCode(Box<DevicePending>),
+    /// Ask the platform for a token, and continue with [`SignIn::assert`].
+    Assert(Box<AssertionRequest>),
     /// Tokens. Store them before they are used.
     Done(Box<Grant>),
     /// End of [`SignIn::check`].
@@ -63,6 +66,7 @@ impl SignIn {
     /// # Errors
     /// Fails if the server's URL, or the settings, do not allow one.
     pub fn begin(settings: Arc<Settings>, need: Need) -> Result<Step, AuthError> {
+        settings.check()?;
         let flow = need.into_flow(&settings)?;
         discovery::begin(settings, flow)
     }
@@ -95,6 +99,20 @@ impl SignIn {
         let terms = device.terms.clone();
         client::check_terms(&settings, &terms)?;
         TokenCall::new(terms, TokenKind::Device(Box::new(device))).send(settings, around)
+    }
+
+    /// Continues with an assertion of the platform, which is sent to the issuer of the request.
+    ///
+    /// # Errors
+    /// Fails if the settings are of another client, or name another issuer for it.
+    pub fn assert(
+        settings: Arc<Settings>,
+        request: AssertionRequest,
+        assertion: Secret,
+        around: &mut dyn Surroundings,
+    ) -> Result<Step, AuthError> {
+        client::check_terms(&settings, &request.terms)?;
+        TokenCall::new(request.terms, TokenKind::Assertion(assertion)).send(settings, around)
     }
 
     /// Renews a grant by its refresh token, or once more as the client itself. `None` means that there is no way to, and that a

@@ -7,7 +7,8 @@
 //! ```text
 //! begin -> resource metadata -> issuer's metadata -> registration -> Browse(Pending) -> resume -> token -> Done(Grant)
 //!                                                 |-> device code -> ShowCode(DevicePending) -> poll --^
-//!                                                 |-> client credentials, assertion ------------------^
+//!                                                 |-> Assert(AssertionRequest) -> assert -------------^
+//!                                                 |-> client credentials, identity -------------------^
 //! refresh ------------------------------------------------------------------------------------> token
 //! ```
 
@@ -26,7 +27,8 @@ mod token;
 
 pub use self::http::{AuthRequest, AuthResponse};
 pub use device::DevicePending;
+pub use identity::AssertionRequest;
 pub use machine::{SignIn, Step};
 pub use need::Need;
 pub use pending::{Answered, Pending};
-pub use settings::{Choices, IdentityProvider, RegisteredClient, ScopeChoice, Settings};
+pub use settings::{Choices, IdentityProvider, RegisteredClient, ScopeChoice, Settings, TrustedIssuer};

@@ -7,7 +7,7 @@ use crate::auth::grant::Terms;
 use crate::auth::metadata::ServerMetadata;
 use crate::auth::registration::Registration;
 use crate::auth::scope::{OFFLINE_ACCESS, ScopeSet};
-use crate::auth::url::HttpUrl;
+use crate::auth::url::{HttpUrl, shown_url};
 use crate::auth::url_policy::UrlPolicy;
 
 /// Need for a token: a server, and how it refused.
@@ -48,7 +48,7 @@ impl Need {
 
     /// Checks the server's URL.
     pub(super) fn into_flow(self, settings: &Settings) -> Result<Flow, AuthError> {
-        let refuse = |why| AuthError::Server { server: self.server.clone(), why };
+        let refuse = |why| AuthError::Server { server: shown_url(&self.server), why };
         let server = HttpUrl::of_server(&self.server).map_err(refuse)?;
         let policy = UrlPolicy::new(server, settings.choices.private_networks).map_err(refuse)?;
         let Self { demand, requested, registrations, .. } = self;

@@ -71,7 +71,7 @@ impl Search {
             return Look::Document;
         }
         if response.is_outage() {
-            let (url, status) = (url.as_str().to_owned(), response.status);
+            let (url, status) = (url.without_query().to_owned(), response.status);
             return self.failed(AuthError::Unavailable { url, status });
         }
         let target = response.location().and_then(|to| url.resolve(to).ok());

@@ -22,7 +22,7 @@ pub(super) enum GrantType {
     /// By an identity assertion of an organisation's identity provider.
     Enterprise(Box<IdentityProvider>),
     /// By a token of the platform that the client runs on.
-    Workload { assertion: Secret },
+    Workload,
 }
 
 /// Choice of the scopes to request.
@@ -42,8 +42,6 @@ pub enum ScopeChoice {
 pub struct RegisteredClient {
     /// Its id.
     pub client_id: String,
-    /// Issuer that it is bound to.
-    pub issuer: Option<String>,
     /// Its secret.
     pub secret: Option<Secret>,
     /// Its key.
@@ -61,14 +59,48 @@ pub struct Choices {
     pub metadata_url: Option<ClientMetadataUrl>,
     /// Scopes to request.
     pub scopes: ScopeChoice,
+    /// Issuer that the client is bound to.
+    pub client_issuer: Option<String>,
     /// Issuer of the server, whose resource metadata is then not read.
     pub issuer: Option<String>,
-    /// Issuer whose metadata is accepted where another one was asked for.
-    pub trusted_issuer: Option<String>,
+    /// Issuer whose metadata has another name.
+    pub trusted_issuer: Option<TrustedIssuer>,
+    /// Lets the server choose the issuer of a client that is known beyond one issuer.
+    pub any_issuer: bool,
+    /// Refuses tokens that are not bound to a key.
+    pub require_dpop: bool,
     /// Allows URLs in private networks.
     pub private_networks: bool,
     /// Uses endpoints at the origin of a server that publishes no metadata at all.
     pub legacy_endpoints: bool,
+}
+
+/// An issuer whose metadata has another name, as with one document for many tenants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedIssuer {
+    /// Issuer that is asked.
+    pub asked: String,
+    /// `issuer` of the metadata that it publishes.
+    pub published: String,
+}
+
+impl Choices {
+    /// Returns whether the author has chosen the issuer.
+    pub(super) fn names_issuer(&self) -> bool {
+        self.client_issuer.is_some() || self.issuer.is_some()
+    }
+
+    /// Returns whether metadata of one issuer may have the name of another. Where the document came from counts: anybody can
+    /// publish a name.
+    pub(super) fn trusts(&self, asked: &str, published: &str) -> bool {
+        self.trusted_issuer.as_ref().is_some_and(|pair| pair.asked == asked && pair.published == published)
+    }
+
+    /// Returns whether an issuer is the one that the author has chosen, if there is one.
+    pub(super) fn allows(&self, issuer: &str) -> bool {
+        let mut named = [&self.client_issuer, &self.issuer].into_iter().flatten();
+        named.all(|named| named == issuer || self.trusts(named, issuer))
+    }
 }
 
 /// An organisation's identity provider, and the identity that it is shown.
@@ -159,9 +191,24 @@ impl Settings {
         Self::new("", GrantType::Enterprise(Box::new(provider))).registered(client_id)
     }
 
-    /// Gets tokens by a token of the platform, which is asked for anew for every sign-in.
-    pub fn workload(client_id: impl Into<String>, assertion: Secret) -> Self {
-        Self::new("", GrantType::Workload { assertion }).registered(client_id)
+    /// Gets tokens by a token of the platform, which is asked for anew for every sign-in ([`Step::Assert`](super::Step::Assert)).
+    pub fn workload(client_id: impl Into<String>) -> Self {
+        Self::new("", GrantType::Workload).registered(client_id)
+    }
+
+    /// Checks that the issuer of a client is chosen by its author, where the client was registered by hand: a hostile server
+    /// would name its own, and be sent the secret, the assertion or the code.
+    ///
+    /// # Errors
+    /// Fails if the server could choose the issuer.
+    pub fn check(&self) -> Result<(), AuthError> {
+        let choices = &self.choices;
+        if choices.registered.is_none() || choices.names_issuer() || choices.any_issuer {
+            return Ok(());
+        }
+        Err(AuthError::Settings(
+            "the server could have what the client shows sent to any issuer: add `issuer` with the one that the client is registered with",
+        ))
     }
 
     /// Takes all choices of an author at once.
@@ -198,10 +245,18 @@ impl Settings {
         self.with_registered(|client| client.method = Some(method))
     }
 
-    /// Binds a client that was registered by hand to its issuer.
+    /// Binds the client to its issuer. A client that was registered by hand needs one.
     #[must_use]
-    pub fn registered_with(self, issuer: impl Into<String>) -> Self {
-        self.with_registered(|client| client.issuer = Some(issuer.into()))
+    pub fn registered_with(mut self, issuer: impl Into<String>) -> Self {
+        self.choices.client_issuer = Some(issuer.into());
+        self
+    }
+
+    /// Lets the server choose the issuer, which is then shown what the client has.
+    #[must_use]
+    pub fn any_issuer(mut self) -> Self {
+        self.choices.any_issuer = true;
+        self
     }
 
     fn with_registered(mut self, change: impl FnOnce(&mut RegisteredClient)) -> Self {
@@ -232,10 +287,11 @@ impl Settings {
         self
     }
 
-    /// Accepts metadata of this issuer where another one was asked for: some publish one document for many tenants.
+    /// Accepts metadata that names another issuer than was asked: some publish one document for many tenants.
     #[must_use]
-    pub fn trust_issuer(mut self, issuer: impl Into<String>) -> Self {
-        self.choices.trusted_issuer = Some(issuer.into());
+    pub fn trust_issuer(mut self, asked: impl Into<String>, published: impl Into<String>) -> Self {
+        let (asked, published) = (asked.into(), published.into());
+        self.choices.trusted_issuer = Some(TrustedIssuer { asked, published });
         self
     }
 
@@ -257,6 +313,13 @@ impl Settings {
     #[must_use]
     pub fn dpop(mut self, key: Arc<dyn Signer>) -> Self {
         self.dpop = Some(key);
+        self
+    }
+
+    /// Refuses tokens that are not bound to the key, whatever the issuer lists.
+    #[must_use]
+    pub fn require_dpop(mut self) -> Self {
+        self.choices.require_dpop = true;
         self
     }
 

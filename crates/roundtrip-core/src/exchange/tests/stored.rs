@@ -53,4 +53,9 @@ fn what_was_tampered_with_in_storage_is_noticed() {
     value["answers"]["a"]["content"]["people"] = json!(99);
     let error = serde_json::from_value::<Pending<CallTool>>(value).expect_err("a misfit");
     assert!(error.to_string().contains("`a` does not fit"), "{error}");
+    let mut value: Value = serde_json::from_str(&text).expect("json");
+    let members = ["method", "flow", "server", "questions", "answers", "state", "task"];
+    let list: Vec<Value> = members.iter().map(|member| value[member].take()).collect();
+    let error = serde_json::from_value::<Pending>(list.into()).expect_err("a list");
+    assert!(error.to_string().contains("sequence"), "{error}");
 }

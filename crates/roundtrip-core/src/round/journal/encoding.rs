@@ -11,7 +11,7 @@ use crate::round::{Pin, PinKey};
 /// Version of the encoding. The rounds and the pin key follow, then the stalled rounds, the notifications sent and the trace
 /// context, each only if there are any, behind its tag; then for each entry its kind, its pin if it has one, and the lengths of
 /// its key and its value; then a zero, and the text of all keys and values in order.
-const FORMAT: u8 = 2;
+pub(super) const FORMAT: u8 = 2;
 
 /// Tag of the stalled rounds, apart from the kinds of entries.
 const STALLED: u8 = 0x40;
@@ -104,7 +104,19 @@ impl Journal {
         // New answers are appended.
         let mut text = String::with_capacity(read.len() + SPARE);
         text.push_str(read);
-        Ok(Self { text, slots, next: 0, answers, index: None, rounds, pins, stalled, sent, trace })
+        Ok(Self {
+            text,
+            slots,
+            next: 0,
+            answers,
+            index: None,
+            rounds,
+            pins,
+            stalled,
+            sent,
+            trace,
+            changes: None,
+        })
     }
 
     /// Encodes the journal for sealing, with the questions that are open now.
@@ -112,9 +124,18 @@ impl Journal {
     where
         O: IntoIterator<Item = (&'a str, Pin), IntoIter: Clone>,
     {
-        let open = open.into_iter();
-        let alive = || self.slots.iter().filter(|slot| !slot.dead);
         let mut out = Vec::with_capacity(self.text.len() + (self.slots.len() + 1) * USUAL_HEADER + SPARE);
+        self.encode_entries(self.slots.iter().filter(|slot| !slot.dead), open.into_iter(), &mut out);
+        out
+    }
+
+    /// Encodes a journal of some of the entries.
+    pub(super) fn encode_entries<'a, 'b>(
+        &'b self,
+        entries: impl Iterator<Item = &'b Slot> + Clone,
+        open: impl Iterator<Item = (&'a str, Pin)> + Clone,
+        out: &mut Vec<u8>,
+    ) {
         out.extend_from_slice(&[FORMAT, self.rounds]);
         out.extend_from_slice(self.pins.as_bytes());
         if self.stalled.rounds > 0 {
@@ -124,22 +145,22 @@ impl Journal {
         }
         if let Some(sent) = &self.sent {
             out.push(SENT);
-            sent.encode(&mut out);
+            sent.encode(out);
         }
         if let Some(trace) = &self.trace {
             out.push(TRACE);
             out.extend_from_slice(&**trace);
         }
-        for slot in alive() {
-            write_header(&mut out, slot.kind, slot.pin, [slot.key.len(), slot.value.len()]);
+        for slot in entries.clone() {
+            write_header(out, slot.kind, slot.pin, [slot.key.len(), slot.value.len()]);
         }
         for (key, pin) in open.clone() {
-            write_header(&mut out, Kind::Open, pin, [key.len(), 0]);
+            write_header(out, Kind::Open, pin, [key.len(), 0]);
         }
         out.push(END);
         // Adjacent pieces are copied as one.
         let mut piece = 0..0;
-        for range in alive().flat_map(|slot| [&slot.key, &slot.value]) {
+        for range in entries.flat_map(|slot| [&slot.key, &slot.value]) {
             if range.start != piece.end {
                 out.extend_from_slice(self.text(&piece).as_bytes());
                 piece.start = range.start;
@@ -148,7 +169,6 @@ impl Journal {
         }
         out.extend_from_slice(self.text(&piece).as_bytes());
         open.for_each(|(key, _)| out.extend_from_slice(key.as_bytes()));
-        out
     }
 }
 
@@ -164,13 +184,16 @@ fn write_header(out: &mut Vec<u8>, kind: Kind, pin: Pin, sizes: [usize; 2]) {
     if kind.is_pinned() {
         out.extend_from_slice(pin.as_bytes());
     }
-    for mut size in sizes {
-        while size >= 0x80 {
-            out.push((size & 0x7f) as u8 | 0x80);
-            size >>= 7;
-        }
-        out.push(size as u8);
+    sizes.into_iter().for_each(|size| write_size(out, size));
+}
+
+/// Writes a length: seven bits a byte, the lowest first.
+pub(super) fn write_size(out: &mut Vec<u8>, mut size: usize) {
+    while size >= 0x80 {
+        out.push((size & 0x7f) as u8 | 0x80);
+        size >>= 7;
     }
+    out.push(size as u8);
 }
 
 /// Reads the header of a short entry at once: kind, pin, and the lengths of key and value. `None` if the next header is not

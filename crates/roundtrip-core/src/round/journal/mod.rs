@@ -4,12 +4,13 @@
 //! ranges in it. Decoding is a single pass over the headers; encoding copies the live entries, adjacent ones as one
 //! piece. So the cost of a round is proportional to the size of its journal.
 
+mod changes;
 mod encoding;
 mod entry;
 mod kind;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use super::answer::{Settled, Unusable};
 use super::pin::{Pin, PinKey};
 use super::question::Question;
 use super::sent::SentNotifications;
+use changes::Changes;
 use entry::{Index, Slot, UNPINNED};
 
 pub use entry::{Found, Place};
@@ -70,6 +72,8 @@ pub struct Journal {
     sent: Option<Box<SentNotifications>>,
     /// Trace context of the last round that had one. In a box, as few journals have it.
     trace: Option<Box<TraceContext>>,
+    /// Changes since they were last taken. Only journals that are kept in pieces have them.
+    changes: Option<Box<Changes>>,
 }
 
 /// Shows entries by kind and key, without values: the seal is there to hide those.
@@ -97,6 +101,7 @@ impl Journal {
             stalled: Stalled::NONE,
             sent: None,
             trace: None,
+            changes: None,
         }
     }
 
@@ -180,6 +185,19 @@ impl Journal {
         self.slots.iter().any(|slot| slot.fresh && !slot.dead && slot.kind.is_progress())
     }
 
+    /// Returns whether this round has settled an answer, and asks nothing that was not open when it began.
+    pub fn only_settles<'a>(&self, mut asked: impl Iterator<Item = (&'a str, Pin)>) -> bool {
+        let settled = |slot: &Slot| {
+            slot.fresh && !slot.dead && matches!(slot.kind, Kind::Settled | Kind::Declined | Kind::Cancelled)
+        };
+        if !self.slots.iter().any(settled) {
+            return false;
+        }
+        let open = self.slots.iter().filter(|slot| slot.kind == Kind::Open);
+        let open: HashSet<_> = open.map(|slot| (self.text(&slot.key), slot.pin)).collect();
+        asked.all(|asked| open.contains(&asked))
+    }
+
     /// Counts a round that began with a token and was no progress: the token that it ends with stands for the same round as
     /// the one it began with. `longest` is the longest lifetime of such tokens.
     pub fn count_stalled(&mut self, longest: Duration) {
@@ -235,6 +253,9 @@ impl Journal {
             self.text.push_str(&value);
             let slot = &mut self.slots[index];
             (slot.kind, slot.value, slot.fresh) = (kind, start..self.text.len(), true);
+            if let Some(changes) = &mut self.changes {
+                changes.entries.push(index);
+            }
         }
         let slot = &self.slots[index];
         Ok(Settled::from_kind(slot.kind, self.text(&slot.value)))
@@ -244,6 +265,9 @@ impl Journal {
     pub fn forget(&mut self, key: &str) {
         if let Some(index) = self.position(key) {
             self.slots[index].dead = true;
+            if let Some(changes) = &mut self.changes {
+                changes.removed.push(key.into());
+            }
         }
     }
 
@@ -268,6 +292,9 @@ impl Journal {
             used,
             fresh: true,
         });
+        if let Some(changes) = &mut self.changes {
+            changes.entries.push(self.slots.len() - 1);
+        }
         if kind.is_pinned() {
             self.answers = self.slots.len();
         }

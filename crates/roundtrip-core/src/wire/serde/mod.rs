@@ -1,5 +1,6 @@
 //! Helpers for decoding and encoding JSON with serde, none of them a noun of the specification.
 
+mod by_name;
 pub(crate) mod cow;
 mod decode;
 pub(crate) mod literal;
@@ -9,6 +10,8 @@ pub(crate) mod number;
 mod raw;
 pub(crate) mod tagged;
 
+pub use by_name::ByName;
 pub(crate) use cow::Str;
 pub(crate) use decode::decode_at;
+pub use decode::{from_slice, from_str, from_value};
 pub use raw::Raw;

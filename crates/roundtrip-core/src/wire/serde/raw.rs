@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::decode::from_str;
+
 /// A JSON value kept as text: passed on byte for byte, and parsed only where it is needed.
 #[derive(Clone)]
 pub struct Raw(Box<RawValue>);
@@ -31,7 +33,7 @@ impl Raw {
     /// # Errors
     /// Fails if the text does not fit the type.
     pub fn to<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(self.get())
+        from_str(self.get())
     }
 
     /// Parses it into a generic value.

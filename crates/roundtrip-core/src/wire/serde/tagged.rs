@@ -9,6 +9,7 @@ use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::by_name::ByName;
 use super::cow::Str;
 
 /// A union whose variant is named by one member.
@@ -51,6 +52,6 @@ impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
         }
         let members = members.iter().map(|(name, value)| (name.as_str(), &**value));
         let rest = MapDeserializer::<_, serde_json::Error>::new(members);
-        T::read(tag.as_deref(), rest).map_err(de::Error::custom)
+        T::read(tag.as_deref(), ByName::new(rest)).map_err(de::Error::custom)
     }
 }

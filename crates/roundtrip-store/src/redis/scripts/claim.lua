@@ -6,6 +6,9 @@ if found[2] then
     if found[1] ~= call then return { 1, '' } end
     if found[3] then return { 3, found[3] } end
     if found[2] ~= holder then return { 2, '' } end
+    -- The answer of the attempt before was lost, or came too late.
+    redis.call('PEXPIRE', KEYS[4], ARGV[5])
+    file(id, owner, 0, now + tonumber(ARGV[5]))
     return { 0, '' }
 end
 sweep(16)

@@ -8,6 +8,8 @@ mod proxy;
 mod redis;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) mod tasks;
 
 use std::fmt::Debug;
 use std::time::{Duration, SystemTime};
@@ -125,6 +127,25 @@ pub(crate) trait TaskSite: Site<Store: roundtrip::task::TaskStore> {
 
     /// Returns the bytes in the first column of every row.
     fn bytes(&self, statement: &'static str) -> impl Future<Output = Vec<Vec<u8>>>;
+
+    /// Makes the tables of the release that knew no services, and adds tasks to them by its own statement.
+    fn old_release(&self, tasks: &[OldTask]) -> impl Future<Output = ()>;
+
+    /// Returns why the database refuses a statement; `None` if it does not.
+    fn is_refused(&self, statement: &'static str) -> impl Future<Output = Option<String>>;
+}
+
+/// A task as the release stored it that knew no services.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+#[derive(Debug, Clone)]
+pub(crate) struct OldTask {
+    pub(crate) id: String,
+    pub(crate) owner: Vec<u8>,
+    pub(crate) account: Vec<u8>,
+    pub(crate) live: bool,
+    pub(crate) due: Option<i64>,
+    pub(crate) view: Vec<u8>,
+    pub(crate) work: Vec<u8>,
 }
 
 /// Makes tests of functions that take a site, on each database that keeps tasks.

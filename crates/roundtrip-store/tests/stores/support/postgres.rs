@@ -6,7 +6,7 @@ use roundtrip_store::{Opening, Postgres, StoreError, Usage};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection};
 
-use super::{Site, TaskSite};
+use super::{OldTask, Site, TaskSite};
 
 pub(crate) struct PostgresSite {
     pub(crate) url: String,
@@ -75,5 +75,31 @@ impl TaskSite for PostgresSite {
 
     async fn bytes(&self, statement: &'static str) -> Vec<Vec<u8>> {
         sqlx::query_scalar(statement).fetch_all(&mut self.connect().await).await.expect("rows")
+    }
+
+    async fn old_release(&self, tasks: &[OldTask]) {
+        let mut connection = self.connect().await;
+        for step in [
+            "CREATE TABLE roundtrip_schema (version bigint NOT NULL)",
+            include_str!("../../../migrations/postgres/0001-ledger.sql"),
+            include_str!("../../../migrations/postgres/0002-tasks.sql"),
+            include_str!("../../../migrations/postgres/0003-rates.sql"),
+            "INSERT INTO roundtrip_schema VALUES (1), (2), (3)",
+        ] {
+            sqlx::raw_sql(step).execute(&mut connection).await.expect("tables");
+        }
+        let create = "INSERT INTO roundtrip_tasks (id, owner, account, version, fence, live, due, expires, view, work) \
+                      VALUES ($1, $2, $3, 0, 0, $4, $5, NULL, $6, $7)";
+        for task in tasks {
+            let row =
+                sqlx::query(create).bind(&task.id).bind(&task.owner).bind(&task.account).bind(task.live);
+            let row = row.bind(task.due).bind(&task.view).bind(&task.work);
+            row.execute(&mut connection).await.expect("a task");
+        }
+    }
+
+    async fn is_refused(&self, statement: &'static str) -> Option<String> {
+        let refused = sqlx::raw_sql(statement).execute(&mut self.connect().await).await;
+        refused.err().map(|error| error.to_string())
     }
 }

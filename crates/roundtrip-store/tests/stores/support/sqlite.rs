@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use roundtrip_store::{Opening, Sqlite, StoreError, Usage};
 use rusqlite::Connection;
 
-use super::{Site, TaskSite};
+use super::{OldTask, Site, TaskSite};
 
 pub(crate) struct SqliteSite {
     pub(crate) folder: PathBuf,
@@ -89,5 +89,28 @@ impl TaskSite for SqliteSite {
 
     async fn bytes(&self, statement: &'static str) -> Vec<Vec<u8>> {
         self.column(statement)
+    }
+
+    async fn old_release(&self, tasks: &[OldTask]) {
+        let connection = self.connect();
+        for step in [
+            "CREATE TABLE roundtrip_schema (version INTEGER NOT NULL)",
+            include_str!("../../../migrations/sqlite/0001-ledger.sql"),
+            include_str!("../../../migrations/sqlite/0002-tasks.sql"),
+            "INSERT INTO roundtrip_schema VALUES (1), (2)",
+        ] {
+            connection.execute_batch(step).expect("tables");
+        }
+        let create = "INSERT INTO roundtrip_tasks (id, owner, account, version, fence, live, due, expires, view, work, \
+                      changed, origin) VALUES (?,?,?,0,0,?,?,NULL,?,?,?,x'0102030405060708')";
+        for (changed, task) in (1_i64..).zip(tasks) {
+            let OldTask { id, owner, account, live, due, view, work } = task;
+            let row = rusqlite::params![id, owner, account, live, due, view, work, changed];
+            connection.execute(create, row).expect("a task");
+        }
+    }
+
+    async fn is_refused(&self, statement: &'static str) -> Option<String> {
+        self.connect().execute_batch(statement).err().map(|error| error.to_string())
     }
 }

@@ -2,17 +2,17 @@
 
 use std::error::Error;
 use std::fmt;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, StatusCode};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
-use roundtrip_core::auth::{AuthRequest, HttpUrl, LONGEST_DOCUMENT, UrlPolicy};
+use roundtrip_core::auth::{AuthRequest, LONGEST_DOCUMENT, UrlPolicy};
+
+use crate::outbound::Outbound;
 
 /// Longest time that a request takes.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,36 +51,31 @@ impl Fetched {
 #[derive(Debug)]
 pub(super) struct HttpFetch {
     policy: UrlPolicy,
-    client: Result<Client, String>,
-    /// Tells that the client is the author's, which resolves names by itself.
-    own_client: bool,
+    outbound: Result<Outbound, String>,
 }
 
 impl HttpFetch {
     /// Creates a sender, with an HTTP client of the author's if there is one.
     pub(super) fn new(policy: UrlPolicy, client: Option<Client>) -> Self {
-        let own_client = client.is_some();
-        let client = client.map_or_else(|| Self::client(&policy), Ok);
-        Self { policy, client, own_client }
-    }
-
-    fn client(policy: &UrlPolicy) -> Result<Client, String> {
-        let builder = Client::builder().redirect(Policy::none()).timeout(TIMEOUT);
-        builder.dns_resolver(FilteringResolver(policy.clone())).build().map_err(with_causes)
+        let rule = policy.clone();
+        let allows = move |host: &str, address| rule.allows_address(host, address);
+        let settings = || Client::builder().redirect(Policy::none()).timeout(TIMEOUT);
+        let outbound = match client {
+            Some(client) => Ok(Outbound::own(client, allows)),
+            None => Outbound::new(settings, allows).map_err(with_causes),
+        };
+        Self { policy, outbound }
     }
 }
 
 impl Fetch for HttpFetch {
     fn send(&self, request: AuthRequest) -> Fetching {
         let allowed = self.policy.check(&request.url).map_err(|why| why.to_string());
-        let client = allowed.and_then(|()| self.client.clone());
-        let policy = self.own_client.then(|| self.policy.clone());
+        let outbound = allowed.and_then(|()| self.outbound.clone());
         Box::pin(async move {
             let exchange = async {
-                if let Some(policy) = policy {
-                    check_host(&policy, &request.url).await?;
-                }
-                exchange(client?, request).await
+                let outbound = outbound?;
+                exchange(outbound.checked(&request.url.clone()).await?, request).await
             };
             let answer = tokio::time::timeout(TIMEOUT, exchange).await;
             answer.unwrap_or_else(|_| Err(format!("no answer within {TIMEOUT:?}")))
@@ -88,32 +83,7 @@ impl Fetch for HttpFetch {
     }
 }
 
-/// Refuses a name that leads to addresses alone which the policy does not allow, ahead of a client that resolves it by itself.
-pub(super) async fn check_host(policy: &UrlPolicy, url: &HttpUrl) -> Result<(), String> {
-    if url.address().is_some() {
-        return Ok(());
-    }
-    match allowed_addresses(policy, url.host()).await {
-        // A name that does not resolve here may do so at a proxy.
-        Err(error) if !error.is::<std::io::Error>() => Err(error.to_string()),
-        _ => Ok(()),
-    }
-}
-
-/// Resolves a name to the addresses that the policy allows.
-async fn allowed_addresses(
-    policy: &UrlPolicy,
-    host: &str,
-) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
-    let found = tokio::net::lookup_host((host, 0)).await?;
-    let allowed: Vec<SocketAddr> = found.filter(|found| policy.allows_address(host, found.ip())).collect();
-    if allowed.is_empty() {
-        return Err("its addresses are of a private network; allow those if that is intended".into());
-    }
-    Ok(allowed)
-}
-
-async fn exchange(client: Client, request: AuthRequest) -> Result<Fetched, String> {
+async fn exchange(client: &Client, request: AuthRequest) -> Result<Fetched, String> {
     let url = Url::parse(request.url.as_str()).map_err(|error| error.to_string())?;
     let mut sent = client.request(request.method, url.clone()).headers(request.headers);
     if let Some(body) = &request.body {
@@ -159,19 +129,6 @@ fn with_causes(error: reqwest::Error) -> String {
         cause = inner.source();
     }
     text
-}
-
-/// Resolver that leaves out addresses which the policy does not allow, so that none is connected to after it was checked.
-pub(super) struct FilteringResolver(pub(super) UrlPolicy);
-
-impl Resolve for FilteringResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let policy = self.0.clone();
-        Box::pin(async move {
-            let allowed = allowed_addresses(&policy, name.as_str()).await?;
-            Ok(Box::new(allowed.into_iter()) as Addrs)
-        })
-    }
 }
 
 #[cfg(test)]

@@ -1,26 +1,32 @@
 //! Introspection of tokens that keys cannot judge (RFC 7662).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtrip_core::auth::{
     ClaimRules, Claims, Secret, TokenRefusal, UrlPolicy, introspection_request, read_introspection,
 };
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 
+use super::CheckError;
 use super::clock::Clock;
 use super::fetch::Fetch;
-use super::{CheckError, PATIENCE};
+use super::flights::{Flights, Verdict};
+use super::memory::{TokenDigest, TokenMemory};
+use crate::authorize::sparse::Sparse;
+use crate::server::Owner;
 
-/// Greatest number of requests that wait for endpoints.
-const MOST_AT_ONCE: usize = 64;
+/// Longest time for which an introspected token is remembered: it may have been revoked.
+const REMEMBERED: Duration = Duration::from_secs(60);
+/// Time for which a refusal is remembered: it may be of a token that the endpoint does not know yet.
+const REMEMBERED_REFUSAL: Duration = Duration::from_secs(5);
 
 /// Introspection endpoint of an issuer, and our credentials there (RFC 7662).
 ///
 /// It is asked about tokens that no key can verify: opaque ones, and no JWTs unless
 /// [`incomplete_jwts`](Self::incomplete_jwts) says so. An opaque token does not say whose it is: with several endpoints each
-/// may see tokens of the others, unless [`prefix`](Self::prefix) tells them apart. An answer is held to the rules of any token, and that of a
-/// good one is remembered until it expires, a minute at most.
+/// may see tokens of the others, unless [`prefix`](Self::prefix) tells them apart. An answer is held to the rules of any token. That of a
+/// good one is remembered until it expires, a minute at most, and a refusal for five seconds.
 ///
 /// ```
 /// use roundtrip::authorize::Introspection;
@@ -101,7 +107,12 @@ pub(super) struct Introspector {
     sole_issuer: Option<String>,
     policy: UrlPolicy,
     fetch: Arc<dyn Fetch>,
-    at_once: Semaphore,
+    rules: Arc<ClaimRules>,
+    clock: Clock,
+    memory: Arc<TokenMemory>,
+    refused: TokenMemory<TokenRefusal>,
+    flights: Arc<Flights>,
+    outages: Sparse,
 }
 
 impl Introspector {
@@ -110,8 +121,17 @@ impl Introspector {
         sole_issuer: Option<String>,
         policy: UrlPolicy,
         fetch: Arc<dyn Fetch>,
+        rules: Arc<ClaimRules>,
+        clock: Clock,
+        memory: Arc<TokenMemory>,
     ) -> Self {
-        Self { endpoints, sole_issuer, policy, fetch, at_once: Semaphore::new(MOST_AT_ONCE) }
+        let (refused, flights, outages) = (TokenMemory::default(), Arc::default(), Sparse::default());
+        Self { endpoints, sole_issuer, policy, fetch, rules, clock, memory, refused, flights, outages }
+    }
+
+    /// Returns the reason for which a token has just been refused.
+    pub(super) fn refusal_of(&self, digest: &TokenDigest) -> Option<TokenRefusal> {
+        self.refused.recall(digest, self.clock.now())
     }
 
     /// Returns whether an endpoint is asked about tokens of a kind.
@@ -130,39 +150,59 @@ impl Introspector {
         endpoint.issuer.as_deref().or(self.sole_issuer.as_deref())
     }
 
-    /// Asks the endpoints about a token, one after the other, for a bounded time.
-    pub(super) async fn check(
-        &self,
-        token: &str,
-        kind: TokenKind<'_>,
-        rules: &ClaimRules,
-        clock: &Clock,
-    ) -> Result<Claims, CheckError> {
-        let asked = async {
-            // The semaphore is never closed.
-            let _place = self.at_once.acquire().await;
-            self.ask_all(token, kind, rules, clock).await
+    /// Asks the endpoints about a token, one after the other, for a bounded time. The verdict is for all that present the
+    /// token meanwhile, and is remembered. The introspection counts against the caller that presents it first.
+    pub(super) async fn check(self: &Arc<Self>, token: &str, kind: TokenKind<'_>, owner: &Owner) -> Verdict {
+        let digest = TokenDigest::of(token);
+        let ask = || {
+            let (this, token) = (Arc::clone(self), Secret::from(token.to_owned()));
+            let issuer = match kind {
+                TokenKind::Opaque(_) => None,
+                TokenKind::JwtOf(issuer) => Some(issuer.to_owned()),
+            };
+            async move {
+                let kind = issuer.as_deref().map_or(TokenKind::Opaque(token.expose()), TokenKind::JwtOf);
+                this.judge_and_remember(token.expose(), digest, kind).await
+            }
         };
-        tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Err(CheckError::Unavailable))
+        self.flights.verdict(digest, owner, ask).await
     }
 
-    async fn ask_all(
-        &self,
-        token: &str,
-        kind: TokenKind<'_>,
-        rules: &ClaimRules,
-        clock: &Clock,
-    ) -> Result<Claims, CheckError> {
+    async fn judge_and_remember(&self, token: &str, digest: TokenDigest, kind: TokenKind<'_>) -> Verdict {
+        let epoch = self.memory.epoch();
+        let verdict = self.ask_all(token, kind).await.map(Arc::new);
+        let now = self.clock.now();
+        match &verdict {
+            Ok(claims) => {
+                let until = now.plus(REMEMBERED).min(claims.expires_at);
+                self.memory.remember(digest, claims, until, epoch);
+            }
+            Err(CheckError::Refused(refusal)) => {
+                self.refused.remember_refusal(digest, *refusal, now.plus(REMEMBERED_REFUSAL));
+            }
+            Err(_) => {}
+        }
+        verdict
+    }
+
+    async fn ask_all(&self, token: &str, kind: TokenKind<'_>) -> Result<Claims, CheckError> {
         let mut worst = CheckError::Refused(TokenRefusal::Inactive);
         for endpoint in self.endpoints_for(kind) {
             match self.ask(endpoint, token).await {
-                Ok(answer) => match self.judge(endpoint, answer, rules, clock) {
+                Ok(answer) => match self.judge(endpoint, answer) {
                     Ok(claims) => return Ok(claims),
                     Err(refusal) if worst != CheckError::Unavailable => worst = CheckError::Refused(refusal),
                     Err(_) => {}
                 },
                 Err(why) => {
-                    tracing::warn!(endpoint = endpoint.url, why, "a token cannot be introspected");
+                    if let Some(others) = self.outages.due() {
+                        tracing::warn!(
+                            endpoint = endpoint.url,
+                            why,
+                            others,
+                            "a token cannot be introspected"
+                        );
+                    }
                     worst = CheckError::Unavailable;
                 }
             }
@@ -178,16 +218,10 @@ impl Introspector {
         read_introspection(answer.success()?).map_err(|why| why.to_string())
     }
 
-    fn judge(
-        &self,
-        endpoint: &Introspection,
-        answer: Map<String, Value>,
-        rules: &ClaimRules,
-        clock: &Clock,
-    ) -> Result<Claims, TokenRefusal> {
+    fn judge(&self, endpoint: &Introspection, answer: Map<String, Value>) -> Result<Claims, TokenRefusal> {
         let issuer = self.issuer_of(endpoint).map(str::to_owned);
         let named = || answer.get("iss").and_then(Value::as_str).map(str::to_owned);
         let issuer = issuer.or_else(named).unwrap_or_default();
-        rules.check_introspected(&issuer, answer, clock.now())
+        self.rules.check_introspected(&issuer, answer, self.clock.now())
     }
 }

@@ -24,8 +24,9 @@ const USUAL_AGE: Duration = Duration::from_secs(60 * 60);
 const LONGEST_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time for which old keys are used while fetches fail.
 const STALE_FOR: Duration = Duration::from_secs(24 * 60 * 60);
-/// Shortest time between two fetches while there are keys.
-const BETWEEN_FETCHES: Duration = Duration::from_secs(60);
+/// Shortest time between two fetches while there are keys: five a minute. Strangers can use up the fetch that would bring a
+/// new key, and its tokens are refused until the next one.
+const BETWEEN_FETCHES: Duration = Duration::from_secs(12);
 /// Shortest time between two fetches while there are none.
 const BETWEEN_FIRST_FETCHES: Duration = Duration::from_secs(5);
 /// Longest time that a fetch takes, discovery included.
@@ -135,7 +136,7 @@ impl IssuerKeys {
         }
     }
 
-    /// Judges a token whose key is not here: it may be new, but is looked for once a minute only.
+    /// Judges a token whose key is not here: it may be new, but is looked for five times a minute only.
     fn with_unknown_key(&self, now: Instant, refusal: TokenRefusal) -> Judged {
         let fetches = lock(&self.fetches);
         if fetches.may_begin(now, BETWEEN_FETCHES) {

@@ -1,11 +1,11 @@
-//! Tokens that were verified, remembered by their digest until they expire.
+//! Tokens that were judged, remembered by their digest until they expire.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use roundtrip_core::auth::Claims;
+use roundtrip_core::auth::{Claims, TokenRefusal};
 use roundtrip_core::seal::Timestamp;
 use serde_json::Value;
 
@@ -37,24 +37,35 @@ impl TokenDigest {
     }
 }
 
-/// Memory of verified tokens, bounded in entries and bytes. Refused tokens are not in it.
-#[derive(Default)]
-pub(super) struct TokenMemory {
-    shards: [Mutex<Shard>; SHARDS],
+/// Memory of tokens, bounded in entries and bytes: of verified ones with their claims, or of refused ones with the reason. They
+/// are apart, so that refused ones, which anybody can send, push no verified one out.
+pub(super) struct TokenMemory<V = Arc<Claims>> {
+    shards: [Mutex<Shard<V>>; SHARDS],
     epoch: AtomicU64,
 }
 
+impl<V> Default for TokenMemory<V> {
+    fn default() -> Self {
+        Self { shards: std::array::from_fn(|_| Mutex::default()), epoch: AtomicU64::default() }
+    }
+}
+
 /// Two generations of entries: the old one is dropped when the young one is full, and what was used meanwhile is in the young.
-#[derive(Default)]
-struct Shard {
-    young: HashMap<TokenDigest, Entry>,
-    old: HashMap<TokenDigest, Entry>,
+struct Shard<V> {
+    young: HashMap<TokenDigest, Entry<V>>,
+    old: HashMap<TokenDigest, Entry<V>>,
     /// Bytes of the young generation.
     bytes: usize,
 }
 
-struct Entry {
-    claims: Arc<Claims>,
+impl<V> Default for Shard<V> {
+    fn default() -> Self {
+        Self { young: HashMap::new(), old: HashMap::new(), bytes: 0 }
+    }
+}
+
+struct Entry<V> {
+    value: V,
     until: Timestamp,
     size: usize,
 }
@@ -63,33 +74,22 @@ struct Entry {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Epoch(u64);
 
-impl TokenMemory {
+impl<V: Clone> TokenMemory<V> {
     /// Returns the present epoch, for the verification that begins now.
     pub(super) fn epoch(&self) -> Epoch {
         Epoch(self.epoch.load(Ordering::Acquire))
     }
 
-    /// Returns the claims of a token that is remembered.
-    pub(super) fn recall(&self, digest: &TokenDigest, now: Timestamp) -> Option<Arc<Claims>> {
+    /// Returns what is remembered of a token.
+    pub(super) fn recall(&self, digest: &TokenDigest, now: Timestamp) -> Option<V> {
         lock(&self.shards[digest.shard()]).recall(digest, now)
     }
 
-    /// Remembers a token that was verified in an epoch, unless that has ended.
-    pub(super) fn remember(
-        &self,
-        digest: TokenDigest,
-        claims: &Arc<Claims>,
-        until: Timestamp,
-        verified: Epoch,
-    ) {
-        let size = claims.all.iter().map(|(name, value)| name.len() + weight(value)).sum();
-        if size > LARGEST {
-            return;
-        }
+    fn insert(&self, digest: TokenDigest, entry: Entry<V>, judged: Epoch) {
         let mut shard = lock(&self.shards[digest.shard()]);
         // Looked at under the lock: the epoch ends before the shards are emptied.
-        if self.epoch() == verified {
-            shard.insert(digest, Entry { claims: Arc::clone(claims), until, size });
+        if self.epoch() == judged {
+            shard.insert(digest, entry);
         }
     }
 
@@ -102,18 +102,41 @@ impl TokenMemory {
     }
 }
 
-impl Shard {
-    fn recall(&mut self, digest: &TokenDigest, now: Timestamp) -> Option<Arc<Claims>> {
+impl TokenMemory {
+    /// Remembers a token that was verified in an epoch, unless that has ended.
+    pub(super) fn remember(
+        &self,
+        digest: TokenDigest,
+        claims: &Arc<Claims>,
+        until: Timestamp,
+        verified: Epoch,
+    ) {
+        let size = claims.all.iter().map(|(name, value)| name.len() + weight(value)).sum();
+        if size <= LARGEST {
+            self.insert(digest, Entry { value: Arc::clone(claims), until, size }, verified);
+        }
+    }
+}
+
+impl TokenMemory<TokenRefusal> {
+    /// Remembers a token that was refused.
+    pub(super) fn remember_refusal(&self, digest: TokenDigest, refusal: TokenRefusal, until: Timestamp) {
+        self.insert(digest, Entry { value: refusal, until, size: 0 }, self.epoch());
+    }
+}
+
+impl<V: Clone> Shard<V> {
+    fn recall(&mut self, digest: &TokenDigest, now: Timestamp) -> Option<V> {
         if let Some(entry) = self.young.get(digest) {
-            return entry.claims_at(now);
+            return entry.value_at(now);
         }
         let entry = self.old.remove(digest)?;
-        let claims = entry.claims_at(now)?;
+        let value = entry.value_at(now)?;
         self.insert(*digest, entry);
-        Some(claims)
+        Some(value)
     }
 
-    fn insert(&mut self, digest: TokenDigest, entry: Entry) {
+    fn insert(&mut self, digest: TokenDigest, entry: Entry<V>) {
         if self.young.len() >= MOST_ENTRIES || self.bytes + entry.size > MOST_BYTES {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
@@ -125,9 +148,9 @@ impl Shard {
     }
 }
 
-impl Entry {
-    fn claims_at(&self, now: Timestamp) -> Option<Arc<Claims>> {
-        (now < self.until).then(|| Arc::clone(&self.claims))
+impl<V: Clone> Entry<V> {
+    fn value_at(&self, now: Timestamp) -> Option<V> {
+        (now < self.until).then(|| self.value.clone())
     }
 }
 

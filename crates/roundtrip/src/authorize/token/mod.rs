@@ -2,6 +2,7 @@
 
 mod clock;
 mod fetch;
+mod flights;
 mod introspection;
 mod keys;
 mod memory;
@@ -13,13 +14,15 @@ use std::time::Duration;
 use roundtrip_core::auth::{ClaimRules, Claims, Jwt, LONGEST_TOKEN, TokenRefusal, UrlPolicy};
 use serde_json::Value;
 
+use crate::server::Owner;
+
 pub(crate) use clock::Clock;
 use fetch::HttpFetch;
 pub(crate) use fetch::{Fetch, Fetched, Fetching};
 pub use introspection::Introspection;
 use introspection::{Introspector, TokenKind};
 use keys::{IssuerKeys, Judged};
-use memory::{Epoch, TokenDigest, TokenMemory};
+use memory::{TokenDigest, TokenMemory};
 pub use verifier::Verified;
 pub(crate) use verifier::Verifier;
 
@@ -27,8 +30,6 @@ pub(crate) use verifier::Verifier;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest time for which a signed token is remembered. Its signature is verified again after it.
 const REMEMBERED: Duration = Duration::from_secs(5 * 60);
-/// Longest time for which an introspected token is remembered: it may have been revoked.
-const REMEMBERED_INTROSPECTION: Duration = Duration::from_secs(60);
 
 /// Settings of a [`TokenChecker`].
 pub(crate) struct CheckerSettings {
@@ -74,9 +75,9 @@ pub(crate) enum CheckError {
 
 /// Checks access tokens: built once from the settings of an `Authorize`.
 pub(crate) struct TokenChecker {
-    rules: ClaimRules,
+    rules: Arc<ClaimRules>,
     issuers: Vec<Arc<IssuerKeys>>,
-    introspector: Introspector,
+    introspector: Arc<Introspector>,
     verifier: Option<Verifier>,
     clock: Clock,
     memory: Arc<TokenMemory>,
@@ -102,8 +103,16 @@ impl TokenChecker {
         });
         let fetch = fetch.unwrap_or_else(|| Arc::new(HttpFetch::new(policy.clone(), http)));
         let sole_issuer = if let [only] = issuers.as_slice() { Some(only.name.clone()) } else { None };
-        let introspector = Introspector::new(introspection, sole_issuer, policy.clone(), Arc::clone(&fetch));
-        let memory = Arc::new(TokenMemory::default());
+        let (rules, memory) = (Arc::new(rules), Arc::new(TokenMemory::default()));
+        let introspector = Arc::new(Introspector::new(
+            introspection,
+            sole_issuer,
+            policy.clone(),
+            Arc::clone(&fetch),
+            Arc::clone(&rules),
+            clock.clone(),
+            Arc::clone(&memory),
+        ));
         let keys = |issuer| {
             Arc::new(IssuerKeys::new(issuer, policy.clone(), Arc::clone(&fetch), Arc::clone(&memory)))
         };
@@ -111,7 +120,7 @@ impl TokenChecker {
         Self { rules, issuers, introspector, verifier, clock, memory }
     }
 
-    /// Checks a token without waiting. `None` means that something has to be waited for: call [`check`](Self::check).
+    /// Checks a token without waiting. `None` means that something has to be waited for: call [`check_for`](Self::check_for).
     pub(crate) fn check_now(&self, token: &str) -> Option<Result<Arc<Claims>, CheckError>> {
         match self.begin(token) {
             Begun::Ended(verdict) => Some(verdict),
@@ -119,8 +128,8 @@ impl TokenChecker {
         }
     }
 
-    /// Checks a token, and waits for keys or an endpoint for a bounded time.
-    pub(crate) async fn check(&self, token: &str) -> Result<Arc<Claims>, CheckError> {
+    /// Checks a token, and waits for keys or an endpoint for a bounded time. An introspection counts against a caller.
+    pub(crate) async fn check_for(&self, token: &str, owner: &Owner) -> Result<Arc<Claims>, CheckError> {
         let begun = match self.begin(token) {
             Begun::Keys(keys) => {
                 keys.fetched().await;
@@ -131,8 +140,12 @@ impl TokenChecker {
         match begun {
             Begun::Ended(verdict) => verdict,
             Begun::Keys(_) => Err(CheckError::Unavailable),
-            Begun::Introspection(None) => self.introspect(token, TokenKind::Opaque(token)).await,
-            Begun::Introspection(Some(keys)) => self.introspect(token, TokenKind::JwtOf(keys.name())).await,
+            Begun::Introspection(None) => {
+                self.introspector.check(token, TokenKind::Opaque(token), owner).await
+            }
+            Begun::Introspection(Some(keys)) => {
+                self.introspector.check(token, TokenKind::JwtOf(keys.name()), owner).await
+            }
             Begun::Verifier => match &self.verifier {
                 Some(verifier) => verifier.check(token, &self.rules, &self.clock).await.map(Arc::new),
                 None => Err(CheckError::Unavailable),
@@ -156,7 +169,10 @@ impl TokenChecker {
             Ok(token) => self.check_signed(&token, digest).unwrap_or_else(refused),
             // A JWT that keys cannot verify, unsigned or by an algorithm that is not accepted, is not asked about (O21).
             Err(_) if !Jwt::has_form(token) && self.introspector.takes(TokenKind::Opaque(token)) => {
-                Begun::Introspection(None)
+                match self.introspector.refusal_of(&digest) {
+                    Some(refusal) => refused(refusal),
+                    None => Begun::Introspection(None),
+                }
             }
             Err(refusal) => refused(refusal),
         }
@@ -171,10 +187,11 @@ impl TokenChecker {
             Judged::Good => match self.rules.check(token.header(), claims, self.clock.now()) {
                 Ok(claims) => {
                     let claims = Arc::new(claims);
-                    self.remember(digest, &claims, REMEMBERED, epoch);
+                    let until = self.clock.now().plus(REMEMBERED).min(claims.expires_at);
+                    self.memory.remember(digest, &claims, until, epoch);
                     Ok(Begun::Ended(Ok(claims)))
                 }
-                Err(refusal) => self.check_incomplete(token, keys, refusal),
+                Err(refusal) => self.check_incomplete(token, &digest, keys, refusal),
             },
             Judged::Refused(refusal) => Err(refusal),
             Judged::Wait => Ok(Begun::Keys(Arc::clone(keys))),
@@ -187,6 +204,7 @@ impl TokenChecker {
     fn check_incomplete(
         &self,
         token: &Jwt<'_>,
+        digest: &TokenDigest,
         keys: &Arc<IssuerKeys>,
         refusal: TokenRefusal,
     ) -> Result<Begun, TokenRefusal> {
@@ -194,20 +212,10 @@ impl TokenChecker {
             return Err(refusal);
         }
         self.rules.check_incomplete(token.header(), &token.claims()?, self.clock.now())?;
-        Ok(Begun::Introspection(Some(Arc::clone(keys))))
-    }
-
-    async fn introspect(&self, token: &str, kind: TokenKind<'_>) -> Result<Arc<Claims>, CheckError> {
-        let epoch = self.memory.epoch();
-        let claims = Arc::new(self.introspector.check(token, kind, &self.rules, &self.clock).await?);
-        self.remember(TokenDigest::of(token), &claims, REMEMBERED_INTROSPECTION, epoch);
-        Ok(claims)
-    }
-
-    /// Remembers a token for a while, and never beyond its expiry.
-    fn remember(&self, digest: TokenDigest, claims: &Arc<Claims>, longest: Duration, epoch: Epoch) {
-        let until = self.clock.now().plus(longest).min(claims.expires_at);
-        self.memory.remember(digest, claims, until, epoch);
+        match self.introspector.refusal_of(digest) {
+            Some(refusal) => Err(refusal),
+            None => Ok(Begun::Introspection(Some(Arc::clone(keys)))),
+        }
     }
 }
 

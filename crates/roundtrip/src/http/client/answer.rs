@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use reqwest::Response;
-use roundtrip_core::wire::ErrorObject;
+use roundtrip_core::wire::{ErrorObject, json};
 use serde::Deserialize;
 
 use super::sse::{Decoder, Overlong};
@@ -111,7 +111,7 @@ fn error_in(body: &[u8]) -> Option<ErrorObject> {
         _jsonrpc: serde::de::IgnoredAny,
         error: ErrorObject,
     }
-    serde_json::from_slice(body).ok().map(|Failed { error, .. }| error)
+    json::from_slice(body).ok().map(|Failed { error, .. }| error)
 }
 
 /// Returns the beginning of a body, on one line.

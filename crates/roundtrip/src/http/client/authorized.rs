@@ -1,6 +1,7 @@
 //! Requests with a token: it is renewed where that is all it takes, and got where the client can.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
@@ -10,8 +11,9 @@ use roundtrip_core::auth::CallAttempts;
 
 use super::link::Http;
 use super::{HttpTransport, http_client};
-use crate::client::{ApiMisuse, BoxFuture, Client, Error, HttpRefusal};
-use crate::oauth::{Answered, Authorizer, Fetch, Guard, OAuth, Verdict, Wanted};
+use crate::client::{ApiMisuse, BoxFuture, Client, Error, HttpRefusal, Incoming, Sent, Unreachable, until};
+use crate::oauth::{Answered, Authorizer, Fetch, OAuth, Verdict, Wanted, allows};
+use crate::outbound::Outbound;
 
 /// State of the sign-in of a client.
 #[derive(Clone)]
@@ -19,8 +21,8 @@ pub(super) struct OAuthState {
     /// URL of the server as the author gave it: no URL type prints it (O62).
     server: Arc<str>,
     pub(super) authorizer: Option<Arc<Authorizer>>,
-    /// Resolver of the HTTP client, unless that is the author's.
-    guard: Option<Guard>,
+    /// HTTP clients of the sign-in, unless the author gave one.
+    outbound: Option<Outbound>,
     /// Tells that the HTTP client is the author's.
     own_client: bool,
 }
@@ -31,12 +33,12 @@ pub(super) struct TokenNumber(pub(super) u64);
 
 impl OAuthState {
     pub(super) fn new(server: &str) -> Self {
-        Self { server: server.into(), authorizer: None, guard: None, own_client: false }
+        Self { server: server.into(), authorizer: None, outbound: None, own_client: false }
     }
 
     /// Notes that the HTTP client is the author's, which resolves names by itself.
     pub(super) fn unguard(&mut self) {
-        self.guard = None;
+        self.outbound = None;
         self.own_client = true;
     }
 
@@ -65,12 +67,13 @@ impl Client {
                 return Err(BOTH_SET.to_owned());
             }
             let authorizer = oauth.authorizer(&http.oauth.server).map_err(|error| error.to_string())?;
-            let guarded = if http.oauth.own_client { None } else { Some(guarded()?) };
+            let outbound = if http.oauth.own_client { None } else { Some(outbound()?) };
             transport.change(|http| {
                 http.oauth.authorizer = Some(Arc::new(authorizer));
-                if let Some((client, guard)) = guarded {
-                    (http.client, http.oauth.guard) = (client, Some(guard));
+                if let Some(outbound) = &outbound {
+                    http.client = outbound.client(http.url.host_str().unwrap_or_default()).clone();
                 }
+                http.oauth.outbound = outbound;
             });
             Ok(())
         });
@@ -113,18 +116,32 @@ impl Client {
         Ok(authorizer.finish(answered, fetch).await?)
     }
 
-    /// Drops the tokens of this client, here and in the store. They stay good at the server until they end.
+    /// Drops the tokens of this client, here and in the store, and the results that it kept. Streams of changes end, and so
+    /// does the session with a server that has sessions. The tokens stay good at the server until they end.
     ///
     /// # Errors
     /// Fails if the store does.
     pub async fn sign_out(&self) -> Result<(), Error> {
         let (authorizer, _) = self.authorizer()?;
-        Ok(authorizer.sign_out().await?)
+        let connection = self.http_transport().map(|transport| &transport.connection);
+        if let Some(connection) = connection {
+            // Before the token is gone: the server ends the session of the one who began it.
+            connection.end_session().await;
+        }
+        let signed_out = authorizer.sign_out().await;
+        if let Some(connection) = connection {
+            connection.end_session().await;
+        }
+        Ok(signed_out?)
+    }
+
+    fn http_transport(&self) -> Option<&HttpTransport> {
+        let any: &dyn std::any::Any = self.transport();
+        any.downcast_ref()
     }
 
     fn authorizer(&self) -> Result<(Arc<Authorizer>, Fetch), Error> {
-        let any: &dyn std::any::Any = self.transport();
-        let link = any.downcast_ref::<HttpTransport>().map(|transport| transport.connection.link());
+        let link = self.http_transport().map(|transport| transport.connection.link());
         let misuse = || ApiMisuse::Settings("this client does not sign in: add `oauth`".to_owned());
         let (http, authorizer) =
             link.and_then(|http| Some((http, http.oauth.authorizer.as_ref()?))).ok_or_else(misuse)?;
@@ -132,16 +149,31 @@ impl Client {
     }
 }
 
-/// Returns an HTTP client whose resolver is a guard.
-fn guarded() -> Result<(reqwest::Client, Guard), String> {
-    let guard = Guard::default();
-    let client = http_client().dns_resolver(Arc::new(guard.clone())).build();
-    client.map(|client| (client, guard)).map_err(|error| error.to_string())
+/// Ends the stream of a request when the client signs out.
+pub(super) fn until_signed_out(
+    authorizer: &Authorizer,
+    sending: BoxFuture<Result<Incoming, Error>>,
+) -> BoxFuture<Result<Incoming, Error>> {
+    let signed_out = authorizer.tokens().signed_out();
+    Box::pin(async move {
+        let incoming = sending.await?;
+        Ok(until(incoming, async move {
+            signed_out.await;
+            let why = "this client has signed out: sign in, and listen again";
+            Error::unreachable(Unreachable::Closed(why.to_owned()), Sent::Maybe)
+        }))
+    })
+}
+
+/// Makes HTTP clients that keep names from the network away from private addresses.
+fn outbound() -> Result<Outbound, String> {
+    Outbound::new(http_client, allows).map_err(|error| error.to_string())
 }
 
 impl Http {
     fn fetch(&self, authorizer: &Authorizer) -> Fetch {
-        authorizer.fetch(&self.client, self.oauth.guard.as_ref())
+        let outbound = self.oauth.outbound.clone();
+        authorizer.fetch(outbound.unwrap_or_else(|| Outbound::own(self.client.clone(), allows)))
     }
 
     /// Sends a request with the token. It is sent again once with a renewed token, and once with a proof that has the nonce
@@ -180,10 +212,11 @@ impl Http {
         &self,
         refusal: &HttpRefusal,
         attempts: &mut CallAttempts,
-    ) -> Option<BoxFuture<Result<(), Error>>> {
+        left: Duration,
+    ) -> Option<BoxFuture<Result<Duration, Error>>> {
         let authorizer = Arc::clone(self.oauth.authorizer.as_ref()?);
         let wanted = authorizer.wanted(refusal, attempts)?;
         let fetch = self.fetch(&authorizer);
-        Some(Box::pin(async move { authorizer.authorize(wanted?, fetch).await }))
+        Some(Box::pin(async move { authorizer.authorize_within(left, wanted?, fetch).await }))
     }
 }

@@ -100,6 +100,16 @@ impl<L: SessionLink> EraClient<L> {
         self.0.0.open_calls.let_go(state);
     }
 
+    /// Ends the session, and gives up calls in it that wait for answers. The next request begins another one.
+    #[cfg(feature = "oauth")]
+    pub(crate) async fn end_session(&self) {
+        let session = self.0.0.session_place().take();
+        self.0.0.open_calls.clear();
+        if let Some(session) = session {
+            session.end().await;
+        }
+    }
+
     /// Ends everything under way at once, and then the session.
     pub(crate) async fn close(&self) {
         if let Some(session) = self.0.0.close() {

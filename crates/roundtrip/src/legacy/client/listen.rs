@@ -12,7 +12,7 @@ use roundtrip_core::wire::{
     NotificationMethod as _, PromptListChangedNotification, RequestId, ResourceListChangedNotification,
     ResourceUpdatedNotification, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
     SubscriptionsAcknowledgedNotificationParams, SubscriptionsListen, Task, TaskNotification,
-    TaskStatusNotification, ToolListChangedNotification, encode_notification, meta,
+    TaskStatusNotification, ToolListChangedNotification, encode_notification, json, meta,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -356,7 +356,7 @@ impl<L: SessionLink> Listener<L> {
 
     /// Returns a change that was asked for, with the subscription id that the modern era puts into `_meta`.
     fn tagged(&self, message: &[u8]) -> Option<Bytes> {
-        let mut value: Value = serde_json::from_slice(message).ok()?;
+        let mut value: Value = json::from_slice(message).ok()?;
         let wanted = match value["method"].as_str()? {
             ToolListChangedNotification::NAME => self.granted.tools_list_changed.is_some(),
             PromptListChangedNotification::NAME => self.granted.prompts_list_changed.is_some(),
@@ -366,7 +366,7 @@ impl<L: SessionLink> Listener<L> {
                 self.watch.uris.iter().any(|watched| uri.starts_with(watched.as_str()))
             }
             TaskStatusNotification::NAME => {
-                let task: BareTask = serde_json::from_value(value["params"].take()).ok()?;
+                let task: BareTask = json::from_value(&value["params"]).ok()?;
                 let wanted = self.granted.task_ids.contains(&task.task_id);
                 value =
                     json!({ "jsonrpc": "2.0", "method": TaskNotification::NAME, "params": Task::from(task) });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
-use roundtrip_core::wire::{Message, RequestId, clip};
+use roundtrip_core::wire::{Message, RequestId, clip, json};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
@@ -142,7 +142,7 @@ fn related_task(request: &[u8]) -> Option<String> {
     struct Related {
         task_id: String,
     }
-    serde_json::from_slice::<Asked>(request).ok().map(|asked| asked.params.meta.task.task_id)
+    json::from_slice::<Asked>(request).ok().map(|asked| asked.params.meta.task.task_id)
 }
 
 /// Gives a log message, which does not name a call, to every call under way that asked for any.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, GetPrompt, InputResponses, LoggingLevel, Message, Method as _,
-    ProgressToken, Raw, ReadResource, RequestId, RequestMeta, TaskPayload, encode_request, meta,
+    ProgressToken, Raw, ReadResource, RequestId, RequestMeta, TaskPayload, encode_request, json, meta,
 };
 use serde_json::json;
 
@@ -45,9 +45,9 @@ impl Request {
         let misfit =
             |error: serde_json::Error| ApiMisuse::Unserializable(format!("this is not a request: {error}"));
         let params = message.params.map_or("{}", serde_json::value::RawValue::get);
-        let mut params: Params = serde_json::from_str(params).map_err(misfit)?;
+        let mut params: Params = json::from_str(params).map_err(misfit)?;
         let fields = params.get("_meta").cloned().unwrap_or_else(|| json!({}).into());
-        let fields: RequestMeta<'_> = serde_json::from_str(fields.get()).map_err(misfit)?;
+        let fields: RequestMeta<'_> = json::from_str(fields.get()).map_err(misfit)?;
         let mut meta: Params =
             fields.extra.iter().map(|(name, value)| (name.to_string(), Raw::from(*value))).collect();
         if let Some(token) = &fields.progress_token {

@@ -13,7 +13,7 @@ use roundtrip_core::exchange::{Action, Exchange, Params};
 use roundtrip_core::wire::{
     CallTool, ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, Implementation,
     InputRequest, InputRequests, InputRequiredResult, InputResponses, METHOD_NOT_FOUND, Raw, Request,
-    RequestId, ResultMeta, clip, clip_error,
+    RequestId, ResultMeta, clip, clip_error, json,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -108,7 +108,7 @@ fn read(request: &Request<'_>) -> Result<InputRequest, ErrorObject> {
     }
     let shape = Shape { method: &request.method, params: request.params };
     serde_json::to_string(&shape)
-        .and_then(|text| serde_json::from_str(&text))
+        .and_then(|text| json::from_str(&text))
         .map_err(|error| ErrorObject::invalid_params(format!("{}: {}", request.method, clip_error(&error))))
 }
 

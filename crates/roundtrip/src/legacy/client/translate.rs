@@ -7,7 +7,7 @@ use roundtrip_core::wire::{
     ClientCapabilities, Discover, DiscoverResult, ElicitRequestParams, ErrorObject, INVALID_PARAMS,
     InputRequest, InputRequests, InputRequiredResult, InputResponses, METHOD_NOT_FOUND, Message, Method as _,
     NotificationMethod as _, ProgressNotification, Raw, RequestId, ResultMeta, SubscriptionsListen,
-    encode_error, encode_result,
+    encode_error, encode_result, json,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -180,7 +180,7 @@ fn in_the_name_of(leg: &RequestId, call: &RequestId, message: Bytes) -> Bytes {
     }
     match Message::decode(&message) {
         Ok(Message::Notification(notification)) if notification.method == ProgressNotification::NAME => {
-            let Ok(mut value) = serde_json::from_slice::<Value>(&message) else { return message };
+            let Ok(mut value) = json::from_slice::<Value>(&message) else { return message };
             if value["params"]["progressToken"] == json!(call) {
                 value["params"]["progressToken"] = json!(leg);
             }
@@ -199,7 +199,7 @@ fn pages(error: &ErrorObject, most: usize) -> Option<InputRequests> {
     let mut questions = InputRequests::new();
     for (index, page) in pages.iter().enumerate() {
         let shape = json!({ "method": "elicitation/create", "params": page });
-        let question: InputRequest = serde_json::from_value(shape).ok()?;
+        let question: InputRequest = json::from_value(&shape).ok()?;
         // An error may ask for URLs alone.
         let InputRequest::Elicit(ElicitRequestParams::Url(_)) = question else { return None };
         questions.insert(format!("elicitation-{}", index + 1), question);

@@ -4,7 +4,7 @@ use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
     CallTool, ErrorObject, GetPrompt, INVALID_PARAMS, INVALID_REQUEST, ListTools,
     MISSING_REQUIRED_CLIENT_CAPABILITY, Method as _, ProtocolVersion, Raw, ReadResource, ServerResult,
-    TaskPayload, clip_error, meta,
+    TaskPayload, clip_error, json, meta,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ pub(super) fn request(
     let wrong =
         |error: serde_json::Error| ErrorObject::invalid_params(format!("params: {}", clip_error(&error)));
     let mut params: Params = match params {
-        Some(raw) => serde_json::from_str(raw.get()).map_err(wrong)?,
+        Some(raw) => json::from_str(raw.get()).map_err(wrong)?,
         None => Params::default(),
     };
     let mut extra: Params = match params.get("_meta") {

@@ -34,6 +34,12 @@ pub enum StoreError {
         /// Path of the directory.
         path: PathBuf,
     },
+    /// A directory or a file belongs to another user, who could change it at any time.
+    #[error("`{path}` belongs to another user: choose a directory of yours, or run the program as that user")]
+    Foreign {
+        /// Path of the directory or file.
+        path: PathBuf,
+    },
     /// Another client holds the lock and does not release it.
     #[error(
         "another process has been renewing the token for more than {} s: try again, and end it if it hangs",

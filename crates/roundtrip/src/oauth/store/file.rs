@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use roundtrip_core::seal::{BoxFuture, Digest};
+use roundtrip_core::wire::json;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
@@ -19,7 +20,8 @@ const VERSION: u32 = 1;
 
 /// Store in a directory, one file for each server and account. Processes that share the directory renew a grant once.
 ///
-/// Files are readable by their owner alone (`0600`) and replaced atomically: written beside, flushed to disk, renamed. A lock
+/// Files are readable by their owner alone (`0600`) and replaced atomically: written beside, flushed to disk, renamed. Links, pipes
+/// and files of other users are refused. A lock
 /// file beside each is locked while the record is renewed; the system releases the lock if the process ends. On
 /// Windows files have the permissions of their directory: choose one below the user's profile. Network file systems
 /// without working locks do not protect processes on different machines from each other.
@@ -52,7 +54,8 @@ impl FileStore {
     /// Opens a directory, which is made if it is not there.
     ///
     /// # Errors
-    /// Fails if it cannot be made, and if other users can write to it.
+    /// Fails if it cannot be made, if it belongs to another user, and if other users can write to it, or to a directory above it
+    /// that is not sticky.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let directory = directory.into();
         files::make_directory(&directory)?;
@@ -83,14 +86,14 @@ impl FileStore {
     fn decode(&self, path: &Path, server: &str, bytes: &[u8]) -> Result<Record, StoreError> {
         let corrupt = |why| StoreError::Corrupt { path: path.to_owned(), why };
         let broken = |_| corrupt("it is not a whole record");
-        let head: Content<IgnoredAny> = serde_json::from_slice(bytes).map_err(broken)?;
+        let head: Content<IgnoredAny> = json::from_slice(bytes).map_err(broken)?;
         if head.version != VERSION {
             return Err(corrupt("another version of this program wrote it"));
         }
         if head.server != server || head.account != self.account {
             return Err(corrupt("it is of another server or account"));
         }
-        let content: Content<Record> = serde_json::from_slice(bytes).map_err(broken)?;
+        let content: Content<Record> = json::from_slice(bytes).map_err(broken)?;
         Ok(content.record)
     }
 

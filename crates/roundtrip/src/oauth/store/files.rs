@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use roundtrip_core::seal::Digest;
 use zeroize::Zeroizing;
 
 use super::StoreError;
@@ -15,6 +16,8 @@ const LONGEST: u64 = 1024 * 1024;
 const STALE: Duration = Duration::from_secs(3600);
 /// Ending of temporary files.
 const TEMPORARY: &str = "tmp";
+/// Number of hexadecimal digits of the random number in their names.
+const RANDOM_DIGITS: usize = 16;
 
 /// Makes a directory, with its parents, or checks the one that is there.
 pub(super) fn make_directory(path: &Path) -> Result<(), StoreError> {
@@ -26,15 +29,36 @@ pub(super) fn make_directory(path: &Path) -> Result<(), StoreError> {
     check_directory(path)
 }
 
-/// Refuses a directory in which other users could replace files. One that they can merely list is taken: files are private.
+/// Refuses a directory of another user, and one in which other users could replace files, or that they could replace as a whole.
+/// One that they can merely list is taken: files are private.
 #[cfg(unix)]
 fn check_directory(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::PermissionsExt as _;
-    let metadata = fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
-    if metadata.permissions().mode() & 0o022 == 0 {
+    const STICKY: u32 = 0o1000;
+    let failed = |error| StoreError::io(path, error);
+    let metadata = fs::metadata(path).map_err(failed)?;
+    check_owner(path, &metadata)?;
+    if metadata.permissions().mode() & 0o022 != 0 {
+        return Err(StoreError::Exposed { path: path.to_owned() });
+    }
+    for parent in fs::canonicalize(path).map_err(failed)?.ancestors().skip(1) {
+        let mode = fs::metadata(parent).map_err(|error| StoreError::io(parent, error))?.permissions().mode();
+        // Many systems let a user's own group write to the user's directories: parents are not refused for that.
+        if mode & 0o002 != 0 && mode & STICKY == 0 {
+            return Err(StoreError::Exposed { path: parent.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what another user owns, who could change it at any time.
+#[cfg(unix)]
+fn check_owner(path: &Path, metadata: &fs::Metadata) -> Result<(), StoreError> {
+    use std::os::unix::fs::MetadataExt as _;
+    if metadata.uid() == nix::unistd::geteuid().as_raw() {
         return Ok(());
     }
-    Err(StoreError::Exposed { path: path.to_owned() })
+    Err(StoreError::Foreign { path: path.to_owned() })
 }
 
 #[cfg(not(unix))]
@@ -42,29 +66,68 @@ fn check_directory(_: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Deletes temporary files that a crash has left: they contain secrets.
+#[cfg(not(unix))]
+fn check_owner(_: &Path, _: &fs::Metadata) -> Result<(), StoreError> {
+    Ok(())
+}
+
+/// Opens a file of this user's. A link is not followed, and nothing but a regular file is taken: a pipe could be waited for without
+/// end.
+fn open(path: &Path, mut options: OpenOptions) -> Result<Option<File>, StoreError> {
+    let corrupt = |why| StoreError::Corrupt { path: path.to_owned(), why };
+    #[cfg(unix)]
+    {
+        use nix::fcntl::OFlag;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits());
+    }
+    let file = match options.open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(_) if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) => {
+            return Err(corrupt("it is a link"));
+        }
+        Err(error) => return Err(StoreError::io(path, error)),
+    };
+    let metadata = file.metadata().map_err(|error| StoreError::io(path, error))?;
+    if !metadata.is_file() {
+        return Err(corrupt("it is not a regular file"));
+    }
+    check_owner(path, &metadata)?;
+    Ok(Some(file))
+}
+
+/// Deletes temporary files that a crash has left: they contain secrets. Files with other names than ours are left alone.
 pub(super) fn sweep(directory: &Path) {
     let stale = |path: &Path| {
-        let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+        let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
         modified.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > STALE))
     };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
-        if path.extension().is_some_and(|ending| ending == TEMPORARY) && stale(&path) {
+        if entry.file_name().to_str().is_some_and(is_temporary) && stale(&path) {
             // Another process may have deleted it first.
             fs::remove_file(&path).ok();
         }
     }
 }
 
+/// Returns whether a name is that of a temporary file of a store: the digest of a record, a random number, and the ending.
+fn is_temporary(name: &str) -> bool {
+    let is_hex = |part: &str, digits: usize| {
+        part.len() == digits && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let parts: Vec<&str> = name.split('.').collect();
+    matches!(parts[..], [record, random, TEMPORARY]
+        if is_hex(record, 2 * Digest::LEN) && is_hex(random, RANDOM_DIGITS))
+}
+
 /// Reads a file, if it is there, and takes the permission to read it from everyone but its owner.
 pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
     let failed = |error| StoreError::io(path, error);
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
+    let mut options = OpenOptions::new();
+    options.read(true);
+    let Some(file) = open(path, options)? else { return Ok(None) };
     tighten(path, &file).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     if length > LONGEST {
@@ -97,7 +160,8 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let failed = |error| StoreError::io(path, error);
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| StoreError::Failed(Box::new(error)))?;
-    let temporary = path.with_extension(format!("{:016x}.{TEMPORARY}", u64::from_ne_bytes(random)));
+    let temporary =
+        path.with_extension(format!("{:0RANDOM_DIGITS$x}.{TEMPORARY}", u64::from_ne_bytes(random)));
     let written = write(&temporary, bytes).and_then(|()| rename(&temporary, path));
     if written.is_err() {
         fs::remove_file(&temporary).ok();
@@ -149,8 +213,9 @@ pub(super) fn delete(path: &Path) -> Result<(), StoreError> {
 
 /// Opens a lock file, which is made if it is not there.
 pub(super) fn open_lock(path: &Path) -> Result<File, StoreError> {
-    let file = private().write(true).create(true).truncate(false).open(path);
-    file.map_err(|error| StoreError::io(path, error))
+    let mut options = private();
+    options.write(true).create(true).truncate(false);
+    open(path, options)?.ok_or_else(|| StoreError::io(path, io::ErrorKind::NotFound.into()))
 }
 
 /// Returns options that make a file of its owner alone.

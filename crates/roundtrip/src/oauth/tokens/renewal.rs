@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roundtrip_core::auth::{AuthError, Grant, RegistrationSource};
 
-use super::{Current, EARLY, Exchange, Renewed, Shared, Unsaved, now};
+use super::{Current, EARLY, Exchange, Origin, Renewed, Shared, Unsaved, now};
 use crate::lock::{read, write};
 use crate::oauth::store::Record;
 
@@ -24,11 +24,13 @@ impl<E: Exchange> Renewal<E> {
 
     /// Returns a token that is good. One that is still usable stays in use where it cannot be renewed.
     pub(super) async fn run(self) -> Renewed {
-        match self.attempt().await {
+        let attempted = self.attempt().await;
+        write(&self.shared.state).looked = true;
+        match attempted {
             Err(error @ (AuthError::NotStored(_) | AuthError::GrantOver(_))) => Err(error),
             Err(error) => match self.usable() {
                 Some(current) => {
-                    tracing::warn!(%error, server = self.shared.server.as_str(), "the token was not renewed");
+                    tracing::warn!(%error, server = self.shared.server.without_query(), "the token was not renewed");
                     current.renew_at(now().as_unix().saturating_add(PAUSE));
                     Ok(Some(current))
                 }
@@ -58,7 +60,10 @@ impl<E: Exchange> Renewal<E> {
         match record.grant.clone() {
             Some(old) => self.exchange(record, old).await,
             None => {
-                write(&self.shared.state).current = None;
+                // Another process has signed out.
+                if read(&self.shared.state).current.is_some() {
+                    self.shared.forget();
+                }
                 Ok(None)
             }
         }
@@ -83,7 +88,7 @@ impl<E: Exchange> Renewal<E> {
         }
         record.sign_in(current.grant.clone());
         if let Err(error) = self.shared.save(record).await {
-            tracing::warn!(%error, server = self.shared.server.as_str(), "tokens are still not stored");
+            tracing::warn!(%error, server = self.shared.server.without_query(), "tokens are still not stored");
             let retry_at = now().as_unix().saturating_add(EARLY);
             write(&self.shared.state).unsaved = Some(Unsaved { retry_at, ..unsaved });
         }
@@ -91,6 +96,7 @@ impl<E: Exchange> Renewal<E> {
 
     async fn exchange(&self, record: Record, old: Grant) -> Renewed {
         self.shared.hold(Some(old.clone()));
+        let _exchanging = self.shared.exchanges.begin()?;
         match self.exchange.refresh(&old).await {
             Ok(Some(new)) => self.store(record, old, new).await,
             Ok(None) => self.without_renewal(),
@@ -104,7 +110,7 @@ impl<E: Exchange> Renewal<E> {
 
     async fn store(&self, mut record: Record, old: Grant, new: Grant) -> Renewed {
         // In use before it is stored: nothing that fails from here on loses it.
-        let current = self.shared.adopt(new.clone(), true);
+        let current = self.shared.adopt(new.clone(), Origin::Renewal);
         record.grant = Some(new);
         match self.shared.save(&record).await {
             Ok(()) => Ok(current),
@@ -123,7 +129,7 @@ impl<E: Exchange> Renewal<E> {
 
     /// Drops the refresh token that was refused, if the store still has that one.
     async fn over(&self, old: &Grant, error: AuthError) -> Renewed {
-        tracing::warn!(%error, server = self.shared.server.as_str(), "the grant is over");
+        tracing::warn!(%error, server = self.shared.server.without_query(), "the grant is over");
         let mut record = self.shared.load().await?;
         let dropped = match (&mut record.grant, &old.refresh_token) {
             (Some(grant), Some(refused)) => grant.drop_refused(refused),

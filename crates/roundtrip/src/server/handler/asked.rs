@@ -3,7 +3,7 @@
 use std::fmt;
 
 use roundtrip_core::round::{Answered, Askable, AskedAs, Question};
-use roundtrip_core::wire::JsonObject;
+use roundtrip_core::wire::{JsonObject, json};
 use serde_json::Value;
 
 use super::asking::{Asking, accepted};
@@ -116,7 +116,7 @@ fn refused<T>(refusal: Answered<T>, key: &str) -> AskError {
 /// Returns the call's arguments, for the text of a question.
 fn arguments(call: &Call<'_>) -> JsonObject {
     match &call.arguments {
-        Arguments::Text(raw) => raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default(),
+        Arguments::Text(raw) => raw.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default(),
         Arguments::Value(value) => value.as_object().cloned().unwrap_or_default(),
         Arguments::Strings(pairs) => {
             pairs.iter().map(|(name, value)| (name.to_string(), Value::from(value.as_ref()))).collect()

@@ -7,7 +7,7 @@ use roundtrip_core::form::Form;
 use roundtrip_core::round::read::{self, Read};
 use roundtrip_core::round::{Answered, Question, QuestionKind};
 use roundtrip_core::wire::{
-    CreateMessageRequestParams, CreateMessageResult, InputResponses, JsonObject, Root,
+    CreateMessageRequestParams, CreateMessageResult, InputResponses, JsonObject, Root, json,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -187,7 +187,7 @@ impl Round {
     /// Fails if it is not of this type.
     pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, AskError> {
         let Some(json) = self.0.state() else { return Ok(None) };
-        serde_json::from_str(&json)
+        json::from_str(&json)
             .map(Some)
             .map_err(|error| AskError::Misuse(format!("the round's state is of another type: {error}")))
     }

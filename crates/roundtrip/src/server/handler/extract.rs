@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use roundtrip_core::wire::{
     ErrorObject, LoggingLevel, LoggingMessageNotificationParams, NotificationMeta,
-    ProgressNotificationParams, ProgressToken, Raw, clip, clip_error,
+    ProgressNotificationParams, ProgressToken, Raw, clip, clip_error, json,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,7 +56,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromCall for Args<T> {
         match &call.arguments {
             Arguments::Text(raw) => parse_text(raw.map_or("{}", RawValue::get)),
             Arguments::Value(value) => {
-                serde_path_to_error::deserialize(value).map_err(|error| describe(&error))
+                serde_path_to_error::deserialize(json::ByName::new(value)).map_err(|error| describe(&error))
             }
             Arguments::Strings(pairs) => parse_strings(pairs.iter().map(|(name, value)| (&**name, &**value))),
             Arguments::Typed(typed) => parse_strings(known(typed)),
@@ -78,9 +78,9 @@ fn parse_strings<'a, T: DeserializeOwned>(
 
 /// Parses arguments; a second time only to find the path of an error.
 fn parse_text<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
-    serde_json::from_str(text).map_err(|first| {
+    json::from_str(text).map_err(|first| {
         let mut again = serde_json::Deserializer::from_str(text);
-        match serde_path_to_error::deserialize::<_, T>(&mut again) {
+        match serde_path_to_error::deserialize::<_, T>(json::ByName::new(&mut again)) {
             Err(error) => describe(&error),
             Ok(_) => Rejection::Arguments(clip_error(&first)),
         }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use roundtrip_core::round::Kind;
+use roundtrip_core::wire::json;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::tool_error::ToolError;
-use crate::server::round::{AskError, Begun, Branch, RoundState, in_step};
+use crate::server::round::{AskError, Begun, Branch, Moment, RoundState, in_step};
 
 /// A step of [`Ask::once`](super::Ask::once) that is being run.
 #[derive(Debug)]
@@ -52,13 +53,14 @@ where
     Fut: Future<Output = Result<T, E>>,
 {
     let (running, idempotency_key) = match round.begin_step(branch, key)? {
-        Begun::Remembered(Ok(json)) => return read(key, &json),
+        Begun::Remembered(Ok(json)) => return read(round, key, &json).await,
         Begun::Remembered(Err(failure)) => return Err(ToolError::recall(&failure)),
         Begun::Run(begun) => begun,
+        Begun::Left => return std::future::pending().await,
     };
     let step = Step { round: Arc::clone(round), key: key.to_owned(), idempotency_key };
     // In a task, a worker that replaces this one knows the step and its idempotency key.
-    let running = round.keep(running).await;
+    let running = round.keep(Moment::Before, running).await;
     let result = match running.run(in_step(effect(step))).await.map_err(Into::into) {
         Ok(value) => Ok(keep(round, key, &value)?.0),
         Err(failure) => {
@@ -68,7 +70,7 @@ where
             Err(failure)
         }
     };
-    drop(round.keep(running).await);
+    drop(round.keep(Moment::After, running).await);
     result
 }
 
@@ -84,9 +86,10 @@ where
     Fut: Future<Output = Result<Option<T>, E>>,
 {
     let running = match round.begin_look(branch, key)? {
-        Begun::Remembered(Ok(json)) => return read(key, &json).map(Some),
+        Begun::Remembered(Ok(json)) => return read(round, key, &json).await.map(Some),
         Begun::Remembered(Err(failure)) => return Err(ToolError::recall(&failure)),
         Begun::Run(running) => running,
+        Begun::Left => return std::future::pending().await,
     };
     let found = running.run(look()).await.map_err(Into::into)?;
     found.map(|value| keep(round, key, &value).map(|(kept, _)| kept)).transpose()
@@ -101,19 +104,31 @@ pub(super) fn keep<T: Serialize + DeserializeOwned>(
 ) -> Result<(T, String), ToolError> {
     let written = serde_json::to_string(value)
         .map_err(|error| AskError::Misuse(format!("the result of `{key}` cannot be remembered: {error}")))?;
-    let kept = serde_json::from_str(&written).map_err(|error| {
+    let kept = json::from_str(&written).map_err(|error| {
         AskError::Misuse(format!("the result of `{key}` cannot be read back once it is remembered: {error}"))
     })?;
     round.remember(Kind::Step, key, &written)?;
     Ok((kept, written))
 }
 
+/// Reads a remembered value. In a task, a value of another type leaves the task to a process that reads it (T16): this does not
+/// return then.
+pub(super) async fn read<T: DeserializeOwned>(
+    round: &RoundState,
+    key: &str,
+    json: &str,
+) -> Result<T, ToolError> {
+    match parse(key, json) {
+        Err(AskError::Misuse(misfit)) if round.leave(&misfit) => std::future::pending().await,
+        read => Ok(read?),
+    }
+}
+
 /// Reads a remembered value.
-pub(super) fn read<T: DeserializeOwned>(key: &str, json: &str) -> Result<T, ToolError> {
-    serde_json::from_str(json).map_err(|error| {
+pub(super) fn parse<T: DeserializeOwned>(key: &str, json: &str) -> Result<T, AskError> {
+    json::from_str(json).map_err(|error| {
         AskError::Misuse(format!(
             "the remembered result of `{key}` is not of the type that the step has now: {error}"
         ))
-        .into()
     })
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use roundtrip_core::wire::{
     CallToolRequestParams, CallToolResult, ContentBlock, Era, ErrorObject, PartsFrom, ProtocolVersion, Raw,
-    RequestId, RequestMeta, STREAM_EXTENSION, TextContent, join_part,
+    RequestId, RequestMeta, STREAM_EXTENSION, TextContent, join_part, json,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -191,7 +191,7 @@ pub(crate) fn parts_from(
     let problem = "params.stream: an object is wanted, such as {} or, of a task, {\"from\": 3}";
     // serde would take an array for a struct.
     let wish = Some(wish.get()).filter(|wish| wish.starts_with('{'));
-    let from = wish.and_then(|wish| serde_json::from_str(wish).ok());
+    let from = wish.and_then(|wish| json::from_str(wish).ok());
     from.map(Some).ok_or_else(|| ErrorObject::invalid_params(problem))
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use roundtrip_core::wire::ErrorObject;
+use roundtrip_core::wire::{ErrorObject, json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -96,7 +96,7 @@ impl<T: Resolve> Parameter for Resolved<T> {
     }
 
     async fn resolve(Unresolved(resolving, _): Self::Taken) -> Result<Self, ToolError> {
-        once::read(T::KEY, resolving.value().await?).map(Self)
+        Ok(Self(once::parse(T::KEY, resolving.value().await?)?))
     }
 
     fn needs(needs: &mut Needs) {
@@ -109,7 +109,7 @@ fn resolving<T: Resolve>(call: &mut Call<'_>) -> Result<Resolving, Rejection> {
     let round = call.round_state()?;
     let remembered = round.recall_resolved(T::KEY).map_err(ErrorObject::from)?;
     // A type that has changed since is resolved anew, from the answers there are (A6).
-    if let Some(value) = remembered.filter(|value| serde_json::from_str::<T>(value).is_ok()) {
+    if let Some(value) = remembered.filter(|value| json::from_str::<T>(value).is_ok()) {
         return Ok(Resolving::remembered(value));
     }
     let outer = call.resolvers.enter(T::KEY);

@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::error::Error;
 
-use roundtrip_core::wire::{CallToolResult, ContentBlock, ErrorObject};
+use roundtrip_core::wire::{CallToolResult, ContentBlock, ErrorObject, json};
 
 use crate::server::round::AskError;
 
@@ -63,7 +63,7 @@ impl ToolError {
     }
 
     pub(crate) fn recall(json: &str) -> Self {
-        Self::with_content(serde_json::from_str(json).unwrap_or_default()).remembered()
+        Self::with_content(json::from_str(json).unwrap_or_default()).remembered()
     }
 
     /// Returns the failed result that the model reads, or the JSON-RPC error.

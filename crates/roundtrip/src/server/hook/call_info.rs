@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use roundtrip_core::seal::FlowId;
-use roundtrip_core::wire::{ClientRequest, ErrorObject, ProtocolVersion, RequestId};
+use roundtrip_core::wire::{ClientRequest, ErrorObject, ProtocolVersion, RequestId, json};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -69,7 +69,7 @@ impl CallInfo {
             #[serde(borrow, default)]
             arguments: Option<&'a RawValue>,
         }
-        serde_json::from_str::<Params<'_>>(self.request.params.get()).ok()?.arguments
+        json::from_str::<Params<'_>>(self.request.params.get()).ok()?.arguments
     }
 
     /// Returns the id of the flow, which all rounds of a call have in common.

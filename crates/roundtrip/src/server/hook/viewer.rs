@@ -3,7 +3,7 @@
 use std::fmt;
 
 use roundtrip_core::auth::ScopeSet;
-use roundtrip_core::wire::{ClientCapabilities, ProtocolVersion, RequestMeta};
+use roundtrip_core::wire::{ClientCapabilities, ProtocolVersion, RequestMeta, json};
 
 use crate::server::access::Access;
 use crate::server::peer::{Peer, Principal};
@@ -83,7 +83,7 @@ impl HeldViewer {
 
     /// Returns what `look` says of the viewer, false if it cannot be read.
     pub(crate) fn is(&self, look: impl FnOnce(&Viewer<'_>) -> bool) -> bool {
-        let Ok(client_capabilities) = serde_json::from_str(&self.capabilities) else { return false };
+        let Ok(client_capabilities) = json::from_str(&self.capabilities) else { return false };
         let meta = RequestMeta {
             protocol_version: self.revision.as_str().into(),
             client_capabilities,

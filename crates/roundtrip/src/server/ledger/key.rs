@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use roundtrip_core::round::Stalled;
 use roundtrip_core::seal::{Claims, Digest, digest_arguments};
-use roundtrip_core::wire::ErrorObject;
+use roundtrip_core::wire::{ErrorObject, json};
 use serde_json::value::RawValue;
 
 use crate::server::round::RoundInput;
@@ -119,7 +119,7 @@ impl RoundKey {
 
 /// Reads the caller's key from `_meta`.
 pub(super) fn read(raw: &RawValue) -> Result<String, ErrorObject> {
-    let key: Option<String> = serde_json::from_str(raw.get()).ok();
+    let key: Option<String> = json::from_str(raw.get()).ok();
     key.filter(|key| !key.is_empty() && key.chars().take(LONGEST + 1).count() <= LONGEST).ok_or_else(|| {
         let message =
             format!("params._meta.{IDEMPOTENCY_KEY}: must be a string of 1 to {LONGEST} characters");

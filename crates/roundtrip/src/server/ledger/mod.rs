@@ -59,6 +59,9 @@ pub(crate) use recorder::{LedgerConfig, Recorder};
 ///
 /// A process can die while it holds a claim. So a shared ledger gives a claim a short lease, renews it for as long as
 /// its [`ClaimGuard`] lives, and treats a claim whose lease has expired as abandoned.
+///
+/// A lease counts from before the statement was sent. If it has passed by the time the answer is there, because the machine was
+/// suspended, the ledger claims again before it returns [`Claim::Run`]: another instance may have run the round.
 pub trait Ledger: Send + Sync {
     /// Claims a round, and waits while another request runs it. Two requests must never both be told to run one.
     ///
@@ -78,7 +81,7 @@ pub trait ClaimGuard: Send {
     /// Records the reply, for requests that wait and for those that come until `until`. It is sent after this is done.
     ///
     /// If it fails, the claim should stay until it expires: the round has had its effects, so running it again is worse
-    /// than refusing it.
+    /// than refusing it. A ledger that can should keep the reply, continue to try, and return [`LedgerError::Deferred`].
     fn record(self: Box<Self>, reply: Bytes, until: Timestamp)
     -> BoxFuture<'static, Result<(), LedgerError>>;
 }
@@ -111,6 +114,10 @@ pub enum LedgerError {
     /// The ledger holds as much as it may, or as much as it may for one caller, and all of it is still needed.
     #[error("the ledger is full")]
     Full,
+    /// The reply is not recorded yet. The ledger keeps it and its claim, continues to try, and logs the outage itself: only
+    /// [`ClaimGuard::record`] may return this.
+    #[error("the reply will be recorded later")]
+    Deferred(#[source] Box<dyn Error + Send + Sync>),
     /// The ledger cannot be reached, or failed. The error is logged.
     #[error("the ledger failed")]
     Failed(#[source] Box<dyn Error + Send + Sync>),

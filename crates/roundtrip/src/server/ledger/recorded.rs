@@ -4,7 +4,7 @@ use bytes::Bytes;
 use roundtrip_core::error::BUSY;
 use roundtrip_core::wire::{
     CallToolResult, CreateBareTaskResult, CreateTaskResult, ErrorObject, GetPromptResult, INTERNAL_ERROR,
-    InputRequiredResult, MISSING_REQUIRED_CLIENT_CAPABILITY, ReadResourceResult, ServerResult,
+    InputRequiredResult, MISSING_REQUIRED_CLIENT_CAPABILITY, ReadResourceResult, ServerResult, json,
 };
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ impl Recorded {
     }
 
     pub(super) fn read(reply: &[u8]) -> Outcome {
-        serde_json::from_slice::<Self>(reply).map_or_else(
+        json::from_slice::<Self>(reply).map_or_else(
             |error| {
                 tracing::error!(%error, "a recorded reply cannot be read");
                 Err(ErrorObject::internal("internal error"))

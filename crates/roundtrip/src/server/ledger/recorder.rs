@@ -12,7 +12,7 @@ use roundtrip_core::wire::{ErrorObject, ServerResult};
 
 use super::key::{self, IDEMPOTENCY_KEY, RoundKey};
 use super::recorded::Recorded;
-use super::{Claim, ClaimGuard, LedgerHandle};
+use super::{Claim, ClaimGuard, LedgerError, LedgerHandle};
 use crate::server::budget::Owner;
 use crate::server::clock::now;
 use crate::server::handler::call::Call;
@@ -37,6 +37,8 @@ pub(crate) struct Recorder {
     /// State of the round, if its handler can ask. It is that of the call: a run that may become a task has none to show.
     round: Option<Arc<RoundState>>,
     admission: Arc<Admission>,
+    /// The caller, in whose share of calls the round ends if the client hangs up.
+    owner: Owner,
 }
 
 /// Time for which a round can be repeated.
@@ -82,18 +84,19 @@ impl Recorder {
             (None, Some(own)) => (RoundKey::of_caller(&own, input)?, Repeatable::For(config.keys_for)),
             (None, None) => return Ok(None),
         };
-        let key = key.owned_by(Owner::of(call.peer).digest());
+        let owner = Owner::of(call.peer);
+        let key = key.owned_by(owner.digest());
         let round = input.flow.as_ref().map(|flow| Arc::clone(&flow.round));
         let admission = Arc::clone(&input.flows.admission);
-        Ok(Some(Self { ledger: config.ledger.clone(), key, repeatable, round, admission }))
+        Ok(Some(Self { ledger: config.ledger.clone(), key, repeatable, round, admission, owner }))
     }
 
     /// Wraps a run: claims the round before it, records the reply after it. `commitment` is that of the run, where it may become
     /// a task.
     pub(crate) fn around(self, run: Runner, commitment: Commitment) -> Runner {
-        let (round, admission) = (self.round.clone(), Arc::clone(&self.admission));
+        let (round, admission, owner) = (self.round.clone(), Arc::clone(&self.admission), self.owner.clone());
         let work: OutcomeFuture = Box::pin(self.fulfil(run, commitment.clone()));
-        Work::Other(Box::pin(RecordedRun { work: Some(work), round, commitment, admission })).into()
+        Work::Other(Box::pin(RecordedRun { work: Some(work), round, commitment, admission, owner })).into()
     }
 
     async fn fulfil(self, run: Runner, commitment: Commitment) -> Outcome {
@@ -155,8 +158,14 @@ impl Recorder {
             }
         };
         // The round has had its effects: its reply is better than none, even if there is no second copy of it.
-        if let Err(error) = held.record(reply, self.repeatable.keep_until()).await {
-            tracing::error!(error = &error as &dyn std::error::Error, "a reply could not be recorded");
+        match held.record(reply, self.repeatable.keep_until()).await {
+            Ok(()) => {}
+            Err(LedgerError::Deferred(error)) => {
+                tracing::debug!(error = &*error as &dyn std::error::Error, "a reply will be recorded later");
+            }
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "a reply could not be recorded");
+            }
         }
         recorded.into_outcome()
     }
@@ -171,6 +180,7 @@ struct RecordedRun {
     round: Option<Arc<RoundState>>,
     commitment: Commitment,
     admission: Arc<Admission>,
+    owner: Owner,
 }
 
 impl Future for RecordedRun {
@@ -190,7 +200,7 @@ impl Drop for RecordedRun {
         if let Some(work) = self.work.take()
             && (stepped || self.commitment.is_made())
         {
-            self.admission.finish(work);
+            self.admission.finish(work, &self.owner);
         }
     }
 }

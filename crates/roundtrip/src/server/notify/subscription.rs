@@ -24,8 +24,10 @@ use crate::lock::lock;
 use crate::server::budget::{Budget, Owner, Reservation};
 use crate::server::hook::{HeldViewer, Viewer};
 use crate::server::limits::Limits;
+use watched_tasks::WatchedTasks;
 
 mod due;
+mod watched_tasks;
 
 /// Most resources that one subscription may watch.
 const MAX_WATCHED: usize = 1_000;
@@ -43,6 +45,8 @@ pub(crate) struct Hub(Mutex<Listeners>);
 struct Listeners {
     next: u64,
     open: HashMap<u64, Arc<Subscriber>>,
+    /// Those of them that watch tasks.
+    tasks: WatchedTasks,
     /// Places of subscriptions with a tag. Those without belong to legacy sessions, which are bounded themselves.
     places: Arc<Budget>,
     /// Bytes of all subscriptions.
@@ -72,6 +76,7 @@ impl Hub {
         Self(Mutex::new(Listeners {
             next: 0,
             open: HashMap::new(),
+            tasks: WatchedTasks::default(),
             places: Budget::new(usize::MAX),
             bytes: Budget::new(usize::MAX),
             closed: false,
@@ -108,6 +113,7 @@ impl Hub {
         let bytes = listeners.bytes.reserve(owner, bytes).ok_or_else(too_large)?;
         let key = listeners.next;
         listeners.next += 1;
+        listeners.tasks.set(key, &filter.task_ids);
         let mut due = Due::new(filter, bytes, tag.is_none(), listeners.closed);
         due.viewer = viewer.map(Arc::new);
         let subscriber = Arc::new(Subscriber { tag, due: Mutex::new(due) });
@@ -128,6 +134,9 @@ impl Hub {
 
     /// Announces a change to every subscription that watches it.
     pub(crate) fn announce(&self, change: Change<'_>) {
+        if let Change::Task(task) = change {
+            return self.announce_task(task);
+        }
         for subscriber in lock(&self.0).open.values() {
             let due = &mut *lock(&subscriber.due);
             let filter = &due.lists;
@@ -142,9 +151,6 @@ impl Hub {
                     !std::mem::replace(&mut due.resources, true)
                 }
                 Change::Resource(uri) => due.update(uri),
-                Change::Task(task) if filter.task_ids.contains(&task.task_id) => {
-                    subscriber.task_changed(due, task)
-                }
                 _ => false,
             };
             if wanted {
@@ -153,11 +159,22 @@ impl Hub {
         }
     }
 
+    fn announce_task(&self, task: &Arc<Task>) {
+        self.to_watchers(&task.task_id, |subscriber, due| subscriber.task_changed(due, task));
+    }
+
     /// Announces the progress of a task to the legacy sessions that watch it. The extension has no progress.
     pub(crate) fn announce_progress(&self, task: &str, report: &ProgressNotificationParams) {
-        for subscriber in lock(&self.0).open.values().filter(|subscriber| subscriber.tag.is_none()) {
+        self.to_watchers(task, |subscriber, due| subscriber.tag.is_none() && due.report(task, report));
+    }
+
+    /// Notes a change for the subscriptions that watch a task, and wakes those for which it is news.
+    fn to_watchers(&self, task: &str, change: impl Fn(&Subscriber, &mut Due) -> bool) {
+        let listeners = lock(&self.0);
+        for subscriber in listeners.tasks.of(task).iter().filter_map(|key| listeners.open.get(key)) {
             let due = &mut *lock(&subscriber.due);
-            if due.lists.task_ids.iter().any(|watched| watched == task) && due.report(task, report) {
+            // A session does not watch a task any more that has ended.
+            if due.lists.task_ids.iter().any(|watched| watched == task) && change(subscriber, due) {
                 due.wake();
             }
         }
@@ -165,10 +182,7 @@ impl Hub {
 
     /// Returns whether a task is watched.
     pub(crate) fn watches_task(&self, id: &str) -> bool {
-        let watches = |subscriber: &Arc<Subscriber>| {
-            lock(&subscriber.due).lists.task_ids.iter().any(|watched| watched == id)
-        };
-        lock(&self.0).open.values().any(watches)
+        !lock(&self.0).tasks.of(id).is_empty()
     }
 
     /// Announces a change of a resource to every subscription that watches it and whose caller sees it.
@@ -259,12 +273,17 @@ impl Subscription {
     /// Watches a task until it has ended. Returns false if it watches as many as it may: a client may not rely on being told.
     #[cfg(feature = "legacy")]
     pub(crate) fn watch_task(&self, id: &str) -> bool {
-        let due = &mut *lock(&self.subscriber.due);
-        let watches = due.lists.task_ids.len() < MAX_TASKS && due.bytes.grow(bytes_of(id));
-        if watches {
+        let watched = {
+            let due = &mut *lock(&self.subscriber.due);
+            if due.lists.task_ids.len() >= MAX_TASKS || !due.bytes.grow(bytes_of(id)) {
+                return false;
+            }
             due.lists.task_ids.push(id.to_owned());
-        }
-        watches
+            due.lists.task_ids.clone()
+        };
+        // Only now: the hub locks its subscribers.
+        lock(&self.hub.0).tasks.set(self.key, &watched);
+        true
     }
 
     /// Returns the next notification, or `Pending` with the waker kept.
@@ -333,7 +352,9 @@ impl Subscriber {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        lock(&self.hub.0).open.remove(&self.key);
+        let mut listeners = lock(&self.hub.0);
+        listeners.open.remove(&self.key);
+        listeners.tasks.remove(self.key);
     }
 }
 

@@ -6,9 +6,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use roundtrip_core::seal::Digest;
 use roundtrip_core::wire::{self, ErrorObject};
 
-use super::entry::{Definition, Entry};
+use super::entry::{Definition, Entry, ToolEntry};
 use super::list::Listing;
 use super::setup::SetupError;
 use crate::lock::{read, write};
@@ -45,9 +46,26 @@ pub(crate) struct Tables {
     /// True once a handler that can ask has been added.
     pub(crate) asks: bool,
     unchecked: Vec<Wanted>,
+    /// Kinds of tasks that its tools run, sorted, until a tool is added or removed.
+    task_kinds: OnceLock<Arc<[Digest]>>,
 }
 
 impl Tables {
+    /// Returns the kinds of tasks that its tools run, sorted.
+    pub(crate) fn task_kinds(&self) -> Arc<[Digest]> {
+        let collect = || {
+            let mut kinds: Vec<Digest> = self.tools.iter().flat_map(|tool| tool.own.kinds.clone()).collect();
+            kinds.sort_unstable();
+            kinds.into()
+        };
+        Arc::clone(self.task_kinds.get_or_init(collect))
+    }
+
+    /// Returns the tool that runs a kind of tasks.
+    pub(crate) fn runs(&self, tool: &str, kind: &Digest) -> Option<Arc<ToolEntry>> {
+        self.tools.get(tool).filter(|tool| tool.own.kinds.contains(kind)).cloned()
+    }
+
     /// Returns the scopes of the resource and the templates at a URI, none if no resource has rules or needs scopes.
     fn scopes_at(&self, uri: &str) -> Vec<Scope> {
         if !self.resources.is_restricted() && !self.templates.is_restricted() {
@@ -195,6 +213,7 @@ impl Catalog {
                 "there is one of this name already: choose another name",
             ));
         }
+        tables.task_kinds = OnceLock::new();
         tables.logging |= logging;
         tables.streams |= streams;
         tables.asks |= asks;
@@ -209,7 +228,10 @@ impl Catalog {
 
     /// Removes the offer with a name, a URI or a URI template; returns false if there was none.
     pub fn remove<O: Offer>(&self, name: &str) -> bool {
-        let removed = O::listing(&mut self.write()).remove(name);
+        let mut tables = self.write();
+        let removed = O::listing(&mut tables).remove(name);
+        tables.task_kinds = OnceLock::new();
+        drop(tables);
         if removed {
             self.0.hub.announce(DefinitionOf::<O>::CHANGE);
         }

@@ -82,6 +82,8 @@ pub(crate) struct ToolParts {
     pub(crate) target: Digest,
     /// Moment at which a call becomes a task, if it may.
     pub(crate) when: Option<When>,
+    /// Kinds of tasks that it runs: its own first, then those of older versions.
+    pub(crate) kinds: Vec<Digest>,
 }
 
 impl Definition for wire::Prompt {

@@ -18,6 +18,7 @@ use crate::server::handler::needs::Needs;
 use crate::server::handler::reply::IntoReply;
 use crate::server::hook::Scope;
 use crate::server::when::When;
+use crate::task::task_kind;
 
 /// A tool: a name, a description for the model, and the function that runs.
 ///
@@ -39,6 +40,8 @@ pub struct Tool {
     handler: BoxHandler<CallToolResult>,
     needs: Needs,
     when: Option<When>,
+    /// Version of its tasks, then the older ones that it still runs.
+    versions: Vec<String>,
     scope: Scope,
 }
 
@@ -58,6 +61,7 @@ impl Tool {
             handler: erase(handler),
             needs: needs_of::<P>(),
             when: None,
+            versions: vec![String::new()],
             scope: Scope::default(),
         }
     }
@@ -66,6 +70,25 @@ impl Tool {
     /// ([`Server::tasks`](crate::Server::tasks)).
     pub fn task(mut self, when: When) -> Self {
         self.when = Some(when);
+        self
+    }
+
+    /// Sets the version of the tool's tasks; it is empty unless set. Only processes whose tool has this name and this version run a
+    /// task. Change it when new code must not run tasks that older code has begun: other arguments, other steps. Tasks of older
+    /// versions then wait for processes that still have them, unless the tool [runs those too](Self::runs_versions).
+    ///
+    /// ```
+    /// # use roundtrip::{Tool, When};
+    /// let report = Tool::new("report", async || "all is well").task(When::Required).version("3").runs_versions(["2"]);
+    /// ```
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.versions[0] = version.into();
+        self
+    }
+
+    /// Names older [versions](Self::version) whose tasks the tool still runs. The empty one is that of a tool that never set any.
+    pub fn runs_versions<V: Into<String>>(mut self, versions: impl IntoIterator<Item = V>) -> Self {
+        self.versions.extend(versions.into_iter().map(Into::into));
         self
     }
 
@@ -203,7 +226,8 @@ impl Described for Tool {
         }
         definition.input_schema = Raw::from(input_schema);
         let target = Binding::target(CallTool::NAME, &definition.name);
-        let own = ToolParts { input, output: output_check, headers, target, when: self.when };
+        let kinds = self.versions.iter().map(|version| task_kind(&definition.name, version)).collect();
+        let own = ToolParts { input, output: output_check, headers, target, when: self.when, kinds };
         Ok(Entry { definition, handler: self.handler, scope: self.scope, own })
     }
 }

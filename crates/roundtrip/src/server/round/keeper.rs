@@ -9,30 +9,46 @@ use roundtrip_core::wire::InputRequest;
 
 /// A task that a round is run in: it keeps the journal in its store, where other rounds keep it in `requestState`.
 pub(crate) trait Keeper: fmt::Debug + Send + Sync {
-    /// Stores the journal as it is. Returns whether the handler is to go on; the worker drops one that is not.
-    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, bool>;
+    /// Stores what has changed in the journal, before a step begins or after it has ended. Returns whether the handler is to go on;
+    /// the worker drops one that is not.
+    fn keep(self: Arc<Self>, moment: Moment) -> BoxFuture<'static, bool>;
 
     /// Takes the journal and the questions of a round that has ended without a result, to be stored.
     fn park(&self, parked: ParkedRound);
+
+    /// Leaves the task to a process whose handler reads its journal. The worker drops this handler.
+    fn leave(&self, why: String);
+}
+
+/// Moment at which the journal of a task is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// A step is about to begin.
+    Before,
+    /// A step has ended.
+    After,
 }
 
 /// A round that has ended without a result, for the store of its task.
 #[derive(Debug)]
 pub(crate) struct ParkedRound {
-    /// The journal, encoded.
+    /// Last piece of its journal.
     pub(crate) journal: Vec<u8>,
     /// Keys and questions, in the order they were asked.
     pub(crate) asked: Vec<(Cow<'static, str>, InputRequest)>,
+    /// True if the handler has set state.
+    pub(crate) stateful: bool,
     /// True if the handler asks nothing, and has not stopped at a checkpoint: it waits for something outside.
     pub(crate) waits: bool,
     /// True if the round has begun a step.
     pub(crate) stepped: bool,
 }
 
-/// A round whose journal can be read while it runs.
-pub(crate) trait Snapshot: Send + Sync {
-    /// Returns the journal as it is, encoded. Questions that wait are not part of it: the handler asks them again.
-    fn snapshot(&self) -> Vec<u8>;
+/// A round whose journal is read in pieces while it runs.
+pub(crate) trait Pieces: Send + Sync {
+    /// Returns what has changed in the journal since the last piece. Questions that wait are not part of it: the handler asks
+    /// them again.
+    fn next_piece(&self) -> Option<Vec<u8>>;
 }
 
 /// Whether a call can become a task, and is to.

@@ -21,7 +21,7 @@ pub use error::AskError;
 
 pub(crate) use flow::{Flow, FlowConfig, OpenedState};
 pub(crate) use input::RoundInput;
-pub(crate) use keeper::{Keeper, ParkedRound, Snapshot};
+pub(crate) use keeper::{Keeper, Moment, ParkedRound, Pieces};
 pub(crate) use open::AskingRequest;
 pub(crate) use state::{Begun, Parked, RoundState, Suspended};
 pub(crate) use trace::{AskedAgain, Branch, Disagreement, Trace, in_step, is_in_step};

@@ -75,6 +75,8 @@ struct Inner {
     stepping: Vec<ThreadId>,
     /// True once a step has begun in this round.
     stepped: bool,
+    /// Number of steps of the task, once one has been begun here.
+    steps: Option<usize>,
     /// True if the round has ended without a result and was progress.
     advanced: bool,
     /// Keys of answers that fit their form and not the handler's type, and the reasons.
@@ -162,6 +164,7 @@ impl RoundState {
             passed: HashSet::new(),
             stepping: Vec::new(),
             stepped: false,
+            steps: None,
             advanced: false,
             unfit: Vec::new(),
             handed_off: false,

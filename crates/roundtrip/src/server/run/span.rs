@@ -2,7 +2,7 @@
 
 #[cfg(feature = "opentelemetry")]
 use opentelemetry::ContextGuard;
-use roundtrip_core::wire::{ClientRequest, Era, clip, meta};
+use roundtrip_core::wire::{ClientRequest, Era, clip, json, meta};
 use serde_json::value::RawValue;
 
 use crate::server::hook::revision;
@@ -75,7 +75,7 @@ fn span_of(request: &ClientRequest<'_>) -> tracing::Span {
         if let Some(target) = request.target() {
             span.record("target", &*clip(target));
         }
-        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
+        let text = |raw: &RawValue| json::from_str::<String>(raw.get()).ok();
         if let Some(parent) = request.meta().get(meta::key::TRACEPARENT).and_then(text) {
             span.record("traceparent", &*clip(&parent));
         }

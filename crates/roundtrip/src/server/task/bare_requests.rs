@@ -15,12 +15,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::caller::TaskCaller;
 use super::dialect::Dialect;
-use super::errors::{busy, unknown, unwritable};
+use super::errors::{bare_view, busy, unknown, unwritable};
 use super::part_sender::PartSender;
 use super::request_state::TaskState;
 use super::service::TaskService;
 use crate::server::outcome::Outcome;
-use crate::task::{Millis, Record, TaskId};
+use crate::task::{Millis, Record, TaskId, TaskKey};
 
 /// Longest time that `tasks/result` waits in SEP-2322's dialect: shorter than most proxies do.
 const WAIT: Duration = Duration::from_secs(50);
@@ -42,8 +42,8 @@ impl TaskService {
         dialect: Dialect,
         mut parts: Option<PartSender>,
     ) -> Outcome {
-        let parsed = TaskId::parse(&id).ok_or_else(|| unknown(&id))?;
-        self.look(&caller, &parsed, parts.as_mut()).await.map(|task| dialect.shown(task))
+        let key = self.known_key(&caller, &id)?;
+        self.poll(&caller, &key, false, parts.as_mut()).await.map(|task| dialect.shown(task))
     }
 
     /// Waits until a task asks or has ended, and returns its questions, its result or its error.
@@ -61,7 +61,11 @@ impl TaskService {
         }
         let within = (dialect == Dialect::Sep2322).then_some(WAIT);
         let is = |task: &Task| task.status.is_terminal() || asks(task);
-        let task = self.once(&caller, &id, within, is, parts.as_mut()).await?;
+        let mut task = self.once(&caller, &id, within, is, parts.as_mut()).await?;
+        if task.status.is_terminal() {
+            // Only now is the result read, and once.
+            task = self.poll(&caller, &self.known_key(&caller, &id)?, true, None).await?;
+        }
         let state = match dialect {
             Dialect::Sep2322 if asks(&task) => self.state(&caller, &id, &state).await?,
             _ => None,
@@ -132,7 +136,7 @@ impl TaskService {
         for _ in 0..PAGE / FEW {
             let few = self.few(&caller, last.as_ref(), FEW).await?;
             let usable = few.iter().filter(|(_, view)| caller.may_use(view).is_ok());
-            let read = usable.filter_map(|(_, view)| Record::read_view(view, now).ok());
+            let read = usable.filter_map(|(_, view)| Record::read_view(view, None, now).ok());
             tasks.extend(read.map(|task| dialect.bare(task)));
             is_end = few.len() < FEW;
             last = few.into_iter().next_back().map(|(id, _)| id).or(last);
@@ -152,23 +156,26 @@ impl TaskService {
         after: Option<&TaskId>,
         most: usize,
     ) -> Result<Vec<(TaskId, Bytes)>, ErrorObject> {
-        self.store.0.list(&caller.owner, after, most).await.map_err(|error| busy(&error))
+        let listed = self.store.0.list(&self.service, &caller.owner, after, most).await;
+        listed.map_err(|error| busy(&error))
     }
 
     /// Reads a task as it is, and sends new parts of its result.
-    async fn look(
+    async fn poll(
         &self,
         caller: &TaskCaller,
-        id: &TaskId,
+        key: &TaskKey,
+        with_result: bool,
         parts: Option<&mut PartSender>,
     ) -> Result<Task, ErrorObject> {
-        let view = self.store.0.view(&caller.owner, id).await.map_err(|error| busy(&error))?;
-        let view = view.ok_or_else(|| unknown(id.as_str()))?;
-        caller.may_use(&view)?;
+        let stored = self.view(key, with_result).await?.ok_or_else(|| unknown(key.id.as_str()))?;
+        caller.may_use(&stored.view)?;
         if let Some(parts) = parts {
-            parts.send(&view).await;
+            parts.send(&self.store, key).await.map_err(|error| busy(&error))?;
         }
-        Record::read_view(&view, Millis::now()).map_err(|error| unwritable(&error))
+        let mut task = bare_view(&stored)?;
+        task.status_message = caller.waits_for(&stored).or(task.status_message);
+        Ok(task)
     }
 
     /// Waits until a task `is` so, and sends parts of its result as they are stored. Nothing is lost if the request is given up meanwhile.
@@ -180,14 +187,14 @@ impl TaskService {
         is: impl Fn(&Task) -> bool,
         mut parts: Option<&mut PartSender>,
     ) -> Result<Task, ErrorObject> {
-        let id = &TaskId::parse(id).ok_or_else(|| unknown(id))?;
+        let key = self.known_key(caller, id)?;
         let end = within.map(|within| Instant::now() + within);
-        let waiting = self.waiters.wait(id);
+        let waiting = self.waiters.wait(&key.id);
         loop {
             // Before the task is read, so that no change is missed.
             let mut changed = pin!(waiting.changed.notified());
             changed.as_mut().enable();
-            let task = self.look(caller, id, parts.as_deref_mut()).await?;
+            let task = self.poll(caller, &key, false, parts.as_deref_mut()).await?;
             let now = Instant::now();
             if is(&task) {
                 return Ok(task);
@@ -210,10 +217,9 @@ impl TaskService {
         id: &str,
         state: &TaskState,
     ) -> Result<Option<String>, ErrorObject> {
-        let Some(parsed) = TaskId::parse(id) else { return Ok(None) };
-        let stored = self.store.0.read(&caller.owner, &parsed).await.map_err(|error| busy(&error))?;
+        let stored = self.read(&self.known_key(caller, id)?).await.map_err(|error| busy(&error))?;
         let stored = stored.ok_or_else(|| unknown(id))?;
-        let record = Record::read(&stored).map_err(|error| unwritable(&error))?;
+        let record = Record::read(&stored.work).map_err(|error| unwritable(&error))?;
         if record.asks_with_state() { state.seal(id, &record).await.map(Some) } else { Ok(None) }
     }
 }

@@ -1,11 +1,14 @@
 //! [`TaskCaller`]: the caller of a request about tasks.
 
+use std::sync::Arc;
+
 use roundtrip_core::wire::ErrorObject;
 
 use crate::server::access::Access;
 use crate::server::offer::Catalog;
+use crate::server::offer::entry::ToolEntry;
 use crate::server::peer::{Peer, Principal};
-use crate::task::{Record, TaskOwner};
+use crate::task::{Record, StoredView, TaskOwner, left_for};
 
 /// The caller of a request about tasks: the owner of those it knows, and its rights to use them.
 pub(crate) struct TaskCaller {
@@ -20,9 +23,21 @@ impl TaskCaller {
         Self { owner, access: peer.access.clone(), catalog: catalog.clone() }
     }
 
+    /// Returns the tool of a stored task, if this server has it.
+    fn tool(&self, view: &[u8]) -> Option<Arc<ToolEntry>> {
+        self.catalog.read().tools.get(Record::tool_of(view)).cloned()
+    }
+
+    /// Returns the description of a task that waits for a process which can run it, if this one cannot (T16).
+    pub(super) fn waits_for(&self, stored: &StoredView) -> Option<String> {
+        let name = Record::tool_of(&stored.view);
+        let runs = || self.catalog.read().runs(name, &stored.kind).is_some();
+        (stored.is_waiting && !runs())
+            .then(|| left_for(&format!("it needs the tool `{name}` in the version that began it")))
+    }
+
     /// Refuses the caller of a stored task if it lacks the scopes that the task's tool needs now.
     pub(super) fn may_use(&self, view: &[u8]) -> Result<(), ErrorObject> {
-        let tool = self.catalog.read().tools.get(Record::tool_of(view)).cloned();
-        tool.map_or(Ok(()), |tool| tool.scope.permits(&self.access))
+        self.tool(view).map_or(Ok(()), |tool| tool.scope.permits(&self.access))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundtrip_core::wire::{
     BareTask, BareTaskResult, CallToolResult, CreateBareTaskResult, Era, ErrorObject, InputRequiredResult,
     ProtocolVersion, RequestMeta, ResultMeta, ServerResult, TASKS_EXTENSION, TASKS_SEP_2322, Task,
-    TaskStatus, related_task,
+    TaskStatus, json, related_task,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -62,7 +62,7 @@ impl Sep2322 {
             #[serde(borrow, rename = "_meta")]
             meta: RequestMeta<'a>,
         }
-        let params = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+        let params = params.and_then(|params| json::from_str::<Params<'_>>(params.get()).ok());
         self != Self::Off
             && params.is_none_or(|params| self.dialect(&params.meta) != Some(Dialect::Extension))
     }
@@ -94,7 +94,7 @@ fn ttl(task: &RawValue, longest: Duration) -> Result<Duration, ErrorObject> {
         ttl: Option<&'a RawValue>,
     }
     // serde would take an array for a struct.
-    let wish = if task.get().starts_with('{') { serde_json::from_str(task.get()).ok() } else { None };
+    let wish = if task.get().starts_with('{') { json::from_str(task.get()).ok() } else { None };
     let Some(Wish { ttl }) = wish else {
         return Err(ErrorObject::invalid_params("params.task: an object such as {\"ttl\": 60000}"));
     };

@@ -5,7 +5,7 @@ use roundtrip_core::wire::{
     ClientCapabilities, ErrorObject, JsonObject, TASKS_EXTENSION, Task, TaskStatus, clip,
 };
 
-use crate::task::{Millis, Record, TaskStoreError};
+use crate::task::{Millis, Record, StoredView, TaskStoreError};
 
 /// Returns whether a request declares the tasks extension.
 pub(crate) fn declared(capabilities: &ClientCapabilities) -> bool {
@@ -33,8 +33,8 @@ pub(super) fn too_many(most: usize) -> ErrorObject {
 pub(super) fn busy(error: &TaskStoreError) -> ErrorObject {
     match error {
         // A caller past its share is refused like any other past a limit: it must not fill the log.
-        TaskStoreError::Full => tracing::debug!("the store of tasks has no room for a caller"),
-        _ => tracing::error!(error = error as &dyn std::error::Error, "the store of tasks failed"),
+        TaskStoreError::Full => tracing::debug!("the task store has no room for a caller"),
+        _ => tracing::error!(error = error as &dyn std::error::Error, "the task store failed"),
     }
     ErrorObject::new(BUSY, "the server is busy: try again later")
 }
@@ -50,12 +50,18 @@ pub(super) fn unknown(id: &str) -> ErrorObject {
     ErrorObject::invalid_params(format!("params.taskId: no such task: {}", clip(id)))
 }
 
-/// Reads the view of a task as the extension has it, and adds the time after which it is worth another look.
-pub(super) fn read_view(view: &[u8]) -> Result<Task, ErrorObject> {
-    let mut task = Record::read_view(view, Millis::now()).map_err(|error| unwritable(&error))?;
+/// Reads the view of a task as the extension has it, and adds the time after which it is worth another poll.
+pub(super) fn read_view(stored: &StoredView) -> Result<Task, ErrorObject> {
+    let mut task = bare_view(stored)?;
     // An answer that does not fit waits for the handler to ask again: until then there is nothing to show.
     if task.status == TaskStatus::InputRequired && task.input_requests.is_empty() {
         task.status = TaskStatus::Working;
     }
     Ok(task)
+}
+
+/// Reads a task as it is stored, and adds the time after which it is worth another poll.
+pub(super) fn bare_view(stored: &StoredView) -> Result<Task, ErrorObject> {
+    let task = Record::read_view(&stored.view, stored.result.as_deref(), Millis::now());
+    task.map_err(|error| unwritable(&error))
 }

@@ -11,6 +11,7 @@ use roundtrip_core::wire::{ErrorObject, Raw};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::resume::NotResumed;
 use crate::server::outcome::panicked;
 
 /// Types of extensions that are stored with a task, each under a name.
@@ -66,13 +67,21 @@ impl KeptExtensions {
         Ok(stored)
     }
 
-    /// Returns the extensions of a task's request. A name that is not known any more is left out, as is one that was not then.
-    pub(crate) fn restored(&self, stored: &BTreeMap<String, Raw>) -> Result<Extensions, ErrorObject> {
+    /// Returns the extensions of a task's request. A name that is not known any more is left out, as is one that was not then. A
+    /// value of another type leaves the task to other processes; a panic of the author's code ends it.
+    pub(crate) fn restored(&self, stored: &BTreeMap<String, Raw>) -> Result<Extensions, NotResumed> {
         let mut extensions = Extensions::new();
         for kept in &self.0 {
             if let Some(value) = stored.get(&*kept.name) {
-                by_author(|| (kept.restore)(value, &mut extensions))
-                    .map_err(|error| kept.refused(error, "cannot be read any more"))?;
+                by_author(|| (kept.restore)(value, &mut extensions)).map_err(|error| {
+                    let panicked = error.is_none();
+                    let refused = kept.refused(error, "cannot be read any more");
+                    if panicked {
+                        NotResumed::Failed(refused)
+                    } else {
+                        NotResumed::Misfit(refused.message.into_owned())
+                    }
+                })?;
             }
         }
         Ok(extensions)

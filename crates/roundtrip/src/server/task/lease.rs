@@ -1,118 +1,104 @@
 //! [`Lease`]: a task that this process works on. All its changes go through here.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use roundtrip_core::seal::BoxFuture;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
+use super::held::{Held, Next, Stop};
+use super::validity::{Poke, TwoClocks, Validity};
 use crate::lock::lock;
 use crate::server::delivery::{pause_after, waits_after};
 use crate::server::limits::Admission;
 use crate::server::notify::status::StatusSlot;
-use crate::server::round::{Keeper, ParkedRound, Snapshot};
-use crate::task::{Ended, Millis, Record, StoredTask, TaskId, TaskStoreError, TaskStoreHandle};
+use crate::server::round::{Keeper, Moment, ParkedRound, Pieces};
+use crate::task::{Ended, Millis, Record, TaskId, TaskKey, TaskStoreError, TaskStoreHandle};
 
 /// Pause before a store that failed is tried again.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Reason why a worker stops before its handler has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// Another worker has the task, or it is gone: nothing may be written any more.
-    Lost,
-    /// A client has cancelled it.
-    Cancelled,
-    /// It has been given back, for another worker to carry on.
-    Released,
-    /// Its time to live is over.
-    Expired,
-}
-
 /// A task that this process works on.
 pub(crate) struct Lease {
     store: TaskStoreHandle,
+    key: TaskKey,
     held: tokio::sync::Mutex<Held>,
-    id: TaskId,
-    fence: u64,
+    fence: AtomicU64,
     length: Duration,
+    validity: watch::Sender<Validity>,
+    /// Has the leases renewed before their time.
+    poke: Poke,
     admission: Arc<Admission>,
     stop: watch::Sender<Option<Stop>>,
     heard: watch::Sender<Heard>,
     parked: Mutex<Option<ParkedRound>>,
+    /// The round that its handler is in, if it can ask.
+    round: OnceLock<Arc<dyn Pieces>>,
+    /// Description of what the task is left for.
+    misfit: Mutex<Option<String>>,
+    /// Time at which the run was last seen to be polled.
+    polled: Mutex<TwoClocks>,
 }
 
-/// News of the task. A look that finds nothing must not hide the change that comes after it, so it counts as no version.
+/// News of the task. A poll that finds nothing must not hide the change that comes after it, so it counts as no version.
 #[derive(Clone, Copy, Default)]
 struct Heard {
     /// Newest version.
     version: u64,
     /// Number of times that it may have changed.
-    looks: u64,
-}
-
-/// The task as it was last read or written.
-struct Held {
-    stored: StoredTask,
-    record: Record,
-}
-
-/// Time at which a task is next for a worker, once it has been changed.
-#[derive(Clone, Copy)]
-enum Due {
-    /// This worker keeps it.
-    Held,
-    /// None has it, and it can be taken at once: its handler was stopped in the middle. A cancelled task is kept, and ended here.
-    GivenBack,
-    /// None has it, and it can be taken if there is something to do: after a pause if it waits for something outside.
-    Released,
-}
-
-impl Due {
-    /// Returns the time at which the task is due for a worker, where a lease has this length.
-    fn time(self, record: &Record, now: Millis, length: Duration) -> Option<Millis> {
-        match self {
-            Self::GivenBack if !record.is_cancelled() => Some(now),
-            Self::Held | Self::GivenBack => Some(now.plus(length)),
-            Self::Released => record.is_runnable().then(|| now.plus(pause_after(record.waits()))),
-        }
-    }
-
-    /// Returns the reason why the worker stops once the record is stored, if it does.
-    fn stop(self, record: &Record) -> Option<Stop> {
-        match self {
-            _ if record.has_ended() => Some(Stop::Lost),
-            _ if record.is_cancelled() => Some(Stop::Cancelled),
-            Self::Held => None,
-            Self::GivenBack | Self::Released => Some(Stop::Released),
-        }
-    }
+    polls: u64,
 }
 
 impl Lease {
-    pub(crate) fn new(
+    pub(super) fn new(
         store: TaskStoreHandle,
-        stored: StoredTask,
-        record: Record,
-        length: Duration,
-        admission: Arc<Admission>,
+        (key, fence): (TaskKey, u64),
+        held: Held,
+        (sent, length): (TwoClocks, Duration),
+        (admission, poke): (Arc<Admission>, Poke),
     ) -> Arc<Self> {
-        let (id, fence) = (stored.id.clone(), stored.fence);
-        let stop = watch::Sender::new(record.is_cancelled().then_some(Stop::Cancelled));
-        let heard = watch::Sender::new(Heard { version: stored.version, looks: 0 });
-        let held = tokio::sync::Mutex::new(Held { stored, record });
-        let parked = Mutex::default();
-        Arc::new(Self { store, held, id, fence, length, admission, stop, heard, parked })
+        let stop = watch::Sender::new(held.record.is_cancelled().then_some(Stop::Cancelled));
+        Arc::new(Self {
+            store,
+            key,
+            heard: watch::Sender::new(Heard { version: held.version, polls: 0 }),
+            held: tokio::sync::Mutex::new(held),
+            fence: AtomicU64::new(fence),
+            length,
+            validity: watch::Sender::new(Validity::new(sent, length)),
+            poke,
+            admission,
+            stop,
+            parked: Mutex::default(),
+            round: OnceLock::new(),
+            misfit: Mutex::default(),
+            polled: Mutex::new(TwoClocks::now()),
+        })
     }
 
     pub(crate) fn id(&self) -> &TaskId {
-        &self.id
+        &self.key.id
+    }
+
+    pub(super) fn key(&self) -> &TaskKey {
+        &self.key
     }
 
     pub(crate) fn length(&self) -> Duration {
         self.length
+    }
+
+    pub(super) fn fence(&self) -> u64 {
+        self.fence.load(Ordering::SeqCst)
+    }
+
+    /// Sets the round whose journal is stored with the task.
+    pub(super) fn keeps(&self, round: Arc<dyn Pieces>) {
+        // Set once: a lease has one run.
+        let _ = self.round.set(round);
     }
 
     /// Waits until the worker is to stop.
@@ -133,8 +119,8 @@ impl Lease {
         let _ = self.stop.subscribe().wait_for(|stop| *stop == Some(Stop::Lost)).await;
     }
 
-    /// Tells the worker to stop. The first reason counts, unless the task is lost: then nothing may be written any more, whatever
-    /// was to be done before.
+    /// Has the worker stop. The first reason counts, unless the task is lost: then nothing may be written any more, whatever was to
+    /// be done before.
     pub(crate) fn stop(&self, why: Stop) {
         self.stop.send_if_modified(|stop| {
             let counts = stop.is_none() || (why == Stop::Lost && *stop != Some(Stop::Lost));
@@ -145,7 +131,7 @@ impl Lease {
         });
     }
 
-    /// Hears of a version of the task, which another may have written.
+    /// Notes a version of the task, which another may have written.
     pub(crate) fn changed(&self, version: u64) {
         self.heard.send_if_modified(|heard| {
             let newer = version > heard.version;
@@ -154,19 +140,63 @@ impl Lease {
         });
     }
 
-    /// Hears that the task may have changed.
-    pub(crate) fn look(&self) {
-        self.heard.send_modify(|heard| heard.looks = heard.looks.wrapping_add(1));
+    /// Notes that the task may have changed.
+    pub(crate) fn poll(&self) {
+        self.heard.send_modify(|heard| heard.polls = heard.polls.wrapping_add(1));
+    }
+
+    /// Notes that the lease was renewed under this fence, by a statement that was sent then.
+    pub(super) fn renewed(&self, fence: u64, sent: TwoClocks, version: u64) {
+        if fence == self.fence() {
+            self.validity.send_replace(Validity::new(sent, self.length));
+            self.changed(version);
+        }
+    }
+
+    /// Notes that the store did not renew the lease under this fence: another worker has the task.
+    pub(super) fn missed(&self, fence: u64) {
+        if fence == self.fence() && self.may_write() {
+            tracing::warn!(task = %self.id(), "another worker has taken this task up, or it is gone");
+            self.stop(Stop::Lost);
+        }
+    }
+
+    /// Continues under the next fence: the lease had expired, and this very process has taken the task again. Returns false if
+    /// another had it in between.
+    pub(super) fn retake(&self, fence: u64, sent: TwoClocks) -> bool {
+        let moved =
+            self.fence.compare_exchange(fence.wrapping_sub(1), fence, Ordering::SeqCst, Ordering::SeqCst);
+        let is_own = moved.is_ok() && self.may_write();
+        if is_own {
+            self.validity.send_replace(Validity::new(sent, self.length));
+            self.poll();
+        }
+        is_own
+    }
+
+    /// Notes that the run is being polled.
+    pub(super) fn is_polled(&self) {
+        *lock(&self.polled) = TwoClocks::now();
+    }
+
+    /// Returns the time since the run was last polled, and counts it as polled: what is wrong is reported once in a while.
+    pub(super) fn unpolled(&self, longest: Duration) -> Option<Duration> {
+        let mut polled = lock(&self.polled);
+        let passed = polled.passed();
+        (passed > longest).then(|| {
+            *polled = TwoClocks::now();
+            passed
+        })
     }
 
     /// Waits until another has changed the task, and takes the change over.
     pub(crate) async fn follow(&self) {
-        let (mut news, mut looks) = (self.heard.subscribe(), 0);
+        let (mut news, mut polls) = (self.heard.subscribe(), 0);
         loop {
             let heard = *news.borrow_and_update();
             let mut held = self.held.lock().await;
-            if heard.version > held.stored.version || heard.looks != looks {
-                looks = heard.looks;
+            if heard.version > held.version || heard.polls != polls {
+                polls = heard.polls;
                 self.reread(&mut held).await;
                 if held.record.is_cancelled() {
                     self.stop(Stop::Cancelled);
@@ -183,56 +213,54 @@ impl Lease {
         read(&self.held.lock().await.record)
     }
 
-    /// Begins a run of the handler with the answers there are. Nothing is written: a run that comes to nothing leaves them.
-    pub(crate) async fn begin(&self) {
-        self.held.lock().await.record.begin();
+    /// Begins a run of the handler with the answers there are. Nothing is written: a run that comes to nothing leaves them. Returns
+    /// whether the task was left to others before.
+    pub(crate) async fn begin(&self) -> bool {
+        self.held.lock().await.record.begin()
     }
 
-    /// Says that this worker is still at it, and looks for changes that others have made.
-    pub(crate) async fn renew(&self) {
-        self.change(Due::Held, |_, _| {}).await;
+    /// Stores the record.
+    pub(crate) async fn store(&self) {
+        self.change(Next::Held, |_, _| {}).await;
     }
 
     /// Takes the description of the task's state and the new parts of its result into the record. Returns whether there were any.
     ///
     /// The next change stores them: nothing waits between the slot and the record, so a change that is given up half-way loses none.
     pub(crate) async fn note(&self, status: &StatusSlot) -> bool {
-        let record = &mut self.held.lock().await.record;
-        let (message, (first, parts)) = (status.take(), status.take_parts());
+        let Held { record, parts, .. } = &mut *self.held.lock().await;
+        let (message, (first, new)) = (status.take(), status.take_parts());
         if let Some(message) = &message {
             record.set_message(message, Millis::now());
         }
-        if !parts.is_empty() {
-            record.add_parts(first, &parts, Millis::now());
-        }
-        message.is_some() || !parts.is_empty()
+        parts.extend(record.add_parts(first, &new, Millis::now()));
+        message.is_some() || !new.is_empty()
     }
 
     /// Ends the task.
     pub(crate) async fn end(&self, how: impl Fn() -> Ended) {
-        self.change(Due::Released, |record, now| record.end(how(), now)).await;
+        self.change(Next::Released, |record, now| record.end(&how(), now)).await;
     }
 
-    /// Gives the task back as it was taken. One that was cancelled ends: it has no handler.
+    /// Gives the task back as it is. One that was cancelled ends: it has no handler.
     pub(crate) async fn give_back(&self) {
         let cancelled = |record: &mut Record, now| {
             if record.is_cancelled() {
-                record.end(Ended::Cancelled, now);
+                record.end(&Ended::Cancelled, now);
             }
         };
-        self.change(Due::GivenBack, cancelled).await;
+        self.change(Next::GivenBack, cancelled).await;
     }
 
-    /// Gives the task back with the round that its handler has ended. Returns the pause before it is taken up again.
-    pub(crate) async fn release(
-        &self,
-        ParkedRound { journal, asked, waits, stepped }: ParkedRound,
-    ) -> Duration {
+    /// Gives the task back with the round that its handler has ended. Returns the pause before it is taken again.
+    pub(crate) async fn release(&self, parked: ParkedRound) -> Duration {
+        let ParkedRound { journal, asked, stateful, waits, stepped } = parked;
+        self.held.lock().await.add_piece(journal);
         let park = |record: &mut Record, now| {
-            record.park(journal.clone(), asked.clone(), now);
+            record.park(asked.clone(), stateful, now);
             record.set_waits(waits_after(record.waits(), waits, stepped));
         };
-        self.change(Due::Released, park).await;
+        self.change(Next::Released, park).await;
         self.with(|record| pause_after(record.waits())).await
     }
 
@@ -241,32 +269,92 @@ impl Lease {
         lock(&self.parked).take()
     }
 
-    /// Changes the task, if this worker still has it. What others have changed meanwhile is taken over first.
-    async fn change(&self, due: Due, change: impl Fn(&mut Record, Millis)) {
-        let given_up = Instant::now() + self.length;
+    /// Returns the description of what the task is left for.
+    pub(crate) fn misfit(&self) -> String {
+        lock(&self.misfit).clone().unwrap_or_default()
+    }
+
+    /// Changes the task, if this worker still has it. What others have changed meanwhile is taken over first, and what the handler
+    /// has added to its journal is stored with it: answers that the record has used up are there.
+    async fn change(&self, next: Next, change: impl Fn(&mut Record, Millis)) {
         let mut held = self.held.lock().await;
         while self.may_write() {
             let now = Millis::now();
+            self.collect(&mut held);
             let mut record = held.record.clone();
             change(&mut record, now);
-            if let Some(error) = record.overflow() {
-                record.end(Ended::Failed(error), now);
+            if let Some(error) = held.overflow() {
+                record.end(&Ended::Failed(error), now);
             }
-            let mut stored = held.stored.clone();
-            if let Err(error) = record.put(&mut stored, due.time(&record, now, self.length)) {
-                tracing::error!(%error, task = %self.id, "a task cannot be written");
-                return self.stop(Stop::Lost);
-            }
-            match self.store.0.write(stored.clone()).await {
+            let mut stored = match record.change(&self.key, held.version, next.due(&record)) {
+                Ok(stored) => stored,
+                Err(error) => {
+                    tracing::error!(%error, task = %self.id(), "a task cannot be written");
+                    return self.stop(Stop::Lost);
+                }
+            };
+            (stored.journal, stored.parts) = (held.journal.clone(), held.parts.clone());
+            match self.store.0.write(stored, now).await {
                 Ok(true) => {
-                    stored.version += 1;
+                    held.version += 1;
+                    held.journal.clear();
+                    held.parts.clear();
                     // Under the lock: a change that waits for it must not take back what was given back.
-                    due.stop(&record).into_iter().for_each(|why| self.stop(why));
-                    *held = Held { stored, record };
+                    next.stop(&record).into_iter().for_each(|why| self.stop(why));
+                    held.record = record;
                     return;
                 }
                 Ok(false) => self.reread(&mut held).await,
-                Err(error) => self.failed(&error, given_up).await,
+                Err(error) => self.failed(&error).await,
+            }
+        }
+    }
+
+    /// Adds what the handler has changed in its journal to the pieces that are to be stored. They stay there until they are: a
+    /// handler may drop the future that stores them.
+    fn collect(&self, held: &mut Held) {
+        if let Some(piece) = self.round.get().and_then(|round| round.next_piece()) {
+            held.add_piece(piece);
+        }
+    }
+
+    /// Appends to the journal what has changed in it.
+    async fn append(&self) {
+        let mut held = self.held.lock().await;
+        let mut refused = None;
+        while self.may_write() {
+            self.collect(&mut held);
+            if held.overflow().is_some() {
+                drop(held);
+                // It ends there: it remembers too much.
+                return self.store().await;
+            }
+            if held.journal.is_empty() {
+                return;
+            }
+            let fence = self.fence();
+            match self.store.0.append(&self.key, fence, &held.journal).await {
+                Ok(true) => return held.journal.clear(),
+                Ok(false) if refused == Some(fence) => return self.missed(fence),
+                // This process may have taken its own task again meanwhile.
+                Ok(false) => {
+                    refused = Some(fence);
+                    self.reread(&mut held).await;
+                }
+                Err(error) => self.failed(&error).await,
+            }
+        }
+    }
+
+    /// Waits until the lease holds, if it has expired: a step that begins after that may run elsewhere, too. The process may have
+    /// been stopped for any time since it last looked.
+    async fn holds(&self) {
+        let mut validity = self.validity.subscribe();
+        while !validity.borrow_and_update().holds() && self.stop.borrow().is_none() {
+            self.poke.poke();
+            tokio::select! {
+                _ = validity.changed() => {}
+                _ = self.stopped() => {}
             }
         }
     }
@@ -277,31 +365,30 @@ impl Lease {
 
     /// Reads the task again, which another has changed, and takes over what clients may change.
     async fn reread(&self, held: &mut Held) {
-        let read = self.store.0.read(&held.stored.owner, &self.id).await;
-        match read {
-            Ok(Some(stored)) if stored.fence == self.fence => match Record::read(&stored) {
+        match self.store.0.read(&self.key, Millis::now()).await {
+            Ok(Some(stored)) if stored.fence == self.fence() => match Record::read(&stored.work) {
                 Ok(record) if record.has_ended() => self.stop(Stop::Lost),
                 Ok(record) => {
                     held.record.take_over(record);
-                    held.stored = stored;
+                    held.version = stored.version;
                 }
                 Err(error) => {
-                    tracing::error!(%error, task = %self.id, "a task cannot be read");
+                    tracing::error!(%error, task = %self.id(), "a task cannot be read");
                     self.stop(Stop::Lost);
                 }
             },
             Ok(_) => {
-                tracing::warn!(task = %self.id, "another worker has taken this task up, or it is gone");
+                tracing::warn!(task = %self.id(), "another worker has taken this task up, or it is gone");
                 self.stop(Stop::Lost);
             }
-            Err(error) => self.failed(&error, Instant::now() + self.length).await,
+            Err(error) => self.failed(&error).await,
         }
     }
 
-    /// Waits before a store that failed is tried again. After the length of a lease another worker may have the task.
-    async fn failed(&self, error: &TaskStoreError, given_up: Instant) {
-        tracing::error!(error = error as &dyn std::error::Error, task = %self.id, "a task cannot be stored");
-        if Instant::now() >= given_up {
+    /// Waits before a store that failed is tried again. Once the lease has expired another worker may have the task.
+    async fn failed(&self, error: &TaskStoreError) {
+        tracing::error!(error = error as &dyn std::error::Error, task = %self.id(), "a task cannot be stored");
+        if matches!(error, TaskStoreError::Unreadable(_)) || !self.validity.borrow().holds() {
             return self.stop(Stop::Lost);
         }
         sleep(RETRY).await;
@@ -309,11 +396,16 @@ impl Lease {
 }
 
 impl Keeper for Lease {
-    fn keep(self: Arc<Self>, round: Arc<dyn Snapshot>) -> BoxFuture<'static, bool> {
+    fn keep(self: Arc<Self>, moment: Moment) -> BoxFuture<'static, bool> {
         Box::pin(async move {
-            // The journal is read inside the change, so that an earlier one never replaces a later one.
-            let due = if self.admission.is_draining() { Due::GivenBack } else { Due::Held };
-            self.change(due, |record, now| record.keep(round.snapshot(), now)).await;
+            if self.admission.is_draining() {
+                self.change(Next::GivenBack, |_, _| {}).await;
+            } else {
+                self.append().await;
+            }
+            if moment == Moment::Before {
+                self.holds().await;
+            }
             // A cancelled handler ends the steps that run, and begins no other.
             self.stop.borrow().is_none()
         })
@@ -322,10 +414,15 @@ impl Keeper for Lease {
     fn park(&self, parked: ParkedRound) {
         *lock(&self.parked) = Some(parked);
     }
+
+    fn leave(&self, why: String) {
+        *lock(&self.misfit) = Some(why);
+        self.stop(Stop::Misfit);
+    }
 }
 
 impl fmt::Debug for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lease").field("id", &self.id).field("fence", &self.fence).finish_non_exhaustive()
+        f.debug_struct("Lease").field("id", self.id()).field("fence", &self.fence()).finish_non_exhaustive()
     }
 }

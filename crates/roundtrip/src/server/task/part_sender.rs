@@ -7,7 +7,10 @@ use roundtrip_core::wire::{PartsFrom, RequestId};
 
 use crate::server::notify::outbox::Outbox;
 use crate::server::peer::Listens;
-use crate::task::Record;
+use crate::task::{Chunk, TaskKey, TaskStoreError, TaskStoreHandle, split_parts};
+
+/// Most pieces that are read at once.
+const PIECES: usize = 16;
 
 /// Sender of the stored parts of a task's result, before the reply to a request.
 pub(crate) struct PartSender {
@@ -28,12 +31,25 @@ impl PartSender {
         Arc::clone(&self.outbox)
     }
 
-    /// Sends the parts of a task that have not been sent yet, as fast as the client reads them.
-    pub(super) async fn send(&mut self, view: &[u8]) {
-        for part in Record::read_parts(view, self.next) {
-            self.outbox.part(&self.request, &part);
-            self.next = self.next.saturating_add(1);
-            poll_fn(|cx| self.outbox.poll_room(cx)).await;
+    /// Sends the stored parts of a task that have not been sent yet, as fast as the client reads them.
+    pub(super) async fn send(
+        &mut self,
+        store: &TaskStoreHandle,
+        key: &TaskKey,
+    ) -> Result<(), TaskStoreError> {
+        loop {
+            let pieces = store.0.parts(key, self.next, PIECES).await?;
+            let before = self.next;
+            for Chunk { number, bytes } in pieces {
+                for part in split_parts(number, &bytes, self.next) {
+                    self.outbox.part(&self.request, &part);
+                    self.next = self.next.saturating_add(1);
+                    poll_fn(|cx| self.outbox.poll_room(cx)).await;
+                }
+            }
+            if self.next == before {
+                return Ok(());
+            }
         }
     }
 }

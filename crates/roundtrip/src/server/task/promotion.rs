@@ -11,12 +11,13 @@ use tokio::time::sleep;
 
 use super::dialect::Dialect;
 use super::errors::read_view;
+use super::places::Place;
 use super::run::leave_step;
-use super::service::TaskService;
+use super::service::{Created, Creation, TaskService};
 use crate::server::limits::Weight;
 use crate::server::notify::status::StatusSlot;
 use crate::server::outcome::Outcome;
-use crate::server::round::{RoundState, Snapshot as _};
+use crate::server::round::RoundState;
 use crate::server::run::commitment::Commitment;
 use crate::server::run::runner::{Runner, Work};
 use crate::server::when::When;
@@ -37,6 +38,8 @@ pub(crate) struct Promotion {
     pub(crate) ttl: Duration,
     /// Name of the tool.
     pub(crate) tool: String,
+    /// Kind of its tasks.
+    pub(crate) kind: Digest,
     /// Made while the task is being created.
     pub(crate) commitment: Commitment,
 }
@@ -57,27 +60,18 @@ impl Promotion {
         if let Some(outcome) = wait(&mut runner, round.as_deref(), duration).await {
             return outcome;
         }
-        let mut slot = self.service.slot();
+        let mut slot = self.service.slot(self.account);
         if slot.is_none() {
             // Without a place its handler must not go on past the call. One that can be replayed is left to a worker.
             let Some(round) = &round else { return poll_fn(|cx| runner.poll(cx)).await };
             if let Some(outcome) = leave_step(&mut runner, round).await {
                 return outcome;
             }
-            slot = self.service.slot();
+            slot = self.service.slot(self.account);
         }
-        let (flow, journal) = round.as_ref().map(|round| (round.flow(), round.snapshot())).unzip();
-        let (call, owner) = ((self.tool.clone(), self.call), (self.owner, self.account));
-        let lease = (self.ttl, slot.is_some());
-        let created = self.service.create((call, flow, journal), owner, lease, &self.commitment);
-        match created.await {
-            Ok((record, stored)) => {
-                let view = read_view(&stored.view)?;
-                if let Some(slot) = slot {
-                    self.service.run((stored, record), (runner, self.status), (slot, self.bytes));
-                }
-                Ok(self.dialect.created(view, &self.tool))
-            }
+        let creation = self.creation(round.as_deref(), slot.is_some());
+        match self.service.create(creation, &self.commitment).await {
+            Ok(created) => self.created(created, runner, slot),
             Err(error) => {
                 tracing::warn!(%error, "a call cannot become a task, and goes on as it is");
                 drop(slot);
@@ -91,15 +85,32 @@ impl Promotion {
 
     /// Makes a task of a call whose handler has not begun. Where this process has no place for it, another worker takes it.
     async fn promote_at_once(self, runner: Runner) -> Outcome {
-        let slot = self.service.slot();
-        let (flow, journal) = runner.round_state().map(|round| (round.flow(), round.snapshot())).unzip();
-        let (call, owner) = ((self.tool.clone(), self.call), (self.owner, self.account));
-        let lease = (self.ttl, slot.is_some());
-        let created = self.service.create((call, flow, journal), owner, lease, &self.commitment);
-        let (record, stored) = created.await?;
-        let view = read_view(&stored.view)?;
+        let slot = self.service.slot(self.account);
+        let creation = self.creation(runner.round_state().map(|round| &**round), slot.is_some());
+        let created = self.service.create(creation, &self.commitment).await?;
+        self.created(created, runner, slot)
+    }
+
+    /// Returns the task that the call becomes, with the journal of its round.
+    fn creation(&self, round: Option<&RoundState>, is_held: bool) -> Creation<'_> {
+        Creation {
+            tool: self.tool.clone(),
+            kind: self.kind,
+            call: &self.call,
+            flow: round.map(RoundState::flow),
+            journal: round.map(RoundState::first_piece),
+            owner: self.owner,
+            account: self.account,
+            ttl: self.ttl,
+            is_held,
+        }
+    }
+
+    /// Continues with a task that was created, and returns the reply to its call.
+    fn created(self, created: Created, runner: Runner, slot: Option<Place>) -> Outcome {
+        let view = read_view(&created.view)?;
         if let Some(slot) = slot {
-            self.service.run((stored, record), (runner, self.status), (slot, self.bytes));
+            self.service.run(created, (runner, self.status), (slot, self.bytes));
         }
         Ok(self.dialect.created(view, &self.tool))
     }

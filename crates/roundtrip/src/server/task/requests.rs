@@ -1,6 +1,7 @@
 //! `tasks/get`, `tasks/update` and `tasks/cancel` of the tasks extension.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_core::error::BUSY;
@@ -17,7 +18,7 @@ use super::service::TaskService;
 use crate::server::outcome::Outcome;
 #[cfg(feature = "legacy")]
 use crate::server::peer::Principal;
-use crate::task::{Millis, Record, StoredTask, TaskId, TaskOwner};
+use crate::task::{Due, Millis, Record, StoredTask, TaskId, TaskKey, TaskOwner, TaskStoreError};
 
 /// Most tasks that one subscription may watch.
 const MOST_WATCHED: usize = 100;
@@ -38,12 +39,11 @@ impl TaskService {
         }
         let mut known: Vec<(TaskId, Bytes)> = Vec::new();
         for id in ids.iter().filter_map(|id| TaskId::parse(id)) {
-            let view = self.store.0.view(&caller.owner, &id).await.map_err(|error| busy(&error))?;
-            if let Some(view) = view
-                && caller.may_use(&view).is_ok()
+            if let Some(stored) = self.view(&self.key(caller.owner, id.clone()), false).await?
+                && caller.may_use(&stored.view).is_ok()
                 && !known.iter().any(|(other, _)| *other == id)
             {
-                known.push((id, view));
+                known.push((id, stored.view));
             }
         }
         Ok(known)
@@ -53,10 +53,11 @@ impl TaskService {
     /// has changed since it was looked at is announced at once.
     pub(crate) async fn watch(&self, owner: TaskOwner, seen: Vec<(TaskId, Bytes)>) {
         for (id, view) in seen {
-            self.watch_one(id.clone(), owner);
-            let now = self.store.0.view(&owner, &id).await;
-            if !matches!(now, Ok(Some(now)) if now == view) {
-                self.announce(&id).await;
+            let key = self.key(owner, id);
+            self.announcer.watch(key.clone());
+            let now = self.store.0.view(&key, false, Millis::now()).await;
+            if !matches!(now, Ok(Some(now)) if now.view == view) {
+                self.announce(&key.id).await;
             }
         }
     }
@@ -65,11 +66,13 @@ impl TaskService {
     #[cfg(feature = "legacy")]
     pub(crate) async fn follow(&self, principal: Option<&Principal>, id: &str) {
         let Some(id) = TaskId::parse(id) else { return };
-        let owner = TaskOwner::new(principal.map(Principal::as_str));
-        self.watch_one(id.clone(), owner);
-        let view = self.store.0.view(&owner, &id).await.ok().flatten();
-        if view.is_some_and(|view| read_view(&view).is_ok_and(|task| task.status != TaskStatus::Working)) {
-            self.announce(&id).await;
+        let key = self.key(TaskOwner::new(principal.map(Principal::as_str)), id);
+        self.announcer.watch(key.clone());
+        let stored = self.store.0.view(&key, false, Millis::now()).await.ok().flatten();
+        if stored
+            .is_some_and(|stored| read_view(&stored).is_ok_and(|task| task.status != TaskStatus::Working))
+        {
+            self.announce(&key.id).await;
         }
     }
 
@@ -80,15 +83,21 @@ impl TaskService {
         id: String,
         parts: Option<PartSender>,
     ) -> Outcome {
-        let parsed = TaskId::parse(&id).ok_or_else(|| unknown(&id))?;
-        let view = self.store.0.view(&caller.owner, &parsed).await.map_err(|error| busy(&error))?;
-        let view = view.ok_or_else(|| unknown(&id))?;
-        caller.may_use(&view)?;
-        let task = read_view(&view)?;
+        let key = self.known_key(&caller, &id)?;
+        let stored = self.view(&key, true).await?.ok_or_else(|| unknown(&id))?;
+        caller.may_use(&stored.view)?;
+        let mut task = read_view(&stored)?;
+        task.status_message = caller.waits_for(&stored).or(task.status_message);
         if let Some(mut parts) = parts {
-            parts.send(&view).await;
+            parts.send(&self.store, &key).await.map_err(|error| busy(&error))?;
         }
         Ok(ServerResult::GetTask(Box::new(task.into())))
+    }
+
+    /// Returns the key of the task that a request names.
+    pub(super) fn known_key(&self, caller: &TaskCaller, id: &str) -> Result<TaskKey, ErrorObject> {
+        let parsed = TaskId::parse(id).ok_or_else(|| unknown(id))?;
+        Ok(self.key(caller.owner, parsed))
     }
 
     /// Takes answers to a task's questions.
@@ -121,30 +130,37 @@ impl TaskService {
         id: &str,
         change: impl Fn(&mut Record, bool, Millis) -> Result<bool, ErrorObject>,
     ) -> Result<(), ErrorObject> {
-        let parsed = TaskId::parse(id).ok_or_else(|| unknown(id))?;
+        let key = self.known_key(caller, id)?;
         for _ in 0..TRIES {
-            let stored = self.store.0.read(&caller.owner, &parsed).await.map_err(|error| busy(&error))?;
-            let mut stored = stored.ok_or_else(|| unknown(id))?;
+            let stored = self.read(&key).await.map_err(|error| busy(&error))?;
+            let stored = stored.ok_or_else(|| unknown(id))?;
             caller.may_use(&stored.view)?;
-            let mut record = Record::read(&stored).map_err(|error| unwritable(&error))?;
-            let (now, is_held) = (Millis::now(), is_held(&stored, &record));
-            if !change(&mut record, is_held, now)? {
+            let mut record = Record::read(&stored.work).map_err(|error| unwritable(&error))?;
+            let now = Millis::now();
+            if !change(&mut record, stored.is_held, now)? {
                 return Ok(());
             }
             // A worker that has it keeps it, and finds the change.
-            let due = if is_held { stored.due } else { record.is_runnable().then_some(now) };
-            record.put(&mut stored, due).map_err(|error| unwritable(&error))?;
-            if self.store.0.write(stored).await.map_err(|error| busy(&error))? {
+            let due = match (stored.is_held, record.is_runnable()) {
+                (true, _) => Due::AsBefore,
+                (false, true) => Due::After(Duration::ZERO),
+                (false, false) => Due::Never,
+            };
+            let change = record.change(&key, stored.version, due).map_err(|error| unwritable(&error))?;
+            if self.store.0.write(change, now).await.map_err(|error| busy(&error))? {
                 return Ok(());
             }
         }
         Err(ErrorObject::new(BUSY, "the task changes too often: try again later"))
     }
-}
 
-/// Returns whether a worker has a task: one that waits for answers is due for none.
-fn is_held(stored: &StoredTask, record: &Record) -> bool {
-    stored.fence > 0 && stored.due.is_some_and(|due| due > Millis::now()) && !record.has_ended()
+    /// Reads a task, of an earlier release too.
+    pub(super) async fn read(&self, key: &TaskKey) -> Result<Option<StoredTask>, TaskStoreError> {
+        match self.store.0.read(key, Millis::now()).await? {
+            None if self.adopt_one(key).await? => self.store.0.read(key, Millis::now()).await,
+            stored => Ok(stored),
+        }
+    }
 }
 
 fn acknowledged() -> ServerResult {

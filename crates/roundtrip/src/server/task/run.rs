@@ -7,10 +7,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use roundtrip_core::wire::{Raw, ServerResult};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::errors::{over, unwritable};
-use super::lease::{Lease, Stop};
+use super::held::Stop;
+use super::lease::Lease;
 use crate::server::notify::status::StatusSlot;
 use crate::server::notify::subscription::Hub;
 use crate::server::outcome::Outcome;
@@ -23,6 +24,16 @@ const PACE: Duration = Duration::from_millis(500);
 /// Longest time that a step has to end after its task was cancelled.
 const LAST_STEP: Duration = Duration::from_secs(30);
 
+/// End of a run.
+pub(crate) enum Ran {
+    /// The task has ended, asks, or is another's.
+    Ended,
+    /// The task waits for something outside, and is run again after this pause.
+    Waits(Duration),
+    /// The handler cannot read what another version has stored.
+    Misfit(String),
+}
+
 /// A task that is being run by this process.
 pub(crate) struct Run {
     pub(crate) hub: Arc<Hub>,
@@ -32,13 +43,13 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs the handler until it ends, asks, or has to stop. Returns the pause before it is run again, if it waits for something
-    /// outside.
-    pub(crate) async fn drive(self) -> Duration {
+    /// Runs the handler until it ends, asks, or has to stop.
+    pub(crate) async fn drive(self) -> Ran {
         let Self { hub, lease, mut runner, status } = self;
         let round = runner.round_state().map(Arc::clone);
         if let Some(round) = &round {
             round.keep_in(Arc::clone(&lease) as _);
+            lease.keeps(Arc::clone(round) as _);
         }
         let left = lease.with(|record| record.expires().map(|end| end.since(Millis::now()))).await;
         // A handler that is told to stop is not polled again before that is seen to.
@@ -51,6 +62,7 @@ impl Run {
                 outcome = &mut handler => Ok(outcome),
                 () = attend(&hub, &lease, &status) => Err(Stop::Lost),
                 () = lease.follow() => Err(Stop::Lost),
+                () = pulse(&lease) => Err(Stop::Lost),
             }
         };
         match ended {
@@ -59,12 +71,12 @@ impl Run {
                 return conclude(&lease, outcome).await;
             }
             Err(Stop::Cancelled) => {
-                // The lease is renewed meanwhile: another worker would find the task cancelled, and end it in mid-step.
                 tokio::select! {
                     biased;
                     () = lease.lost() => {}
                     () = finish_steps(&mut runner, round.as_deref()) => {}
                     () = attend(&hub, &lease, &status) => {}
+                    () = pulse(&lease) => {}
                 }
                 drop(runner);
                 describe(&hub, &lease, &status).await;
@@ -74,10 +86,11 @@ impl Run {
                 drop(runner);
                 lease.end(|| Ended::Failed(over())).await;
             }
+            Err(Stop::Misfit) => return Ran::Misfit(lease.misfit()),
             // Nothing may be written any more, or has to be.
             Err(Stop::Lost | Stop::Released) => {}
         }
-        Duration::ZERO
+        Ran::Ended
     }
 }
 
@@ -88,21 +101,22 @@ async fn elapsed(left: Option<Duration>) {
     }
 }
 
-/// Renews the lease, stores descriptions of the task's state and parts of its result, and announces its progress, for as long as it is polled.
+/// Stores descriptions of the task's state and parts of its result, and announces its progress, for as long as it is polled.
 async fn attend(hub: &Hub, lease: &Lease, status: &StatusSlot) {
-    let mut renewal = Instant::now() + lease.length() / 3;
-    let mut described = Instant::now();
     loop {
-        tokio::select! {
-            () = sleep_until(renewal) => lease.renew().await,
-            () = async { status.is_set().await; sleep_until(described).await } => {
-                if describe(hub, lease, status).await {
-                    lease.renew().await;
-                }
-                described = Instant::now() + PACE;
-            }
+        status.is_set().await;
+        if describe(hub, lease, status).await {
+            lease.store().await;
         }
-        renewal = Instant::now() + lease.length() / 3;
+        sleep(PACE).await;
+    }
+}
+
+/// Notes that the run is polled, for as long as it is.
+async fn pulse(lease: &Lease) {
+    loop {
+        lease.is_polled();
+        sleep(lease.length()).await;
     }
 }
 
@@ -138,11 +152,11 @@ pub(super) async fn leave_step(runner: &mut Runner, round: &RoundState) -> Optio
     .await
 }
 
-/// Stores the outcome of a run. Returns the pause before the next.
-async fn conclude(lease: &Lease, outcome: Outcome) -> Duration {
+/// Stores the outcome of a run.
+async fn conclude(lease: &Lease, outcome: Outcome) -> Ran {
     match outcome {
         Ok(ServerResult::InputRequired(_)) => match lease.take_parked() {
-            Some(parked) => return lease.release(parked).await,
+            Some(parked) => return Ran::Waits(lease.release(parked).await),
             None => lease.give_back().await,
         },
         Ok(result) => match Raw::of(&result) {
@@ -151,5 +165,5 @@ async fn conclude(lease: &Lease, outcome: Outcome) -> Duration {
         },
         Err(error) => lease.end(|| Ended::Failed(error.clone())).await,
     }
-    Duration::ZERO
+    Ran::Ended
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use roundtrip_core::seal::Digest;
 use tokio::time::sleep;
 
 use super::errors::over;
-use crate::task::{Ended, Millis, Record, StoredTask, TaskStoreError, TaskStoreHandle};
+use crate::server::outcome::caught;
+use crate::task::{Due, Ended, ExpiredTask, Millis, Record, TaskKey, TaskStoreError, TaskStoreHandle};
 
 /// Time between two looks for tasks that have expired.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -15,13 +16,26 @@ const SWEPT: usize = 100;
 /// Most batches that one look removes; the rest waits for the next.
 const BATCHES: usize = 100;
 
+/// Returns the store and the service to sweep, as long as there is a server.
+trait Swept: Fn() -> Option<(TaskStoreHandle, Digest)> {}
+
+impl<F: Fn() -> Option<(TaskStoreHandle, Digest)>> Swept for F {}
+
+/// Removes tasks for as long as there is a store to sweep. One that panics is swept again after the usual pause (Z1).
+#[expect(private_bounds, reason = "a name for a long bound")]
+pub(super) async fn sweeps(swept: impl Swept) {
+    while caught(sweep(&swept)).await.is_none() {
+        tracing::error!("the task store panicked, and is swept again");
+    }
+}
+
 /// Removes tasks from a store for as long as it is there. It does so beside the workers, which do not wait for it.
-pub(super) async fn sweep(store: impl Fn() -> Option<TaskStoreHandle>) {
+async fn sweep(swept: &impl Swept) {
     loop {
         sleep(SWEEP).await;
-        let Some(store) = store() else { return };
+        let Some((store, service)) = swept() else { return };
         for _ in 0..BATCHES {
-            match batch(&store).await {
+            match batch(&store, &service).await {
                 Ok(SWEPT) => {}
                 Ok(_) => break,
                 Err(error) => {
@@ -34,36 +48,36 @@ pub(super) async fn sweep(store: impl Fn() -> Option<TaskStoreHandle>) {
     }
 }
 
-/// Ends or removes a batch of tasks, and returns how many there were.
-async fn batch(store: &TaskStoreHandle) -> Result<usize, TaskStoreError> {
+/// Ends or removes a batch of tasks, and returns how many there were. Those that have ended are not read.
+async fn batch(store: &TaskStoreHandle, service: &Digest) -> Result<usize, TaskStoreError> {
     let now = Millis::now();
-    let expired = store.0.expired(now, SWEPT).await?;
-    let (number, mut swept) = (expired.len(), JoinSet::new());
-    for stored in expired {
-        let store = store.clone();
-        swept.spawn(async move { end_or_remove(&store, stored, now).await });
+    let expired = store.0.expired(service, now, SWEPT).await?;
+    let mut gone = Vec::new();
+    for ExpiredTask { key, version, is_live } in &expired {
+        if !is_live || !fail(store, key, *version, now).await? {
+            gone.push((key.id.clone(), *version));
+        }
     }
-    while let Some(ended) = swept.join_next().await {
-        // A store that panics has failed for one task; the next look finds it again.
-        ended.unwrap_or(Ok(()))?;
-    }
-    Ok(number)
+    store.0.remove(service, &gone).await?;
+    Ok(expired.len())
 }
 
-/// Ends a task that has not: it can be read as failed for a while. One that has ended, or cannot be read, is removed.
-async fn end_or_remove(
+/// Ends a task that has not: it can be read as failed for a while. Returns false if it cannot be read.
+async fn fail(
     store: &TaskStoreHandle,
-    mut stored: StoredTask,
+    key: &TaskKey,
+    version: u64,
     now: Millis,
-) -> Result<(), TaskStoreError> {
-    let fails = Record::read(&stored).is_ok_and(|mut record| {
-        let fails = !record.has_ended();
-        record.end(Ended::Failed(over()), now);
-        fails && record.put(&mut stored, None).is_ok()
-    });
-    if fails {
-        store.0.write(stored).await.map(drop)
-    } else {
-        store.0.remove(&stored.id, stored.version).await
-    }
+) -> Result<bool, TaskStoreError> {
+    let stored = match store.0.read(key, now).await {
+        Ok(stored) => stored.filter(|stored| stored.version == version),
+        Err(TaskStoreError::Unreadable(_)) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    // Another change came first: the next sweep finds it.
+    let Some(stored) = stored else { return Ok(true) };
+    let Ok(mut record) = Record::read(&stored.work) else { return Ok(false) };
+    record.end(&Ended::Failed(over()), now);
+    let Ok(change) = record.change(key, version, Due::Never) else { return Ok(false) };
+    store.0.write(change, now).await.map(|_| true)
 }

@@ -1,6 +1,7 @@
 //! One child process: started in a group of its own, written to by one task, read and finally reaped by another.
 
 use std::fmt;
+use std::ops::Range;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +12,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::task::coop::consume_budget;
 use tokio::time::timeout;
 
 use super::inbox::Inbox;
 use super::stderr::LastWords;
 use crate::client::{Error, PeerMisbehaved, Sent, Unreachable};
 use crate::stdio::MAX_LINE;
-use crate::stdio::lines::{Line, Lines};
+use crate::stdio::lines::{Line, Lines, piece};
 
 /// Time for a child to end by itself, and again after SIGTERM (I3).
 const GRACE: Duration = Duration::from_secs(2);
@@ -25,6 +27,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const DRAIN: Duration = Duration::from_millis(500);
 /// Most requests that may wait to be written.
 const QUEUE: usize = 64;
+/// Most lines in a row that are not messages: banners and logs are passed over, a child that writes nothing else is given up.
+const MAX_STRANGE: usize = 1000;
 
 /// Starts children, as often as needed.
 pub(super) struct Launcher {
@@ -68,7 +72,7 @@ impl Launcher {
         let (stop, stopped) = oneshot::channel();
         let supervisor = Supervisor {
             leash,
-            output: Output { stdout, lines: Lines::new(MAX_LINE), buffer: vec![0; 64 * 1024] },
+            output: Output::new(stdout),
             writer: tokio::spawn(write(stdin, queued)),
             stderr: tokio::spawn(words.clone().listen(program.clone(), stderr)),
             words,
@@ -167,21 +171,53 @@ struct Output {
     stdout: ChildStdout,
     lines: Lines,
     buffer: Vec<u8>,
+    /// Part of the buffer that has not been split into lines.
+    unread: Range<usize>,
+    /// Number of lines since the last message.
+    strange: usize,
 }
 
 impl Output {
-    /// Routes the child's output until it closes its standard output. Can be dropped and resumed.
+    fn new(stdout: ChildStdout) -> Self {
+        Self { stdout, lines: Lines::new(MAX_LINE), buffer: vec![0; 64 * 1024], unread: 0..0, strange: 0 }
+    }
+
+    /// Routes the child's output until it closes its standard output, or has written too much that is not a message. Can be
+    /// dropped and resumed.
     async fn pump(&mut self, inbox: &Inbox) {
-        while let Ok(size @ 1..) = self.stdout.read(&mut self.buffer).await {
-            self.lines.feed(&self.buffer[..size], |line| match line {
-                Line::Whole(line) => inbox.route(line),
+        while !self.is_given_up() {
+            if self.unread.is_empty() {
+                match self.stdout.read(&mut self.buffer).await {
+                    Ok(size @ 1..) => self.unread = 0..size,
+                    _ => return,
+                }
+            }
+            // A line costs far more than the bytes that were read: other tasks, and timers, get their turn in between.
+            consume_budget().await;
+            self.route_next(inbox);
+        }
+    }
+
+    /// Routes the next line of the buffer.
+    fn route_next(&mut self, inbox: &Inbox) {
+        let unread = piece(&self.buffer[self.unread.clone()]);
+        let strange = &mut self.strange;
+        self.unread.start += self.lines.feed_while(unread, |line| {
+            match line {
+                Line::Whole(line) if inbox.route(line) => *strange = 0,
+                Line::Whole(_) => *strange += 1,
                 // The request it belongs to is unknown.
                 Line::TooLong => inbox.fail(|| {
                     let why = format!("it wrote a line longer than {} MiB", MAX_LINE >> 20);
                     PeerMisbehaved::TooLarge(why).into()
                 }),
-            });
-        }
+            }
+            false
+        });
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.strange >= MAX_STRANGE
     }
 }
 
@@ -207,6 +243,13 @@ impl Supervisor {
         if deaf {
             self.writer.abort();
         }
+        if self.output.is_given_up() {
+            let why = format!(
+                "`{}` was given up: it wrote {MAX_STRANGE} lines in a row that are not messages",
+                self.program
+            );
+            self.inbox.end(&format!("{why}{}", self.words.quoted()));
+        }
         let status = match exited {
             Some(status) => {
                 let _ = timeout(DRAIN, self.output.pump(&self.inbox)).await;
@@ -227,6 +270,8 @@ impl Supervisor {
     async fn end(&mut self) -> Option<ExitStatus> {
         for insist in [Insist::Wait, Insist::Terminate, Insist::Kill] {
             match insist {
+                // Nothing is to be hoped for.
+                Insist::Wait if self.output.is_given_up() => continue,
                 Insist::Wait => {}
                 #[cfg(unix)]
                 Insist::Terminate => drop(self.leash.child.signal(SIGTERM)),
@@ -263,5 +308,38 @@ enum Insist {
 impl fmt::Debug for Child {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Child").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::task::Poll;
+
+    use super::*;
+
+    /// Z2: whatever a child has written, other tasks get their turn after some of its lines.
+    #[tokio::test]
+    async fn one_poll_reads_a_bounded_number_of_lines() {
+        let notification = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
+        for line in ["y", notification] {
+            // Less than a pipe holds: it is all there before the first poll.
+            let mut command = Command::new("sh");
+            command.args(["-c", &format!("yes '{line}' | head -c 60000")]).stdout(Stdio::piped());
+            let mut child = command.spawn().expect("a shell");
+            let stdout = child.stdout.take().expect("a pipe");
+            child.wait().await.expect("an end");
+            let (mut output, inbox) = (Output::new(stdout), Inbox::default());
+            while output.unread.end == 0 {
+                tokio::task::yield_now().await;
+                let mut pump = pin!(output.pump(&inbox));
+                let polled = poll_fn(|cx| Poll::Ready(pump.as_mut().poll(cx))).await;
+                assert!(polled.is_pending(), "{line}");
+            }
+            assert!(output.unread.start <= 128 * (line.len() + 1), "{line}: {:?}", output.unread);
+            output.pump(&inbox).await;
+            assert_eq!(output.is_given_up(), line == "y", "{line}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use roundtrip_core::wire::{
     CancelledNotification, LoggingMessageNotification, Message, Notification, NotificationMeta,
-    NotificationMethod, PARSE_ERROR, PartNotification, ProgressNotification, RequestId, clip,
+    NotificationMethod, PARSE_ERROR, PartNotification, ProgressNotification, RequestId, clip, json,
 };
 use serde::Deserialize;
 
@@ -104,8 +104,8 @@ impl Inbox {
         }
     }
 
-    /// Routes one line of the child's output.
-    pub(super) fn route(&self, line: &[u8]) {
+    /// Routes one line of the child's output. Returns whether it is a message.
+    pub(super) fn route(&self, line: &[u8]) -> bool {
         match Message::decode(line) {
             Ok(Message::Response(response)) => match response.id {
                 Some(id) => self.answer(&id, line),
@@ -119,9 +119,11 @@ impl Inbox {
                 None => {
                     let is_json = malformed.error.code != PARSE_ERROR;
                     tracing::warn!(is_json, "the server wrote a line that is not a message; ignored");
+                    return false;
                 }
             },
         }
+        true
     }
 
     fn answer(&self, id: &RequestId, line: &[u8]) {
@@ -162,7 +164,7 @@ impl Inbox {
             request_id: Option<RequestId>,
         }
         let peek: Peek =
-            notification.params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+            notification.params.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
         let tag = peek.meta.and_then(|meta| meta.subscription_id);
         let id = match &*notification.method {
             ProgressNotification::NAME => peek.progress_token,

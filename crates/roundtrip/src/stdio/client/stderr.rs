@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStderr;
+use tokio::task::coop::consume_budget;
 
 use crate::lock::lock;
-use crate::stdio::lines::{Line, Lines};
+use crate::stdio::lines::{Line, Lines, piece};
 
 /// Most lines that are kept.
 const KEPT: usize = 20;
@@ -26,15 +27,21 @@ impl LastWords {
         loop {
             let size = stderr.read(&mut buffer).await.unwrap_or(0);
             // At the end of the stream, a line may lack its newline.
-            let chunk = if size == 0 { b"\n" } else { &buffer[..size] };
-            lines.feed(chunk, |line| {
-                let text = match line {
-                    Line::Whole(line) => String::from_utf8_lossy(line).trim_end().to_owned(),
-                    Line::TooLong => "(a line too long to keep)".to_owned(),
-                };
-                tracing::debug!(program, "{text}");
-                self.push(text);
-            });
+            let mut chunk = if size == 0 { b"\n" } else { &buffer[..size] };
+            while !chunk.is_empty() {
+                // A child that writes for ever does not keep other tasks from their turn.
+                consume_budget().await;
+                let read = lines.feed_while(piece(chunk), |line| {
+                    let text = match line {
+                        Line::Whole(line) => String::from_utf8_lossy(line).trim_end().to_owned(),
+                        Line::TooLong => "(a line too long to keep)".to_owned(),
+                    };
+                    tracing::debug!(program, "{text}");
+                    self.push(text);
+                    false
+                });
+                chunk = &chunk[read..];
+            }
             if size == 0 {
                 return;
             }

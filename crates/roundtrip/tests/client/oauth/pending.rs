@@ -1,12 +1,14 @@
 //! Sign-ins without a browser: begun by one client, finished by another.
 
+use std::sync::Arc;
+
 use roundtrip::Error;
 use roundtrip::client::ApiMisuse;
-use roundtrip::oauth::store::MemoryStore;
+use roundtrip::oauth::store::{MemoryStore, TokenStore as _};
 use roundtrip::oauth::{CallbackError, OAuth, Pending};
 
 use super::sign_in::greeter;
-use super::world::World;
+use super::world::{Gate, World};
 
 /// Visits the page of a sign-in, and returns the callback URL.
 async fn callback(pending: &Pending) -> String {
@@ -44,6 +46,32 @@ async fn a_sign_in_is_finished_in_another_process() {
     other.call_tool("hello", ()).await.expect("a result");
     let used = world.seen("/mcp").last().expect("a request").header("authorization").map(str::to_owned);
     assert!(used.is_some_and(|token| token.starts_with("Bearer access-")));
+}
+
+/// O82: a client that is closed waits for the exchange of a code, which is good for one use.
+#[tokio::test]
+async fn closing_a_client_loses_no_code() {
+    let (world, store) = (World::of(greeter()).await, MemoryStore::new());
+    let client = world.client(backend(&store));
+    let pending = begun(&client).await;
+    let answered = pending.answered(&callback(&pending).await).expect("a code");
+    let gate = Arc::new(Gate::default());
+    world.shared().token_gate = Some(Arc::clone(&gate));
+    let finishing = tokio::spawn({
+        let client = client.clone();
+        async move { client.sign_in(answered).await }
+    });
+    gate.reached.notified().await;
+    finishing.abort();
+    let closing = tokio::spawn(async move { client.close().await });
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!closing.is_finished(), "the answer is under way");
+    gate.open.notify_one();
+    closing.await.expect("no panic");
+    let stored = store.load(&format!("{}/mcp", world.base)).await.expect("a store").expect("a record");
+    assert!(stored.grant.is_some());
 }
 
 /// O73, O67: a callback that was tampered with sends its code nowhere.

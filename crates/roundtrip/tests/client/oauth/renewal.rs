@@ -1,13 +1,15 @@
 //! Renewal of a stored grant: by another client, at an issuer that has moved, at one that is down.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use roundtrip::oauth::OAuth;
 use roundtrip::oauth::store::{MemoryStore, TokenStore as _};
 use roundtrip::{Client, Error};
 
 use super::sign_in::greeter;
-use super::world::{World, person};
+use super::world::{Gate, World, person};
 
 /// A call that must not hang.
 async fn hello(client: &Client) -> Result<(), Error> {
@@ -64,6 +66,57 @@ async fn an_issuer_that_has_moved_is_signed_in_to_anew() {
             let sent = &world.seen(&token)[0].form();
             assert!(!sent.contains_key("refresh_token"), "the old refresh token belongs to the old issuer");
         }
+    }
+}
+
+/// O82: a client that is closed waits until the tokens that it asked for are stored: a refresh token is good for one use.
+#[tokio::test]
+async fn closing_a_client_loses_no_renewal() {
+    let (world, store) = (World::of(greeter()).await, MemoryStore::new());
+    let client = || world.client(person().store(store.clone()));
+    hello(&client()).await.expect("a result");
+    end(&store, &world).await;
+    let gate = Arc::new(Gate::default());
+    world.shared().token_gate = Some(Arc::clone(&gate));
+    let closed = client();
+    let call = tokio::spawn(closed.call_tool("hello", ()).into_future());
+    gate.reached.notified().await;
+    let closing = tokio::spawn(async move { closed.close().await });
+    call.await.expect("no panic").expect_err("a closed client");
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!closing.is_finished(), "the answer is under way");
+    gate.open.notify_one();
+    closing.await.expect("no panic");
+    world.shared().token_gate = None;
+    let stored = store.load(&format!("{}/mcp", world.base)).await.expect("a store").expect("a record");
+    assert_ne!(stored.grant.expect("a grant").expires_at, Some(1), "the renewed one is stored");
+    hello(&client()).await.expect("a result");
+    assert_eq!((world.count("/authorize"), world.count("/token")), (1, 2));
+}
+
+/// O87: a server that refuses every token does not make its clients ask for tokens without end.
+#[tokio::test]
+async fn renewals_pause_for_a_server_that_refuses_every_token() {
+    let world = World::of(greeter()).await;
+    let machine = OAuth::machine("robot").secret("s3cret").issuer(world.issuer());
+    for oauth in [person(), machine] {
+        world.shared().rejects_all = false;
+        let client = world.client(oauth);
+        hello(&client).await.expect("a result");
+        // Tokens that were accepted are renewed as often as they end.
+        for _ in 0..5 {
+            world.end_tokens();
+            hello(&client).await.expect("a result");
+        }
+        world.shared().rejects_all = true;
+        let before = world.count("/token");
+        for _ in 0..30 {
+            hello(&client).await.expect_err("no token helps");
+        }
+        let asked = world.count("/token") - before;
+        assert!(asked <= 6, "{asked}: three renewals, and three sign-ins");
     }
 }
 

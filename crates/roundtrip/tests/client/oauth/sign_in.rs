@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roundtrip::client::ApiMisuse;
 use roundtrip::oauth::store::MemoryStore;
-use roundtrip::oauth::{AuthError, HttpUrl, OAuth, PrivateKey};
+use roundtrip::oauth::{AssertionRequest, AuthError, HttpUrl, Idp, OAuth, PrivateKey};
 use roundtrip::{Error, Server, Tool};
 use tokio::sync::mpsc;
 
@@ -213,6 +213,12 @@ async fn mistakes_in_the_settings_are_told_before_anything_is_sent() {
         (OAuth::new("Tests").scopes(["two words"]), "scope"),
         (OAuth::machine("robot").secret("s"), "add `issuer`"),
         (OAuth::registered("app").signer(Arc::new(PrivateKey::generate().expect("a key"))), "add `issuer`"),
+        (OAuth::registered("app").browser(visit), "add `issuer`"),
+        (OAuth::enterprise(Idp::at("https://idp.example/token").client("app")).saml("x"), "add `issuer`"),
+        (
+            OAuth::workload("pod", async |_| Ok::<_, std::io::Error>("a token of the platform")),
+            "add `issuer`",
+        ),
     ];
     for (oauth, part) in mistakes {
         let error = world.client(oauth).call_tool("hello", ()).await.expect_err("a misuse");
@@ -236,6 +242,25 @@ async fn a_secret_needs_its_issuer() {
     let error = error.expect_err("another issuer");
     assert!(matches!(error, Error::ApiMisuse(_)) && error.to_string().contains("login.example"), "{error:?}");
     assert_eq!(world.count("/token"), 3);
+}
+
+/// O60, O95: the platform's token goes to the issuer that the author names, which it is asked for, and to no other.
+#[tokio::test]
+async fn a_token_of_the_platform_needs_its_issuer() {
+    let world = World::of(greeter()).await;
+    let workload = || {
+        OAuth::workload("pod", async |request: AssertionRequest| {
+            Ok::<_, std::io::Error>(format!("token-for {}", request.issuer()))
+        })
+    };
+    let error = world.client(workload()).call_tool("hello", ()).await.expect_err("no issuer");
+    assert!(matches!(error, Error::ApiMisuse(_)) && error.to_string().contains("add `issuer`"), "{error:?}");
+    let elsewhere = world.client(workload().issuer("https://login.example")).call_tool("hello", ()).await;
+    assert!(elsewhere.expect_err("another issuer").to_string().contains("login.example"));
+    assert_eq!(world.count("/token"), 0);
+    world.client(workload().issuer(world.issuer())).call_tool("hello", ()).await.expect("a result");
+    let sent = world.seen("/token").remove(0).form();
+    assert_eq!(sent["assertion"], format!("token-for {}", world.issuer()));
 }
 
 /// O1, O75: a server of a handshake era is signed in to in the same way.

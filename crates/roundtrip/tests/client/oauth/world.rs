@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use roundtrip::oauth::{HttpUrl, OAuth};
 use roundtrip::{Client, Server};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tower_service::Service as _;
 
 /// A request as it came in.
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) withheld: Option<&'static str>,
     /// Answers the person's consent with this error.
     pub(crate) consent: Option<&'static str>,
+    /// Issuer that the resource metadata names, if it is not this one.
+    pub(crate) names: Option<&'static str>,
     /// Path of the issuer, whose endpoints are below it.
     pub(crate) tenant: &'static str,
     /// Path of the token endpoint, if it is not the usual one.
@@ -59,9 +62,43 @@ pub(crate) struct Shared {
     pub(crate) token_status: Option<StatusCode>,
     /// Binds tokens to the keys of clients that have one.
     pub(crate) dpop: bool,
+    /// Gate at which answers to token requests wait.
+    pub(crate) token_gate: Option<Arc<Gate>>,
+    /// Gate at which answers to registrations wait.
+    pub(crate) register_gate: Option<Arc<Gate>>,
+    /// Path that is never answered.
+    pub(crate) silent: Option<&'static str>,
+    /// Number of polls before the person has entered the code of a device.
+    pub(crate) device_waits: usize,
+}
+
+/// A gate at which answers wait.
+#[derive(Default)]
+pub(crate) struct Gate {
+    /// Told of an answer that waits.
+    pub(crate) reached: Notify,
+    /// Lets one answer pass.
+    pub(crate) open: Notify,
+}
+
+impl Gate {
+    async fn pass(gate: Option<Arc<Self>>) {
+        if let Some(gate) = gate {
+            gate.reached.notify_one();
+            gate.open.notified().await;
+        }
+    }
 }
 
 impl Shared {
+    /// Keeps the scopes that a form asks for under a new name.
+    fn keep(&mut self, what: &str, form: &BTreeMap<String, String>) -> String {
+        self.issued += 1;
+        let name = format!("{what}-{}", self.issued);
+        self.grants.insert(name.clone(), form.get("scope").cloned().unwrap_or_default());
+        name
+    }
+
     fn token_path(&self) -> String {
         format!("{}{}", self.tenant, self.token_path.unwrap_or("/token"))
     }
@@ -173,6 +210,7 @@ impl World {
             "token_endpoint": format!("{}{}", self.base, shared.token_path()),
             "dpop_signing_alg_values_supported": if shared.dpop { vec!["ES256"] } else { vec![] },
             "registration_endpoint": at("/register"),
+            "device_authorization_endpoint": at("/device"),
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
             "authorization_response_iss_parameter_supported": true,
@@ -200,7 +238,13 @@ impl World {
         }
         let form = seen.form();
         let member = |name: &str| form.get(name).cloned().unwrap_or_default();
+        let is_device = member("grant_type").ends_with(":device_code");
+        if is_device && shared.device_waits > 0 {
+            shared.device_waits -= 1;
+            return self.give(StatusCode::BAD_REQUEST, &json!({ "error": "authorization_pending" }));
+        }
         let scope = match member("grant_type").as_str() {
+            _ if is_device => shared.grants.remove(&member("device_code")),
             "authorization_code" => shared.grants.remove(&member("code")),
             "refresh_token" => shared.grants.remove(&member("refresh_token")),
             _ => Some(member("scope")),
@@ -246,6 +290,9 @@ async fn answer(State(mut world): State<World>, request: Request<Body>) -> Respo
         shared.log.push(seen.clone());
         (shared.tenant, shared.token_path())
     };
+    if world.shared().silent == Some(seen.path.as_str()) {
+        std::future::pending::<()>().await;
+    }
     let of_issuer = seen.path.strip_prefix(tenant).unwrap_or_default();
     let of_issuer = if seen.path == token_path { "/token" } else { of_issuer };
     match seen.path.as_str() {
@@ -258,7 +305,9 @@ async fn answer(State(mut world): State<World>, request: Request<Body>) -> Respo
         },
         "/.well-known/oauth-protected-resource/mcp" => {
             let resource = format!("{}/mcp", world.base);
-            let document = json!({ "resource": resource, "authorization_servers": [world.issuer()] });
+            let issuer = world.issuer();
+            let named = world.shared().names.map_or(issuer, str::to_owned);
+            let document = json!({ "resource": resource, "authorization_servers": [named] });
             world.give(StatusCode::OK, &document)
         }
         path if path.strip_prefix("/.well-known/oauth-authorization-server") == Some(tenant) => {
@@ -266,8 +315,24 @@ async fn answer(State(mut world): State<World>, request: Request<Body>) -> Respo
         }
         _ => match of_issuer {
             "/authorize" => world.authorize(&seen),
-            "/token" if seen.path == token_path => world.token(&seen),
-            "/register" => world.register(&seen),
+            "/token" if seen.path == token_path => {
+                let (given, gate) = (world.token(&seen), world.shared().token_gate.clone());
+                Gate::pass(gate).await;
+                given
+            }
+            "/register" => {
+                let (given, gate) = (world.register(&seen), world.shared().register_gate.clone());
+                Gate::pass(gate).await;
+                given
+            }
+            "/device" => {
+                let code = world.shared().keep("device", &seen.form());
+                let enter = format!("{}/enter", world.base);
+                let answer = json!({
+                    "device_code": code, "user_code": "A-B", "verification_uri": enter, "expires_in": 60, "interval": 1,
+                });
+                world.give(StatusCode::OK, &answer)
+            }
             _ => world.give(StatusCode::NOT_FOUND, &json!({})),
         },
     }

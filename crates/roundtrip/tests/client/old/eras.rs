@@ -27,6 +27,22 @@ async fn an_old_server_is_found_out_once_for_all_clones() {
     assert_eq!(posted.len(), 6, "no more than the three calls: {posted:?}");
 }
 
+/// L6: a list is not taken for the result of the handshake, nor for an object inside of it.
+#[tokio::test]
+async fn a_list_does_not_end_the_handshake() {
+    let info = json!({ "name": "old", "version": "1" });
+    let whole = json!(["2025-11-25", {}, info]);
+    let inside = json!({ "protocolVersion": "2025-11-25", "capabilities": [], "serverInfo": info });
+    for result in [whole, inside] {
+        let (client, _old) = Old::start(move |_, seen| {
+            (seen.method() == "initialize").then(|| json_reply(200, &seen.result(&result)))
+        })
+        .await;
+        let error = client.call_tool("a", ()).await.expect_err("no handshake");
+        assert!(error.to_string().contains("invalid type: sequence"), "{error}");
+    }
+}
+
 /// L6: what an old server is sent has nothing modern in it, and names the version that was agreed on.
 #[tokio::test]
 async fn an_old_server_is_sent_old_words_alone() {

@@ -8,8 +8,6 @@ mod declaring;
 mod eras;
 mod flooding;
 mod listening;
-#[path = "../../common/logged.rs"]
-mod logged;
 #[cfg(unix)]
 mod matrix;
 mod own;

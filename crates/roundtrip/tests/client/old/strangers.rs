@@ -6,8 +6,8 @@ use roundtrip::FormRequest;
 use serde_json::{Value, json};
 
 use super::asking::tool;
-use super::logged::logged;
 use super::server::{Old, empty, form};
+use crate::logged::logged;
 
 fn log(level: &str, data: &str) -> Value {
     json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": level, "data": data } })

@@ -1,8 +1,8 @@
 //! Requests that are not let in: 401, 400 and 503.
 
-use roundtrip::Tool;
 use roundtrip::authorize::Verified;
 use roundtrip::testing::Issuer;
+use roundtrip::{Authorize, Tool};
 use serde_json::{Value, json};
 
 use super::{Desk, ISSUER, METADATA, RESOURCE, bearer, issuer, param, server, text};
@@ -58,6 +58,34 @@ async fn the_body_is_not_read_before_the_token() {
         connection.raw(head.as_bytes()).await;
         assert_eq!(connection.head().await.status, 401);
     }
+}
+
+/// O5: strangers do not write the log: of the tokens that are refused in a minute, one is above the level of debugging.
+#[test]
+fn refused_tokens_do_not_fill_the_log() {
+    let log = logged(async {
+        let desk = Desk::guarded(server(), |guard| guard.principal(|_| None)).await;
+        for number in 0..50 {
+            assert_eq!(desk.send(Some(&format!("invented-{number}")), &call()).await.status, 401);
+            assert_eq!(desk.send(Some(&desk.token("nobody", "")), &call()).await.status, 401);
+        }
+    });
+    let at = |level: &str| {
+        log.lines()
+            .filter(|line| line.starts_with(level) && line.contains("access token was refused"))
+            .count()
+    };
+    assert_eq!((at("INFO"), at("DEBUG")), (1, 99), "{log}");
+}
+
+/// O39: a token that is bound to a key is refused as a plain bearer token, unless the author says that a proxy checks the proof.
+#[tokio::test]
+async fn a_bound_token_is_refused_without_its_proof() {
+    let bound = |desk: &Desk| desk.issuer.token("alice").claim("cnf", json!({ "jkt": "0ZcOCORZNYy" })).sign();
+    let desk = Desk::open(server()).await;
+    assert_eq!(desk.send(Some(&bound(&desk)), &call()).await.refusal(), (401, 401));
+    let desk = Desk::guarded(server(), Authorize::accept_bound_tokens).await;
+    assert_eq!(desk.send(Some(&bound(&desk)), &call()).await.status, 200);
 }
 
 /// O4, O5: expired, foreign, mistyped and badly signed tokens get the same 401; the reason is in the log, and the token is not.

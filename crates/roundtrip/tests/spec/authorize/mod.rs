@@ -4,6 +4,9 @@ mod challenge;
 mod flows;
 mod identity;
 mod metadata;
+#[path = "../../common/proxied.rs"]
+mod proxied;
+mod proxies;
 mod scopes;
 mod tasks;
 

@@ -113,6 +113,30 @@ async fn a_task_outlives_its_token() {
     assert_eq!(task["result"]["content"][0]["text"], "true blue true false");
 }
 
+/// O33, O36: what a tool needs where its handler runs is checked with the rights that its call had. Where a worker's tool needs a
+/// scope that the call did not, the task fails, and the handler does not run.
+#[tokio::test]
+async fn a_task_that_lacks_a_scope_where_it_runs_fails() {
+    let (go, store) = (Arc::new(Notify::new()), Arc::new(MemoryTasks::new()));
+    let server = |tool: Tool, at_once| {
+        let tasks = Tasks::new(Arc::clone(&store)).at_once(at_once);
+        Server::new("reports", "1").state(Arc::clone(&go)).tool(tool.task(When::Required)).tasks(tasks)
+    };
+    let front = Desk::open(server(Tool::new("report", async || "open"), 0)).await;
+    let token = front.token("alice", "report");
+    let id = start(&front, &token).await;
+    let ran = Arc::new(AtomicBool::new(false));
+    let runs = Arc::clone(&ran);
+    let guarded = move || {
+        runs.store(true, Ordering::SeqCst);
+        async { "payroll" }
+    };
+    let _worker = server(Tool::new("report", guarded).scopes(["payroll"]), 1).build().expect("a worker");
+    let task = until(&front, &token, &id, "failed").await;
+    assert!(task["error"]["message"].as_str().is_some_and(|text| text.contains("payroll")), "{task}");
+    assert!(!ran.load(Ordering::SeqCst));
+}
+
 /// A server with a tool that needs scopes, and one that needs none. Both wait.
 fn two_tools(go: &Arc<Notify>) -> Server {
     async fn free(State(go): State<Arc<Notify>>) -> &'static str {

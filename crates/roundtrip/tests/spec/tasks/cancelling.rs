@@ -31,15 +31,15 @@ async fn no_step_begins_in_a_cancelled_task() {
         }
     };
     let tool = Tool::new("pays", pays).task(When::Required);
-    let client = TaskClient::of(Server::new("tasks", "1.0.0").tool(tool).tasks(Tasks::new(store.clone())));
+    let client = TaskClient::of(Server::new("tasks", "1.0.0").tool(tool).tasks(Tasks::new(store.store())));
     let id = client.start("pays", json!({})).await;
     begun.notified().await;
     client.cancel(&id).await;
     let kept = store.hold_answer();
     go_on.notify_one();
     kept.reached.notified().await;
-    let work = store.stored(&id).await.work;
-    assert!(String::from_utf8_lossy(&work).contains("the receipt"), "the step is stored");
+    let journal = store.journal(&id).await.concat();
+    assert!(String::from_utf8_lossy(&journal).contains("the receipt"), "the step is stored");
     kept.release.notify_one();
     assert_eq!(client.ended(&id).await["status"], "cancelled");
     assert_eq!(behind.load(Ordering::SeqCst), 0);
@@ -68,7 +68,7 @@ async fn a_step_that_is_about_to_begin_does_not() {
         }
     };
     let tool = Tool::new("pays", pays).task(When::Required);
-    let client = TaskClient::of(Server::new("tasks", "1.0.0").tool(tool).tasks(Tasks::new(store.clone())));
+    let client = TaskClient::of(Server::new("tasks", "1.0.0").tool(tool).tasks(Tasks::new(store.store())));
     let id = client.start("pays", json!({})).await;
     begun.notified().await;
     client.cancel(&id).await;

@@ -41,7 +41,7 @@ async fn job(ask: Ask, State(signals): State<Signals>) -> Result<String, ToolErr
 
 fn client(store: &Clocked, signals: &Signals, tasks: impl FnOnce(Tasks) -> Tasks) -> TaskClient {
     let tool = Tool::new("job", job).task(When::Required);
-    let tasks = tasks(Tasks::new(store.clone()));
+    let tasks = tasks(Tasks::new(store.store()));
     TaskClient::of(Server::new("tasks", "1.0.0").tool(tool).state(signals.clone()).tasks(tasks))
 }
 
@@ -56,17 +56,19 @@ async fn gone(client: &TaskClient, id: &str) -> (Value, Value) {
     }
 }
 
-/// T7, T15: a clock that jumps forward ends every lease, and a process may even take up its own task again. The handler of before is
-/// dropped, the step it has stored does not run again, and the task ends once.
-#[tokio::test(start_paused = true)]
-async fn a_clock_that_jumps_forward_costs_a_replay() {
+/// T7, T15: a clock that jumps forward ends every lease. A process that finds its own task due continues with it under the next
+/// fence: no second run begins, and the step that runs is not begun again.
+#[tokio::test]
+async fn a_process_that_finds_its_own_task_due_continues_with_it() {
     let (store, signals) = (Clocked::default(), Signals::default());
-    let client = client(&store, &signals, |tasks| tasks);
+    let client = client(&store, &signals, |tasks| tasks.lease(3 * HOUR));
     let id = client.start("job", json!({})).await;
     signals.begun.notified().await;
-    store.jump(HOUR);
-    signals.dropped.notified().await;
-    signals.begun.notified().await;
+    assert_eq!(store.stored(&id).await.fence, 1);
+    store.jump(6 * HOUR);
+    while store.stored(&id).await.fence == 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     signals.go_on.notify_one();
     client.asks(&id).await;
     signals.go_on.notify_one();
@@ -75,16 +77,17 @@ async fn a_clock_that_jumps_forward_costs_a_replay() {
     assert_eq!(signals.first.load(Ordering::SeqCst), 1, "its result was stored");
 }
 
-/// T8: a process that has taken up its own task again hears of its cancellation at once: its lease has hours to go.
-#[tokio::test(start_paused = true)]
-async fn a_task_that_was_taken_up_again_can_be_cancelled() {
+/// T8: a process that has taken its own task again hears of its cancellation at once: its lease has hours to go.
+#[tokio::test]
+async fn a_task_that_was_taken_again_can_be_cancelled() {
     let (store, signals) = (Clocked::default(), Signals::default());
     let client = client(&store, &signals, |tasks| tasks.lease(3 * HOUR));
     let id = client.start("job", json!({})).await;
     signals.begun.notified().await;
     store.jump(6 * HOUR);
-    signals.dropped.notified().await;
-    signals.begun.notified().await;
+    while store.stored(&id).await.fence == 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     client.cancel(&id).await;
     assert_eq!(client.ended(&id).await["status"], "cancelled");
 }

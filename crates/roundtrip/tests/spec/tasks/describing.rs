@@ -19,7 +19,7 @@ struct Signals {
 
 fn client(store: &Clocked, signals: &Signals, tool: Tool) -> TaskClient {
     let server = Server::new("tasks", "1.0.0").state(signals.clone());
-    TaskClient::of(server.tool(tool.task(When::Required)).tasks(Tasks::new(store.clone())))
+    TaskClient::of(server.tool(tool.task(When::Required)).tasks(Tasks::new(store.store())))
 }
 
 /// T14: the last message of a handler is the task's, also where the handler ends while the message is being stored.

@@ -81,7 +81,7 @@ async fn the_extension_ignores_task() {
 #[tokio::test]
 async fn a_client_that_polls_all_the_time_changes_nothing() {
     let (store, go_on) = (Clocked::default(), Arc::new(Notify::new()));
-    let tasks = Tasks::new(store.clone()).lease(Duration::from_secs(3600));
+    let tasks = Tasks::new(store.store()).lease(Duration::from_secs(3600));
     let client = TaskClient::of(Server::new("tasks", "1.0.0").tool(waiting(&go_on)).tasks(tasks));
     let id = client.start("waits", json!({})).await;
     let (views, writes) = (store.views(), store.writes());
@@ -108,7 +108,7 @@ async fn a_million_descriptions_are_a_few_writes() {
     }
     let store = Clocked::default();
     let tool = Tool::new("chatty", chatty).task(When::Required);
-    let client = TaskClient::of(Server::new("tasks", "1.0.0").tool(tool).tasks(Tasks::new(store.clone())));
+    let client = TaskClient::of(Server::new("tasks", "1.0.0").tool(tool).tasks(Tasks::new(store.store())));
     let task = client.ended(&client.start("chatty", json!({})).await).await;
     assert_eq!((text(&task), &task["statusMessage"]), ("done", &json!("999999")));
     // Time stands still while the handler is busy: one description at once, the last one, and the end.

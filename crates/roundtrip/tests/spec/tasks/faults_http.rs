@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use roundtrip::task::{Millis, TaskStore as _};
+use roundtrip::task::{Millis, TaskKey, TaskOwner, TaskStore as _};
 use roundtrip::{Caller, MemoryTasks, Principal, Server, Tasks, Tool, When};
 use serde_json::{Value, json};
 
 use super::sep_2322::related;
-use super::{EXTENSION, SEP_2322, text};
+use super::{EXTENSION, SEP_2322, key, text};
 use crate::support::{Answer, Running, changed, headers, message, meta};
 
 /// The `_meta` of a request that declares an extension.
@@ -75,8 +75,11 @@ async fn a_token_may_be_refreshed() {
     let created =
         send(&running, "ada.first-secret", "tools/call", json!({ "name": "whoami" })).await.result();
     let id = json!({ "taskId": created["taskId"] });
-    let stored = store.expired(Millis(u64::MAX), 1).await.expect("a store").pop().expect("a task");
-    for bytes in [&stored.work, &stored.view] {
+    let key =
+        TaskKey { owner: TaskOwner::new(Some("ada")), ..key(created["taskId"].as_str().expect("an id")) };
+    let stored = store.read(&key, Millis(0)).await.expect("a store").expect("a task");
+    let call = store.load(&key).await.expect("a store").map(|work| work.call).unwrap_or_default();
+    for bytes in [&stored.work, &stored.view, &call] {
         assert!(!String::from_utf8_lossy(bytes).contains("secret"));
     }
     let task = loop {

@@ -97,7 +97,7 @@ async fn hang_up(call: JoinHandle<Value>) {
 #[tokio::test]
 async fn a_repeated_round_names_its_task() {
     let (store, work) = (Clocked::default(), Work::default());
-    let extension = client(Tasks::new(store.clone()).sep_2322(), &work, &MemoryLedger::new());
+    let extension = client(Tasks::new(store.store()).sep_2322(), &work, &MemoryLedger::new());
     let sep_2322 = extension.clone().sep_2322();
     for (client, at, key) in [(extension, "/taskId", "one"), (sep_2322, "/task/taskId", "two")] {
         let before = store.creates();
@@ -125,7 +125,7 @@ async fn a_repeated_round_names_its_task() {
 async fn hanging_up_while_a_task_is_created_creates_no_other() {
     for (tool, result) in [("train", "trained 1"), ("collect", "collected 1")] {
         let (store, work) = (Clocked::holding_new_tasks(), Work::default());
-        let client = client(Tasks::new(store.clone()), &work, &MemoryLedger::new());
+        let client = client(Tasks::new(store.store()), &work, &MemoryLedger::new());
         let call = keyed(tool, "k");
         let first = spawned(&client, &call);
         store.is_creating().await;
@@ -144,7 +144,7 @@ async fn hanging_up_while_a_task_is_created_creates_no_other() {
 #[tokio::test]
 async fn a_round_without_a_client_becomes_a_task() {
     let work = Work::default();
-    let client = client(Tasks::new(Clocked::default()), &work, &MemoryLedger::new());
+    let client = client(Tasks::new(Clocked::default().store()), &work, &MemoryLedger::new());
     let call = keyed("charge", "k");
     let first = spawned(&client, &call);
     work.begun.notified().await;
@@ -161,7 +161,7 @@ async fn a_round_without_a_client_becomes_a_task() {
 #[tokio::test]
 async fn a_call_without_room_for_its_task_is_cancelled_as_others_are() {
     let (store, work, ledger) = (Clocked::default(), Work::default(), MemoryLedger::new());
-    let client = client(Tasks::new(store.clone()).per_caller(1), &work, &ledger);
+    let client = client(Tasks::new(store.store()).per_caller(1), &work, &ledger);
     client.start("train", json!({})).await;
     work.begun.notified().await;
     let call = keyed("collect", "k");

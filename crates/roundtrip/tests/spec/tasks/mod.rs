@@ -9,6 +9,8 @@ mod draining;
 mod extensions;
 mod faults;
 mod faults_http;
+mod layer;
+mod leases;
 mod ledger;
 mod lifecycle;
 mod memory;
@@ -16,6 +18,7 @@ mod parts;
 mod places;
 mod sep_2322;
 mod sep_2322_requests;
+mod services;
 mod stores;
 mod waiting;
 mod workers;
@@ -29,6 +32,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::support::{message, messages_of, meta};
+
+pub(crate) use layer::{key, take_all};
 
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 

@@ -5,16 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip::seal::BoxFuture;
-use roundtrip::task::{Millis, StoredTask, TaskChanges, TaskId, TaskOwner, TaskStore, TaskStoreError};
+use roundtrip::seal::{BoxFuture, Digest};
+use roundtrip::task::{
+    ExpiredTask, Millis, NewTask, StoredTask, StoredView, TakeRequest, TakenTask, TaskAnswer, TaskChange,
+    TaskChanges, TaskId, TaskKey, TaskOwner, TaskStore,
+};
 use roundtrip::testing::stores;
 use roundtrip::{Ask, MemoryTasks, Server, Tasks, Tool, ToolError, When};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::TaskClient;
-
-type Answer<'a, T> = BoxFuture<'a, Result<T, TaskStoreError>>;
+use super::layer::{Layer, Layered};
+use super::{TaskClient, key};
 
 /// What a store does wrong.
 #[derive(Clone, Copy, PartialEq)]
@@ -82,44 +84,59 @@ impl Faulty {
         assert!(self.1 != Fault::Panics || self.4.0[place].swap(true, Ordering::SeqCst), "a bug");
     }
 
-    fn owner(&self, owner: &TaskOwner) -> TaskOwner {
-        if self.1 == Fault::Shows { self.2 } else { *owner }
+    fn store(&self) -> impl TaskStore + use<> {
+        Layered(Arc::new(self.clone()))
     }
 }
 
-impl TaskStore for Faulty {
-    fn create(&self, mut task: StoredTask, most: usize) -> Answer<'_, ()> {
-        task.owner = self.owner(&task.owner);
-        self.0.create(task, if self.1 == Fault::Uncounted { usize::MAX } else { most })
+impl Layer for Faulty {
+    fn inner(&self) -> &MemoryTasks {
+        &self.0
     }
 
-    fn view<'a>(&'a self, owner: &'a TaskOwner, id: &'a TaskId) -> Answer<'a, Option<Bytes>> {
-        Box::pin(async move { self.0.view(&self.owner(owner), id).await })
+    fn key(&self, key: &TaskKey) -> TaskKey {
+        let owner = if self.1 == Fault::Shows { self.2 } else { key.owner };
+        TaskKey { owner, ..key.clone() }
     }
 
-    fn read<'a>(&'a self, owner: &'a TaskOwner, id: &'a TaskId) -> Answer<'a, Option<StoredTask>> {
+    fn create(&self, mut task: NewTask, most: usize, now: Millis) -> TaskAnswer<'_, ()> {
+        task.key = self.key(&task.key);
+        self.0.create(task, if self.1 == Fault::Uncounted { usize::MAX } else { most }, now)
+    }
+
+    fn view<'a>(
+        &'a self,
+        key: &'a TaskKey,
+        with_result: bool,
+        now: Millis,
+    ) -> TaskAnswer<'a, Option<StoredView>> {
+        Box::pin(async move { self.0.view(&self.key(key), with_result, now).await })
+    }
+
+    fn read<'a>(&'a self, key: &'a TaskKey, now: Millis) -> TaskAnswer<'a, Option<StoredTask>> {
         Box::pin(async move {
-            let read = self.0.read(&self.owner(owner), id).await?;
-            Ok(read.map(|task| StoredTask { owner: *owner, ..task }))
+            let read = self.0.read(&self.key(key), now).await?;
+            Ok(read.map(|task| StoredTask { key: key.clone(), ..task }))
         })
     }
 
-    fn write(&self, mut task: StoredTask) -> Answer<'_, bool> {
+    fn write(&self, mut change: TaskChange, now: Millis) -> TaskAnswer<'_, bool> {
         Box::pin(async move {
-            task.owner = self.owner(&task.owner);
+            change.key = self.key(&change.key);
             if self.1 == Fault::Overwrites
-                && let Some(stored) = self.0.read(&task.owner, &task.id).await?
+                && let Some(stored) = self.0.read(&change.key, now).await?
             {
-                task.version = stored.version;
+                change.version = stored.version;
             }
-            self.0.write(task).await
+            self.0.write(change, now).await
         })
     }
 
-    fn take(&self, now: Millis, until: Millis, most: usize) -> Answer<'_, Vec<StoredTask>> {
+    fn take<'a>(&'a self, request: TakeRequest<'a>, now: Millis) -> TaskAnswer<'a, Vec<TakenTask>> {
         Box::pin(async move {
             self.panic_once(0);
-            let taken = self.0.take(now, if self.1 == Fault::Shares { now } else { until }, most).await?;
+            let lease = if self.1 == Fault::Shares { Duration::ZERO } else { request.lease };
+            let taken = self.0.take(TakeRequest { lease, ..request }, now).await?;
             if self.1 == Fault::Slow && !taken.is_empty() {
                 self.3.notified().await;
             }
@@ -127,27 +144,28 @@ impl TaskStore for Faulty {
         })
     }
 
-    fn expired(&self, now: Millis, most: usize) -> Answer<'_, Vec<StoredTask>> {
+    fn expired<'a>(
+        &'a self,
+        service: &'a Digest,
+        now: Millis,
+        most: usize,
+    ) -> TaskAnswer<'a, Vec<ExpiredTask>> {
         self.panic_once(1);
         if self.1 == Fault::Panics {
             self.3.notify_one();
         }
-        self.0.expired(now, most)
-    }
-
-    fn remove<'a>(&'a self, id: &'a TaskId, version: u64) -> Answer<'a, ()> {
-        self.0.remove(id, version)
+        self.0.expired(service, now, most)
     }
 
     fn list<'a>(
         &'a self,
-        owner: &'a TaskOwner,
+        (service, owner): (&'a Digest, &'a TaskOwner),
         after: Option<&'a TaskId>,
         most: usize,
-    ) -> Answer<'a, Vec<(TaskId, Bytes)>> {
+    ) -> TaskAnswer<'a, Vec<(TaskId, Bytes)>> {
         Box::pin(async move {
-            assert!(self.1 != Fault::Sealed || most <= 5, "{most} tasks with their results at once");
-            let mut listed = self.0.list(&self.owner(owner), after, most).await?;
+            let owner = if self.1 == Fault::Shows { &self.2 } else { owner };
+            let mut listed = self.0.list(service, owner, after, most).await?;
             if let Some((_, view)) = listed.first_mut().filter(|_| self.1 == Fault::Sealed && after.is_none())
             {
                 *view = Bytes::new();
@@ -177,13 +195,13 @@ async fn tasks_in_memory_keep_the_contract() {
 async fn the_contract_finds_stores_that_break_it() {
     for (fault, rule) in [
         (Fault::Overwrites, "of changes to one version"),
-        (Fault::Shows, "by its owner alone"),
+        (Fault::Shows, "by its service, its owner and its identifier"),
         (Fault::Uncounted, "as many live tasks as it may"),
         (Fault::Shares, "those due longest first"),
-        (Fault::Silent, "heard of on every instance"),
+        (Fault::Silent, "announced on every instance"),
     ] {
         let faulty = Faulty::new(fault);
-        let broken = stores::tasks(faulty.clone(), faulty).await.expect_err(rule);
+        let broken = stores::tasks(faulty.store(), faulty.store()).await.expect_err(rule);
         assert!(broken.to_string().contains(rule), "{broken}");
     }
     let broken = stores::tasks(MemoryTasks::new(), MemoryTasks::new()).await.expect_err("two stores");
@@ -204,7 +222,7 @@ async fn a_look_for_changes_hides_none() {
     };
     let server = |at_once| {
         let held = Tool::new("held", held.clone()).task(When::Required);
-        Server::new("tasks", "1.0.0").tool(held).tasks(Tasks::new(store.clone()).at_once(at_once))
+        Server::new("tasks", "1.0.0").tool(held).tasks(Tasks::new(store.store()).at_once(at_once))
     };
     let (front, _worker) = (TaskClient::of(server(0)), server(1).build().expect("a worker"));
     let id = front.start("held", json!({})).await;
@@ -231,9 +249,8 @@ async fn a_cancellation_reaches_a_worker_that_begins() {
     let front = TaskClient::of(held().tasks(Tasks::new(Arc::clone(&store.0)).at_once(0)));
     let id = front.start("held", json!({})).await;
     let hour = Duration::from_secs(3600);
-    let _worker = held().tasks(Tasks::new(store.clone()).at_once(1).lease(hour)).build().expect("a worker");
-    let (owner, task) = (TaskOwner::new(None), TaskId::parse(&id).expect("an id"));
-    while store.0.read(&owner, &task).await.expect("a store").expect("a task").fence == 0 {
+    let _worker = held().tasks(Tasks::new(store.store()).at_once(1).lease(hour)).build().expect("a worker");
+    while store.0.read(&key(&id), Millis(0)).await.expect("a store").expect("a task").fence == 0 {
         tokio::task::yield_now().await;
     }
     // The answer of the store is still on its way.
@@ -261,7 +278,7 @@ async fn a_cancellation_meets_a_question() {
     };
     let server = || Server::new("tasks", "1.0.0").tool(Tool::new("asks", asks.clone()).task(When::Required));
     let front = TaskClient::of(server().tasks(Tasks::new(Arc::clone(&store.0)).at_once(0)));
-    let _worker = server().tasks(Tasks::new(store.clone())).build().expect("a worker");
+    let _worker = server().tasks(Tasks::new(store.store())).build().expect("a worker");
     let id = front.start("asks", json!({})).await;
     begun.notified().await;
     front.cancel(&id).await;
@@ -269,12 +286,11 @@ async fn a_cancellation_meets_a_question() {
     assert_eq!(front.ended(&id).await["status"], "cancelled");
 }
 
-/// K6, T24: a task that cannot be opened is left out of `tasks/list`, and hides no other. A page is read a few tasks at a time, for
-/// each comes with its result.
+/// K6, T24: a task that cannot be opened is left out of `tasks/list`, and hides no other.
 #[tokio::test]
 async fn a_task_that_cannot_be_opened_is_not_listed() {
     let store = Faulty::new(Fault::Sealed);
-    let tasks = Tasks::new(store.clone()).sep_2322().per_caller(100);
+    let tasks = Tasks::new(store.store()).sep_2322().per_caller(100);
     let tool = Tool::new("greet", async || "hello").task(When::Offered);
     let server = Server::new("tasks", "1.0.0").tool(tool).tasks(tasks);
     let client = TaskClient::of(server).by("ada").sep_2322();
@@ -302,10 +318,9 @@ async fn a_task_without_a_place_is_given_back() {
     };
     let front = TaskClient::of(server(0));
     let id = front.start("short", json!({})).await;
-    let slow = Tasks::new(store.clone()).at_once(1).lease(hour);
+    let slow = Tasks::new(store.store()).at_once(1).lease(hour);
     let slow = TaskClient::of(tools(Server::new("tasks", "1.0.0")).tasks(slow));
-    let (owner, task) = (TaskOwner::new(None), TaskId::parse(&id).expect("an id"));
-    while memory.read(&owner, &task).await.expect("a store").expect("a task").fence == 0 {
+    while memory.read(&key(&id), Millis(0)).await.expect("a store").expect("a task").fence == 0 {
         tokio::task::yield_now().await;
     }
     // The answer of the store is still on its way when a call takes the only place.
@@ -325,7 +340,7 @@ async fn a_store_that_panics_is_asked_again() {
     };
     let front = TaskClient::of(server(Tasks::new(Arc::clone(&store.0)).at_once(0)));
     let id = front.start("greet", json!({})).await;
-    let _worker = server(Tasks::new(store.clone())).build().expect("a worker");
+    let _worker = server(Tasks::new(store.store())).build().expect("a worker");
     assert_eq!(front.ended(&id).await["status"], "completed");
     // It says so from the second time on.
     tokio::time::timeout(Duration::from_secs(60), store.3.notified()).await.expect("swept again");

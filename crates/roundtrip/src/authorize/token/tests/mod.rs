@@ -3,6 +3,7 @@
 mod forged;
 mod hostile;
 mod introspection;
+mod introspection_load;
 mod keys;
 #[path = "../../../../tests/common/logged.rs"]
 mod logged;
@@ -19,6 +20,7 @@ use roundtrip_core::auth::{AuthRequest, HttpUrl};
 
 use super::*;
 use crate::lock::lock;
+use crate::server::Owner;
 use crate::testing::{Issuer, IssuerToken};
 
 const RESOURCE: &str = "https://tools.example/mcp";
@@ -49,6 +51,20 @@ fn settings(issuer: &Issuer) -> CheckerSettings {
 
 fn checker(issuer: &Issuer) -> Arc<TokenChecker> {
     Arc::new(TokenChecker::new(settings(issuer)))
+}
+
+impl TokenChecker {
+    /// Checks a token of a caller that nothing is known about.
+    async fn check(&self, token: &str) -> Result<Arc<Claims>, CheckError> {
+        self.check_for(token, &Owner::Unknown).await
+    }
+}
+
+/// Lets the tasks that can run do so.
+async fn settle() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Checks a token that is expected to be refused, and returns the reason.

@@ -127,6 +127,87 @@ async fn files_are_private() {
     FileStore::open(&folder.0).unwrap();
 }
 
+/// O86: a link in place of a record or its lock is not followed, and what it leads to is left as it is.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_in_place_of_a_record_is_not_followed() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let folder = Folder::new();
+    let store = folder.open();
+    store.save(SERVER, &sign_in(1)).await.unwrap();
+    drop(store.lock(SERVER).await.unwrap());
+    let target = folder.0.join("elsewhere");
+    for ending in ["json", "lock"] {
+        let files = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path());
+        let file =
+            files.into_iter().find(|file| file.extension().is_some_and(|found| found == ending)).unwrap();
+        std::fs::rename(&file, &target).unwrap();
+        std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o644)).unwrap();
+        symlink(&target, &file).unwrap();
+        let error = match ending {
+            "json" => store.load(SERVER).await.map(drop).unwrap_err(),
+            _ => store.lock(SERVER).await.map(drop).unwrap_err(),
+        };
+        assert!(error.to_string().contains("it is a link"), "{error}");
+        assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o644);
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+/// O86: a pipe in place of a record is refused at once: nobody may ever write to it.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_in_place_of_a_record_is_refused() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.save(SERVER, &sign_in(1)).await.unwrap();
+    let path = std::fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
+    std::fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let loaded = tokio::time::timeout(std::time::Duration::from_secs(5), store.load(SERVER)).await;
+    let error = loaded.expect("no wait for a writer").unwrap_err();
+    assert!(error.to_string().contains("not a regular file"), "{error}");
+}
+
+/// O86: a directory, or a record, of another user is refused.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_belongs_to_another_user_is_refused() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    let folder = Folder::new();
+    let store = folder.open();
+    store.save(SERVER, &sign_in(1)).await.unwrap();
+    let path = std::fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
+    if std::fs::metadata(&path).unwrap().uid() != 0 {
+        // Only root gives files away; to anybody else the system's directories are another user's.
+        let error = FileStore::open("/usr").unwrap_err();
+        assert!(error.to_string().contains("another user"), "{error}");
+        return;
+    }
+    chown(&path, Some(12345), None).unwrap();
+    let error = store.load(SERVER).await.unwrap_err();
+    assert!(error.to_string().contains("another user"), "{error}");
+    chown(&folder.0, Some(12345), None).unwrap();
+    let error = FileStore::open(&folder.0).unwrap_err();
+    assert!(error.to_string().contains("another user"), "{error}");
+}
+
+/// O86: a directory that others could replace as a whole is refused, unless each may only move what is theirs.
+#[cfg(unix)]
+#[test]
+fn a_directory_below_one_that_others_can_write_to_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    folder.open();
+    let below = folder.0.join("one").join("tokens");
+    FileStore::open(&below).unwrap();
+    for (mode, is_refused) in [(0o777, true), (0o1777, false), (0o755, false)] {
+        std::fs::set_permissions(folder.0.join("one"), std::fs::Permissions::from_mode(mode)).unwrap();
+        let opened = FileStore::open(&below);
+        assert_eq!(opened.is_err(), is_refused, "{mode:o}: {opened:?}");
+    }
+}
+
 /// O86: a record that cannot be read is an error that names the file and says what to do, and shows nothing of it.
 #[tokio::test]
 async fn a_damaged_record_is_named() {
@@ -175,18 +256,24 @@ async fn a_record_is_replaced_whole() {
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
 }
 
-/// O86: a temporary file that a crash has left is deleted once it is old, and no younger one.
-#[test]
-fn what_a_crash_left_is_deleted() {
+/// O86: a temporary file that a crash has left is deleted once it is old, and no younger one, nor a file of anybody else's.
+#[tokio::test]
+async fn what_a_crash_left_is_deleted() {
     let folder = Folder::new();
-    folder.open();
-    let (old, young) = (folder.0.join("x.1.tmp"), folder.0.join("x.2.tmp"));
-    for (path, age) in [(&old, 7200), (&young, 60)] {
+    folder.open().save(SERVER, &sign_in(1)).await.unwrap();
+    let record = std::fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
+    let beside = |ending: &str| record.with_extension(ending);
+    let (old, young) = (beside("0123456789abcdef.tmp"), beside("0123456789abcdee.tmp"));
+    let others = ["notes.tmp", "x.0123456789abcdef.tmp"].map(|name| folder.0.join(name));
+    let others = [&others[..], &[beside("tmp"), beside("1.tmp")]].concat();
+    let foreign = others.iter().map(|path| (path, 7200));
+    for (path, age) in foreign.chain([(&old, 7200), (&young, 60)]) {
         let file = std::fs::File::create(path).unwrap();
         file.set_modified(SystemTime::now() - std::time::Duration::from_secs(age)).unwrap();
     }
     folder.open();
     assert!(!old.exists() && young.exists());
+    assert!(others.iter().all(|path| path.exists()), "{others:?}");
 }
 
 /// O80: the wait for another process is bounded, and a token that is still good is used after it.

@@ -7,7 +7,7 @@ use roundtrip_core::round::{Found, Kind};
 
 use super::steps::StepGuard;
 use super::{AskError, RoundState, wake_all};
-use crate::server::round::keeper::{Detachment, Keeper, Snapshot};
+use crate::server::round::keeper::{Detachment, Keeper, Moment, Pieces};
 
 impl RoundState {
     /// Returns the task that the round is run in, if it is.
@@ -24,11 +24,11 @@ impl RoundState {
         wake_all(inner);
     }
 
-    /// Stores the journal before or after a step, in a task; elsewhere this does nothing. It does not return if the handler is not
-    /// to go on: the step is over then, or does not begin.
-    pub(crate) async fn keep(self: &Arc<Self>, step: StepGuard) -> StepGuard {
+    /// Stores what has changed in the journal before or after a step, in a task; elsewhere this does nothing. It does not return if
+    /// the handler is not to go on: the step is over then, or does not begin.
+    pub(crate) async fn keep(&self, moment: Moment, step: StepGuard) -> StepGuard {
         if let Some(keeper) = self.keeper()
-            && !Arc::clone(keeper).keep(Arc::clone(self) as _).await
+            && !Arc::clone(keeper).keep(moment).await
         {
             // The worker waits for the steps that run, and then drops the handler.
             drop(step);
@@ -76,8 +76,20 @@ impl RoundState {
     }
 }
 
-impl Snapshot for RoundState {
-    fn snapshot(&self) -> Vec<u8> {
-        self.lock().journal.encode(std::iter::empty())
+impl RoundState {
+    /// Returns the whole journal as its first piece, for a task that the call becomes.
+    pub(crate) fn first_piece(&self) -> Vec<u8> {
+        self.lock().journal.first_piece()
+    }
+
+    /// Leaves the task to a process whose handler reads its journal. Returns false in a round that is not one of a task.
+    pub(crate) fn leave(&self, why: &str) -> bool {
+        self.keeper().map(|keeper| keeper.leave(why.to_owned())).is_some()
+    }
+}
+
+impl Pieces for RoundState {
+    fn next_piece(&self) -> Option<Vec<u8>> {
+        self.lock().journal.next_piece()
     }
 }

@@ -10,6 +10,9 @@ use roundtrip_core::seal::Digest;
 
 use super::{AskError, Branch, Inner, RoundState, remove};
 
+/// Most steps of a task.
+const MAX_STEPS: usize = 10_000;
+
 /// Guard of a running step.
 #[derive(Debug)]
 pub(crate) struct StepGuard {
@@ -61,6 +64,8 @@ pub(crate) enum Begun<R> {
     Remembered(Result<String, String>),
     /// The step is to run now.
     Run(R),
+    /// The journal is one of another version: the task is left to others, and the handler is dropped.
+    Left,
 }
 
 impl RoundState {
@@ -73,9 +78,15 @@ impl RoundState {
         key: &str,
     ) -> Result<Begun<(StepGuard, String)>, AskError> {
         self.traced(branch, key);
+        if self.leaves(key) {
+            return Ok(Begun::Left);
+        }
         let mut inner = self.open()?;
         if let Some(remembered) = inner.recall_step(key)? {
             return Ok(Begun::Remembered(remembered));
+        }
+        if self.keeper().is_some() {
+            inner.count_step()?;
         }
         // A step that began before and did not end well is repeated under the key it had then.
         let begun = inner.journal.peek(key).map(|found| found.value.to_owned());
@@ -99,12 +110,24 @@ impl RoundState {
         key: &str,
     ) -> Result<Begun<StepGuard>, AskError> {
         self.traced(branch, key);
+        if self.leaves(key) {
+            return Ok(Begun::Left);
+        }
         let mut inner = self.open()?;
         if let Some(remembered) = inner.recall_step(key)? {
             return Ok(Begun::Remembered(remembered));
         }
         inner.running.push(key.to_owned());
         Ok(Begun::Run(StepGuard { round: Arc::clone(self), key: key.to_owned() }))
+    }
+
+    /// Leaves the task to others if its journal has something else under the key of a step: another version has written it (T16).
+    fn leaves(&self, key: &str) -> bool {
+        let is_step = |kind| matches!(kind, Kind::Begun | Kind::Step | Kind::Failed);
+        let is_other = |found: Found<'_>| !found.used && !is_step(found.kind);
+        self.keeper().is_some()
+            && self.lock().journal.peek(key).is_some_and(is_other)
+            && self.leave(&format!("`{key}` is a step now, and was not when the task began"))
     }
 
     /// Keeps the result of a step for every later round.
@@ -138,6 +161,22 @@ impl RoundState {
 }
 
 impl Inner {
+    /// Counts a step of a task. Its journal is stored step by step, and a client's list may be long.
+    fn count_step(&mut self) -> Result<(), AskError> {
+        let steps = self.steps.get_or_insert_with(|| {
+            let is_step = |kind| matches!(kind, Kind::Begun | Kind::Step | Kind::Failed);
+            self.journal.entries().filter(|(kind, ..)| is_step(*kind)).count()
+        });
+        *steps += 1;
+        if *steps <= MAX_STEPS {
+            return Ok(());
+        }
+        let error = AskError::Misuse(format!(
+            "more than {MAX_STEPS} steps in one task: do more in each step, or make several tasks"
+        ));
+        Err(self.misuse.get_or_insert(error).clone())
+    }
+
     /// Returns the result of a step in an earlier round: its value, or the failure it was told to remember. Fails where the
     /// key is in use. `None` is a step that has not begun, or that began and has no result.
     pub(super) fn recall_step(&mut self, key: &str) -> Result<Option<Result<String, String>>, AskError> {

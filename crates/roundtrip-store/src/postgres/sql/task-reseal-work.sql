@@ -1,0 +1,2 @@
+-- $1 new bytes, $2 id, $3 old bytes.
+UPDATE roundtrip_task SET work = $1 WHERE id = $2 AND work = $3

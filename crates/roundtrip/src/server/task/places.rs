@@ -1,0 +1,135 @@
+//! [`Places`]: slots for tasks that a process runs, shared by accounts.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::{Arc, Mutex};
+
+use roundtrip_core::seal::Digest;
+
+use crate::lock::lock;
+use crate::task::Waiting;
+
+/// Part of the slots that no single account may have the last of: an eighth.
+const RESERVED: usize = 8;
+
+/// Slots for tasks that this process runs at once. A free slot goes to the account with the fewest tasks running here.
+#[derive(Debug)]
+pub(super) struct Places {
+    most: usize,
+    running: Mutex<Running>,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    all: usize,
+    /// Only accounts that have some.
+    accounts: HashMap<Digest, usize>,
+}
+
+/// Slot of a running task; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Arc<Places>,
+    account: Digest,
+}
+
+impl Places {
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, running: Mutex::default() })
+    }
+
+    /// Returns the most slots that one account may have.
+    fn share(&self) -> usize {
+        self.most - self.most / RESERVED
+    }
+
+    /// Returns a slot for a task of an account, if one is free for it.
+    pub(super) fn take(self: &Arc<Self>, account: Digest) -> Option<Place> {
+        let mut running = lock(&self.running);
+        let own = running.accounts.get(&account).copied().unwrap_or_default();
+        if running.all >= self.most || own >= self.share() {
+            return None;
+        }
+        running.all += 1;
+        running.accounts.insert(account, own + 1);
+        Some(Place { places: Arc::clone(self), account })
+    }
+
+    /// Shares the free slots among accounts whose tasks wait: one after the other goes to the account with the fewest tasks that
+    /// run here or are planned to.
+    pub(super) fn plan(&self, waiting: &[Waiting]) -> Vec<(Waiting, usize)> {
+        let running = lock(&self.running);
+        let free = self.most.saturating_sub(running.all);
+        let of = |account: &Digest| running.accounts.get(account).copied().unwrap_or_default();
+        let mut counts: HashMap<Digest, usize> =
+            waiting.iter().map(|waiting| (waiting.account, of(&waiting.account))).collect();
+        let mut next: BinaryHeap<_> =
+            waiting.iter().enumerate().map(|(at, waiting)| Reverse((counts[&waiting.account], at))).collect();
+        let mut planned = vec![0; waiting.len()];
+        for _ in 0..free {
+            // An account with several kinds stands here several times: an entry with an old count is entered anew.
+            while let Some(Reverse((count, at))) = next.pop() {
+                let now = counts.get_mut(&waiting[at].account);
+                let Some(now) = now.filter(|now| **now < self.share()) else { continue };
+                if *now > count {
+                    next.push(Reverse((*now, at)));
+                    continue;
+                }
+                planned[at] += 1;
+                *now += 1;
+                next.push(Reverse((*now, at)));
+                break;
+            }
+        }
+        waiting.iter().copied().zip(planned).filter(|(_, planned)| *planned > 0).collect()
+    }
+
+    /// Returns whether a slot is free.
+    pub(super) fn has_free(&self) -> bool {
+        lock(&self.running).all < self.most
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut running = lock(&self.places.running);
+        running.all -= 1;
+        if let Some(own) = running.accounts.get_mut(&self.account) {
+            *own -= 1;
+            if *own == 0 {
+                running.accounts.remove(&self.account);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(account: u8) -> Waiting {
+        let digest = |byte| Digest::from_bytes([byte; Digest::LEN]);
+        Waiting { kind: digest(0), account: digest(account) }
+    }
+
+    /// Z3: a free slot goes to the account with the fewest running tasks, and no account has the last eighth.
+    #[test]
+    fn slots_go_to_the_account_with_the_fewest() {
+        let places = Places::new(16);
+        let counts = |plan: Vec<(Waiting, usize)>| plan.into_iter().map(|(_, n)| n).collect::<Vec<_>>();
+        assert_eq!(counts(places.plan(&[waiting(1)])), [14]);
+        assert_eq!(counts(places.plan(&[waiting(1), waiting(2)])), [8, 8]);
+        let held: Vec<_> = (0..14).filter_map(|_| places.take(waiting(1).account)).collect();
+        assert!(held.len() == 14 && places.take(waiting(1).account).is_none() && places.has_free());
+        assert_eq!(counts(places.plan(&[waiting(1), waiting(2), waiting(3)])), [1, 1]);
+        drop(held);
+        let kinds = [waiting(1), Waiting { kind: waiting(9).account, ..waiting(1) }, waiting(2)];
+        assert_eq!(counts(places.plan(&kinds)).iter().sum::<usize>(), 16);
+        let of_1: usize =
+            places.plan(&kinds).iter().filter(|(of, _)| of.account == kinds[0].account).map(|(_, n)| n).sum();
+        assert_eq!(of_1, 8, "two kinds of one account are one account");
+        let single = Places::new(1);
+        assert!(single.take(waiting(1).account).is_some());
+        assert!(Places::new(0).take(waiting(1).account).is_none());
+    }
+}
