@@ -6,6 +6,7 @@
 //! This module has the lifecycle and the contract of a store. It runs no handlers: `server` does.
 
 mod call;
+mod ended;
 mod forward;
 mod id;
 mod memory;
@@ -27,8 +28,9 @@ pub use store::{LeaseRenewer, TaskAnswer, TaskChanges, TaskStore, TaskStoreError
 pub use time::Millis;
 
 pub(crate) use call::{TaskCall, TaskRights};
+pub(crate) use ended::Ended;
 pub(crate) use id::{task_kind, task_service};
 pub(crate) use parts::split as split_parts;
-pub(crate) use record::{Ended, Record, left_for};
+pub(crate) use record::{Record, left_for};
 pub(crate) use store::TaskStoreHandle;
 pub(crate) use view::SHORTEST_POLL;

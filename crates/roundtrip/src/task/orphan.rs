@@ -5,8 +5,9 @@ use roundtrip_core::wire::{ErrorObject, Raw, json};
 use serde::Deserialize;
 
 use super::call::TaskCall;
+use super::ended::Ended;
 use super::parts;
-use super::record::{Ended, Record};
+use super::record::Record;
 use super::rows::{AdoptedTask, OrphanTask, TaskKey};
 use super::view::split;
 

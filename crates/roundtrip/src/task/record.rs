@@ -14,6 +14,7 @@ use roundtrip_core::wire::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::ended::Ended;
 use super::rows::{Chunk, Due, TaskChange, TaskKey};
 use super::view::View;
 use super::{Millis, TaskId, parts};
@@ -24,11 +25,6 @@ const GRACE: Duration = Duration::from_secs(60);
 const LARGEST_ANSWERS: usize = 4 * 1024 * 1024;
 /// Longest status message, in bytes.
 const LONGEST_MESSAGE: usize = 1024;
-/// First byte of a stored result.
-const COMPLETED: u8 = 1;
-/// First byte of a stored error.
-const FAILED: u8 = 2;
-
 /// A question that is open in a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct OpenQuestion {
@@ -41,14 +37,6 @@ struct OpenQuestion {
 
 /// A question that the handler asks, under its own key.
 pub(crate) type NewQuestion = (Cow<'static, str>, InputRequest);
-
-/// End of a task.
-#[derive(Debug)]
-pub(crate) enum Ended {
-    Completed(Raw),
-    Failed(ErrorObject),
-    Cancelled,
-}
 
 /// A task: its state between two runs of its handler, besides its call and its journal, which are stored apart.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -435,26 +423,6 @@ impl Record {
     /// Returns the name of a stored task's tool.
     pub(crate) fn tool_of(view: &[u8]) -> &str {
         std::str::from_utf8(View::split(view).tool).unwrap_or_default()
-    }
-}
-
-impl Ended {
-    /// Returns the bytes of a result or an error, for the store: a byte for each of them, then JSON.
-    pub(super) fn encoded(&self) -> Option<Bytes> {
-        let (tag, json) = match self {
-            Self::Completed(result) => (COMPLETED, result.get().as_bytes().to_vec()),
-            Self::Failed(error) => (FAILED, serde_json::to_vec(error).unwrap_or_default()),
-            Self::Cancelled => return None,
-        };
-        Some([&[tag], &json[..]].concat().into())
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        match bytes.split_first() {
-            Some((&COMPLETED, result)) => json::from_slice(result).map(Self::Completed),
-            Some((_, error)) => json::from_slice(error).map(Self::Failed),
-            None => Ok(Self::Cancelled),
-        }
     }
 }
 

@@ -53,17 +53,21 @@ async fn is_stored(
 ) -> Checked {
     for instance in site.both() {
         let found = asked(rule, instance.read(key, Millis::now())).await?;
-        let is_same = found.as_ref().is_some_and(|found| {
-            let is_held = found.is_held == (found.fence > 0);
-            (found.version, found.fence) == numbers && is_held && found.view == *view && found.work == *work
-        });
         let seen = asked(rule, instance.view(key, true, Millis::now())).await?;
-        let is_seen = seen.as_ref().is_some_and(|seen| {
-            let is_waiting = seen.is_waiting == (numbers.1 == 0);
-            seen.view == *view && seen.result.is_none() && seen.kind == digest(1) && is_waiting
-        });
-        if !is_same || !is_seen {
-            return broken(rule, format!("a task of {numbers:?} is read as {found:?} and {seen:?}"));
+        let (Some(found), Some(seen)) = (found, seen) else {
+            return broken(rule, "a task is not there".into());
+        };
+        let is_held = found.is_held == (found.fence > 0);
+        if (found.version, found.fence) != numbers || !is_held {
+            let read = (found.version, found.fence, found.is_held);
+            return broken(rule, format!("version, fence and lease are {read:?}, and were {numbers:?}"));
+        }
+        let is_waiting = seen.is_waiting == (numbers.1 == 0);
+        if seen.result.is_some() || seen.kind != digest(1) || !is_waiting {
+            return broken(rule, "a client sees another result, kind or state".into());
+        }
+        if found.view != *view || found.work != *work || seen.view != *view {
+            return broken(rule, "other bytes are read".into());
         }
     }
     Ok(())
