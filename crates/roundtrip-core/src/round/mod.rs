@@ -19,7 +19,7 @@ mod sent;
 pub use answer::{Answered, FullAnswer, Settled, Unusable, fits};
 pub use asked::{Askable, AskedAs, Roots, Sampled, Samples};
 pub use decode::MalformedJournal;
-pub use journal::{Found, Journal, Kind, Place, Stalled, TraceContext};
+pub use journal::{Found, Journal, Kind, LastPiece, Place, Stalled, TraceContext};
 pub use pin::{Pin, PinKey};
 pub use question::{Question, QuestionKind};
 pub use responses::read_responses;

@@ -7,6 +7,8 @@ mod converging;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod pieces;
+#[cfg(test)]
 mod questions;
 
 #[cfg(test)]

@@ -7,14 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use roundtrip::{Client, FormRequest};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::{Notify, broadcast};
 
 use crate::chance::Chance;
-use crate::notes::{MARK, Note};
-use crate::worker::{LEASE, LOG, STORE, WORKER_SEED, number_of};
+use crate::jobs::{Role, number_of};
+use crate::notes::{Log, MARK, Note};
+use crate::worker::{LEASE, LOG, ROLE, STORE, WORKER_SEED};
+
+/// Job of notes that are about a process: no job has this name.
+pub(crate) const NO_JOB: &str = "-";
 
 /// Worker processes of one test, on one store.
 pub(crate) struct Fleet {
@@ -34,11 +39,17 @@ pub(crate) struct Fleet {
 struct Workers {
     running: BTreeMap<u32, Worker>,
     killed: BTreeSet<u32>,
+    /// Number of times that a worker was stopped, and the worker that is stopped now.
+    pauses: usize,
+    stopped: Option<u32>,
+    /// Number of times that a worker has left a task to others.
+    left: usize,
 }
 
 /// A worker process; it ends with its owner.
 struct Worker {
     process: Child,
+    role: Role,
     /// `None` until it serves.
     client: Option<Client>,
 }
@@ -78,11 +89,12 @@ impl Fleet {
     }
 
     /// Starts a worker.
-    pub(crate) fn start(self: &Arc<Self>) {
+    pub(crate) fn start(self: &Arc<Self>, role: Role) {
         let mut process = Command::new(std::env::current_exe().expect("our own path"))
             .args(["--exact", self.test, "--nocapture"])
             .env(STORE, &self.store)
             .env(LOG, &self.log)
+            .env(ROLE, role.name())
             .env(LEASE, self.lease.as_millis().to_string())
             .env(WORKER_SEED, self.chance.next().to_string())
             .stdin(Stdio::piped())
@@ -91,7 +103,7 @@ impl Fleet {
             .spawn()
             .expect("a worker");
         let (pid, output) = (process.id().expect("an id"), process.stdout.take().expect("its output"));
-        self.workers().running.insert(pid, Worker { process, client: None });
+        self.workers().running.insert(pid, Worker { process, role, client: None });
         tokio::spawn(Arc::clone(self).hear(pid, output));
     }
 
@@ -108,25 +120,62 @@ impl Fleet {
                     worker.client = Some(client);
                 }
                 self.ready.notify_waiters();
+            } else if line.contains("a task is left to other processes") {
+                self.workers().left += 1;
             }
         }
     }
 
-    /// Returns a client of a worker, and its process, once this many workers serve.
-    pub(crate) async fn client(&self, serving: usize) -> (u32, Client) {
+    /// Returns a client of a worker that has one of these roles, with its role and its process, once one serves.
+    pub(crate) async fn client(&self, roles: &[Role]) -> (u32, Role, Client) {
         loop {
             let ready = self.ready.notified();
             let clients: Vec<_> = {
                 let workers = self.workers();
-                let served =
-                    workers.running.iter().filter_map(|(pid, worker)| Some((*pid, worker.client.clone()?)));
-                served.collect()
+                let chosen = workers.running.iter().filter(|(_, worker)| roles.contains(&worker.role));
+                chosen.filter_map(|(pid, worker)| Some((*pid, worker.role, worker.client.clone()?))).collect()
             };
-            if clients.len() >= serving {
+            if !clients.is_empty() {
                 return clients[self.chance.below(clients.len())].clone();
             }
             ready.await;
         }
+    }
+
+    /// Stops a worker that runs, and returns whether there was one.
+    pub(crate) fn stop(&self, pid: u32) -> bool {
+        let mut workers = self.workers();
+        let is_stopped = workers.signal(pid, Signal::STOP);
+        if is_stopped {
+            workers.pauses += 1;
+            workers.stopped = Some(pid);
+            Log::open(&self.log).note_of(pid, NO_JOB, "stopped");
+        }
+        is_stopped
+    }
+
+    /// Wakes a worker that was stopped, and returns whether it lives.
+    pub(crate) fn wake(&self, pid: u32) -> bool {
+        let mut workers = self.workers();
+        workers.stopped = None;
+        Log::open(&self.log).note_of(pid, NO_JOB, "woken");
+        workers.signal(pid, Signal::CONT)
+    }
+
+    /// Returns the number of pauses that have begun, and one more while one lasts: if this stays the same over a call, no worker was
+    /// stopped that may have held a lock of the database.
+    pub(crate) fn pauses(&self) -> usize {
+        let workers = self.workers();
+        workers.pauses + usize::from(workers.stopped.is_some())
+    }
+
+    /// Returns whether a worker was stopped since there were this many pauses, or is.
+    pub(crate) fn has_paused_since(&self, pauses: usize) -> bool {
+        self.pauses() != pauses || self.workers().stopped.is_some()
+    }
+
+    pub(crate) fn left(&self) -> usize {
+        self.workers().left
     }
 
     /// Kills a worker, starts another in its place, and returns when the first is dead. False if it was dead before.
@@ -139,7 +188,8 @@ impl Fleet {
         let Some(mut worker) = worker else { return false };
         // SIGKILL, by way of the child's own handle: its id cannot be another's yet.
         worker.process.kill().await.expect("its end");
-        self.start();
+        Log::open(&self.log).note_of(pid, NO_JOB, "killed");
+        self.start(worker.role);
         true
     }
 
@@ -155,6 +205,15 @@ impl Fleet {
             assert!(ended.is_none(), "worker {pid} ended by itself: {ended:?}");
             worker.process.kill().await.expect("its end");
         }
+    }
+}
+
+impl Workers {
+    /// Sends a signal to a worker that nobody has waited for, so that its id cannot be another's.
+    fn signal(&self, pid: u32, signal: Signal) -> bool {
+        let pid = self.running.get(&pid).and_then(|worker| worker.process.id());
+        let pid = pid.and_then(|pid| Pid::from_raw(pid.try_into().expect("an id")));
+        pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
     }
 }
 

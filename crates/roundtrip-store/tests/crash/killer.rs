@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use roundtrip::seal::Digest;
-use roundtrip::task::{Millis, TaskId, TaskKey, TaskOwner, TaskStore, TaskWork};
+use roundtrip::task::{Millis, TaskStore, TaskWork};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::fleet::Fleet;
+use crate::jobs::{self, Role, key_of};
 use crate::notes::{self, Note};
-use crate::worker::tool_of;
 
 /// Part of a task's life in which its worker is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +72,7 @@ impl Phase {
 
 /// Returns whether a lease is the first of a call that became a task while it ran.
 fn is_promoted(lease: &Note) -> bool {
-    lease.detail(1) == "1" && tool_of(&lease.job) != "required"
+    lease.detail(1) == "1" && jobs::is_promoted(&lease.job)
 }
 
 /// Returns whether the result of a step, a text that no other step has, is among what is stored of a task.
@@ -114,14 +113,16 @@ pub(crate) async fn kill(
     fleet: Arc<Fleet>,
     store: Arc<dyn TaskStore>,
     kills: usize,
-    told: watch::Sender<usize>,
+    told: &watch::Sender<usize>,
 ) -> Kills {
     let mut done = Kills::default();
     while !done.is_enough(kills) {
         // Not the last ones that serve: calls go on, too.
-        let _ = fleet.client(2).await;
+        for role in Role::ALL {
+            let _ = fleet.client(&[role]).await;
+        }
         let aim = aim(&fleet, &done);
-        let Some((target, longest)) = wait_for(&fleet, aim).await else { continue };
+        let Some((target, longest)) = wait_for(&fleet, |note| aim.begins(note)).await else { continue };
         fleet.chance.moment(longest).await;
         if fleet.kill(target.pid).await {
             look_at(&fleet, &*store, &target, &mut done).await;
@@ -142,15 +143,15 @@ fn aim(fleet: &Fleet, done: &Kills) -> Phase {
     }
 }
 
-/// Waits until a worker notes the beginning of a phase; `None` if none does for a while.
-async fn wait_for(fleet: &Fleet, aim: Phase) -> Option<(Note, Duration)> {
+/// Waits until a worker notes something that fits, and returns what fits; `None` if none does for a while.
+pub(crate) async fn wait_for<T>(fleet: &Fleet, fits: impl Fn(&Note) -> Option<T>) -> Option<(Note, T)> {
     let mut notes = fleet.notes.subscribe();
     let begun = async {
         loop {
             if let Ok(note) = notes.recv().await
-                && let Some(longest) = aim.begins(&note)
+                && let Some(fitting) = fits(&note)
             {
-                return (note, longest);
+                return (note, fitting);
             }
         }
     };
@@ -186,15 +187,9 @@ async fn look_at(fleet: &Fleet, store: &dyn TaskStore, target: &Note, done: &mut
     }
 }
 
-/// Returns the key of a task of the fleet: a server has the digest of its name.
-pub(crate) fn key_of(id: &str) -> TaskKey {
-    let service = Digest::of("task-service", &[b"jobs"]);
-    TaskKey { service, owner: TaskOwner::new(None), id: TaskId::parse(id).expect("an id") }
-}
-
 /// Returns what is stored of a task that has not ended, if it is still held under this lease.
 async fn held(store: &dyn TaskStore, lease: &Note) -> Option<TaskWork> {
-    let key = key_of(lease.detail(0));
+    let key = key_of(&lease.job, lease.detail(0));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a time").as_millis();
     let now = Millis(u64::try_from(now).expect("a time"));
     let stored = store.read(&key, now).await.expect("a store")?;

@@ -42,10 +42,16 @@ impl Log {
 
     /// Appends a note by a single write, so that the lines of processes do not mix, and tells the parent.
     pub(crate) fn note(&self, job: &str, event: &str) {
-        let line = format!("{} {job} {event}\n", std::process::id());
-        (&*self.0).write_all(line.as_bytes()).expect("a note");
+        let line = self.note_of(std::process::id(), job, event);
         // A parent that has gone reads nothing, and this process is about to end.
         let _ = std::io::stdout().write_all(format!("{MARK}{line}").as_bytes());
+    }
+
+    /// Appends a note about a process, and returns its line.
+    pub(crate) fn note_of(&self, pid: u32, job: &str, event: &str) -> String {
+        let line = format!("{pid} {job} {event}\n");
+        (&*self.0).write_all(line.as_bytes()).expect("a note");
+        line
     }
 }
 

@@ -113,27 +113,7 @@ pub(crate) struct Permit {
 /// Room for a message that is kept, if it is large; given back when dropped. Boxed, because few calls have it.
 #[derive(Debug, Default)]
 pub(crate) struct Weight {
-    size: usize,
-    bytes: Option<Box<Reservation<Digest>>>,
-}
-
-impl Weight {
-    /// Takes room for more of an account's bytes; returns whether there was any.
-    pub(crate) fn grow(&mut self, admission: &Admission, account: Digest, more: usize) -> bool {
-        let size = self.size.saturating_add(more);
-        let fits = match &mut self.bytes {
-            _ if size <= SMALL => true,
-            Some(bytes) => bytes.grow(more),
-            None => {
-                self.bytes = admission.bytes.reserve(&account, size).map(Box::new);
-                self.bytes.is_some()
-            }
-        };
-        if fits {
-            self.size = size;
-        }
-        fits
-    }
+    _bytes: Option<Box<Reservation<Digest>>>,
 }
 
 impl Permit {
@@ -195,15 +175,22 @@ impl Admission {
     /// Takes room for a message that is kept. Returns `None` where there is not enough.
     pub(crate) fn weigh(&self, peer: &Peer, size: usize) -> Option<Weight> {
         if size <= SMALL {
-            return Some(Weight { size, bytes: None });
+            return Some(Weight::default());
         }
         self.weigh_task(Owner::of(peer).digest(), size)
     }
 
+    /// Returns whether so many bytes of one account can ever have room.
+    pub(crate) fn could_weigh(&self, size: usize) -> bool {
+        size <= SMALL || size <= self.limits.call_bytes.div_ceil(2)
+    }
+
     /// Takes room for the stored bytes of a task. Returns `None` where there is not enough.
     pub(crate) fn weigh_task(&self, account: Digest, size: usize) -> Option<Weight> {
-        let mut weight = Weight::default();
-        weight.grow(self, account, size).then_some(weight)
+        if size <= SMALL {
+            return Some(Weight::default());
+        }
+        self.bytes.reserve(&account, size).map(|bytes| Weight { _bytes: Some(Box::new(bytes)) })
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
-use roundtrip_core::round::Journal;
+use roundtrip_core::round::{Journal, PinKey};
 use roundtrip_core::seal::Digest;
 use roundtrip_core::wire::{
     CallTool, CallToolRequestParams, ClientRequest, Era, ErrorObject, ListTasks, Method as _,
@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 
 use super::access::Access;
 use super::budget::Owner;
+use super::clock::random;
 use super::handler::call::Rejection;
 use super::handler::parts::parts_from;
 use super::hook::Viewer;
@@ -211,6 +212,11 @@ impl Started {
         tool.scope.permits(&peer.access).map_err(NotResumed::Failed)?;
         let journal = Journal::from_pieces(task.journal.iter().map(|piece| &**piece))
             .map_err(|error| NotResumed::Misfit(format!("its journal cannot be read: {error}")))?;
+        let journal = match journal {
+            Some(journal) => journal,
+            // Its handler could not ask or take steps when it was stored, and perhaps can now.
+            None => Journal::in_pieces(PinKey::new(random().map_err(NotResumed::Failed)?)),
+        };
         let flow = (task.record.flow(), task.record.rounds());
         let input = self.flows.kept_input(params.into(), peer, tool.own.target, flow, journal);
         let input = input.map_err(NotResumed::Failed)?;
@@ -227,9 +233,21 @@ impl Started {
         let running =
             started.unwrap_or_else(|_| Err(panicked().into())).map_err(|rejection| match rejection {
                 Rejection::Arguments(problem) => misfit(problem),
-                Rejection::Error(error) => NotResumed::Failed(error),
+                Rejection::Error(error) => self.not_resumed(error, task),
             })?;
         Ok((Runner::new(tool_work(&tool, running), call.input.flow), status))
+    }
+}
+
+impl Started {
+    /// Returns the reason why a handler does not run whose parameters were refused: its request may have had nothing that the
+    /// handler takes now.
+    fn not_resumed(&self, error: ErrorObject, task: &Resumed<'_>) -> NotResumed {
+        let kept = self.tasks.as_ref().map(|tasks| &tasks.extensions);
+        match kept.and_then(|kept| kept.missing(&task.call.extensions)) {
+            Some(name) => NotResumed::Misfit(format!("the extension `{name}` is not stored with it")),
+            None => NotResumed::Failed(error),
+        }
     }
 }
 
@@ -242,7 +260,7 @@ impl Resume for Started {
         let extensions = self.tasks.as_ref().map(|tasks| tasks.extensions.restored(&call.extensions));
         let peer = Peer {
             principal: call.principal.as_deref().map(Principal::new),
-            access: restored(call.rights.as_ref()).map_err(NotResumed::Failed)?,
+            access: restored(call.rights.as_ref())?,
             extensions: extensions.transpose()?.unwrap_or_default(),
             listens: Listens::No,
             ..Peer::default()
@@ -261,11 +279,11 @@ impl Resume for Started {
 }
 
 /// Returns the rights of a task's handler: those of the token that its call came with, however long that has expired.
-fn restored(rights: Option<&TaskRights>) -> Result<Access, ErrorObject> {
+fn restored(rights: Option<&TaskRights>) -> Result<Access, NotResumed> {
     let access = rights.map_or_else(|| Ok(Access::default()), Access::restore);
     access.map_err(|error| {
         tracing::error!(%error, "the rights of a task cannot be read");
-        ErrorObject::internal("internal error")
+        NotResumed::Misfit("the rights of its caller cannot be read".to_owned())
     })
 }
 

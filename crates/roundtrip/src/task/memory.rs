@@ -300,6 +300,7 @@ mod tests {
             work: vec![0; 1000].into(),
             result: None,
             journal: Vec::new(),
+            replaces_journal: false,
             parts: Vec::new(),
         };
         assert!(tasks.write(change, Millis(1)).await.expect("room"));

@@ -393,6 +393,7 @@ impl Record {
             work,
             result: self.result.clone(),
             journal: Vec::new(),
+            replaces_journal: false,
             parts: Vec::new(),
         })
     }

@@ -100,6 +100,8 @@ pub struct TaskChange {
     pub result: Option<Bytes>,
     /// New pieces of its journal. One that is there already is left as it is.
     pub journal: Vec<Chunk>,
+    /// True if these take the place of all pieces of its journal.
+    pub replaces_journal: bool,
     /// New pieces of its result. One that is there already is left as it is.
     pub parts: Vec<Chunk>,
 }
@@ -170,7 +172,7 @@ pub struct TakenTask {
     pub kind: Digest,
     /// Number of times that a worker has taken it, this one included: the worker's right to append and to renew.
     pub fence: u64,
-    /// Bytes of its call, its questions and its answers, as they are stored.
+    /// Bytes of its call, its journal, its questions and its answers, as they are stored.
     pub size: usize,
 }
 

@@ -135,8 +135,8 @@ pub trait TaskStore: Send + Sync {
 
 /// Handle that renews leases.
 pub trait LeaseRenewer: Send {
-    /// Extends leases on tasks that are still held under these fences: each is due again when the lease ends, counted from now.
-    /// Nothing else changes. Returns those, each with its version.
+    /// Extends leases on tasks that are still held under these fences: each is due again when the lease ends, counted from now, and
+    /// not before it was. Nothing else changes. Returns those, each with its version.
     fn renew<'a>(
         &'a mut self,
         held: &'a [(TaskId, u64)],

@@ -1,17 +1,26 @@
 //! A journal in pieces: each piece has what has changed since the one before it, so that a step costs its own bytes and not those
 //! of the whole journal.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::encoding::{FORMAT, write_size};
 use super::entry::Slot;
 use super::{Journal, Kind};
-use crate::round::Pin;
 use crate::round::decode::{MalformedJournal, Reader};
+use crate::round::{Pin, PinKey};
 
 /// First byte of a piece. The keys of entries that were removed follow, each behind its length, a byte that says whether the round
 /// has ended, and a journal of the entries that are new. A whole journal is a piece, too.
 const PIECE: u8 = 0x80;
+
+/// Number of pieces after which a journal is written as a whole again.
+const MOST_PIECES: usize = 256;
+
+/// Bytes of pieces up to which nobody looks how many of them are still needed.
+const SLACK: usize = 64 * 1024;
+
+/// Bytes of pieces from which a round ends with the journal as a whole, so that its size is known.
+const LARGE: usize = 2 * 1024 * 1024;
 
 /// Changes of a journal since they were last taken.
 #[derive(Debug, Clone, Default)]
@@ -20,31 +29,82 @@ pub(super) struct Changes {
     pub(super) entries: Vec<usize>,
     /// Keys of entries that were removed.
     pub(super) removed: Vec<Box<str>>,
+    /// Questions that were open when the round began.
+    pub(super) was_open: HashSet<(Box<str>, Pin)>,
+    /// Number of the pieces so far, and their bytes.
+    stored: (usize, usize),
+}
+
+/// Last piece of a round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LastPiece {
+    /// Nothing has changed, and nothing is or was open.
+    None,
+    /// A piece, to be stored behind the others.
+    Next(Vec<u8>),
+    /// The whole journal, to be stored in place of all pieces: most of what they hold is not needed any more.
+    Whole(Vec<u8>),
 }
 
 impl Journal {
+    /// Creates the empty journal of a new flow that is kept in pieces.
+    pub fn in_pieces(pins: PinKey) -> Self {
+        Self { changes: Some(Box::default()), ..Self::new(pins) }
+    }
+
     /// Encodes the whole journal as its first piece, and notes changes from here on.
     pub fn first_piece(&mut self) -> Vec<u8> {
-        self.changes = Some(Box::default());
-        self.encode(std::iter::empty())
+        let whole = self.encode(std::iter::empty());
+        self.changes = Some(Box::new(Changes { stored: (1, whole.len()), ..Changes::default() }));
+        whole
     }
 
     /// Encodes what has changed since the last piece. `None` if nothing has.
     pub fn next_piece(&mut self) -> Option<Vec<u8>> {
-        let changes = self.changes.as_mut().map(std::mem::take)?;
-        let changed = !changes.entries.is_empty() || !changes.removed.is_empty();
-        changed.then(|| self.piece(&changes, false, std::iter::empty()))
+        let changes = self.changes.as_mut()?.take()?;
+        let piece = self.piece(&changes, false, std::iter::empty());
+        self.count_piece(&piece);
+        Some(piece)
     }
 
     /// Encodes what has changed since the last piece at the end of a round, with the questions that are open now.
-    pub fn last_piece<'a>(&mut self, open: impl Iterator<Item = (&'a str, Pin)> + Clone) -> Vec<u8> {
-        let changes = self.changes.as_mut().map(std::mem::take).unwrap_or_default();
-        self.piece(&changes, true, open)
+    pub fn last_piece<'a>(&mut self, open: impl Iterator<Item = (&'a str, Pin)> + Clone) -> LastPiece {
+        let Some(own) = self.changes.as_mut() else { return LastPiece::None };
+        let (changes, was_open) = (own.take(), !own.was_open.is_empty());
+        let is_many = own.stored.0 > MOST_PIECES;
+        if changes.is_none() && !was_open && !is_many && open.clone().next().is_none() {
+            return LastPiece::None;
+        }
+        let piece = self.piece(&changes.unwrap_or_default(), true, open.clone());
+        let (number, bytes) = self.count_piece(&piece);
+        let is_much = number > MOST_PIECES || bytes > LARGE;
+        if is_much || bytes > SLACK {
+            let whole = self.encode(open);
+            if is_much || bytes - SLACK > 2 * whole.len() {
+                self.changes = Some(Box::new(Changes { stored: (1, whole.len()), ..Changes::default() }));
+                return LastPiece::Whole(whole);
+            }
+        }
+        LastPiece::Next(piece)
+    }
+
+    /// Returns the bytes of the journal as a whole.
+    pub fn size(&self) -> usize {
+        self.encode(std::iter::empty()).len()
+    }
+
+    /// Counts a piece, and returns the number of all and their bytes.
+    fn count_piece(&mut self, piece: &[u8]) -> (usize, usize) {
+        self.changes.as_mut().map_or((0, 0), |changes| {
+            let (number, bytes) = &mut changes.stored;
+            (*number, *bytes) = (*number + 1, *bytes + piece.len());
+            changes.stored
+        })
     }
 
     fn piece<'a>(
         &self,
-        changes: &Changes,
+        changes: &Taken,
         ends: bool,
         open: impl Iterator<Item = (&'a str, Pin)> + Clone,
     ) -> Vec<u8> {
@@ -74,12 +134,30 @@ impl Journal {
         let Some(first) = pieces.next() else { return Ok(None) };
         let (_, _, journal) = decode_piece(first)?;
         let mut joined = Joined { open: open_entries(&journal), journal };
+        let mut stored = (1, first.len());
         for piece in pieces {
             let (removed, ends, part) = decode_piece(piece)?;
             joined.add(&removed, ends, &part);
+            stored = (stored.0 + 1, stored.1 + piece.len());
         }
-        joined.journal.changes = Some(Box::default());
+        joined.journal.changes = Some(Box::new(Changes { stored, ..Changes::default() }));
         Ok(Some(joined.journal))
+    }
+}
+
+/// Changes that a piece is made of.
+#[derive(Debug, Default)]
+struct Taken {
+    entries: Vec<usize>,
+    removed: Vec<Box<str>>,
+}
+
+impl Changes {
+    /// Takes the changes, if there are any.
+    fn take(&mut self) -> Option<Taken> {
+        let (entries, removed) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.removed));
+        let is_empty = entries.is_empty() && removed.is_empty();
+        (!is_empty).then_some(Taken { entries, removed })
     }
 }
 

@@ -10,7 +10,7 @@ mod entry;
 mod kind;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
@@ -24,6 +24,7 @@ use super::sent::SentNotifications;
 use changes::Changes;
 use entry::{Index, Slot, UNPINNED};
 
+pub use changes::LastPiece;
 pub use entry::{Found, Place};
 pub use kind::Kind;
 
@@ -185,17 +186,17 @@ impl Journal {
         self.slots.iter().any(|slot| slot.fresh && !slot.dead && slot.kind.is_progress())
     }
 
-    /// Returns whether this round has settled an answer, and asks nothing that was not open when it began.
+    /// Returns whether this round has settled an answer, and asks nothing that was not open when it began. Only journals in pieces
+    /// know that.
     pub fn only_settles<'a>(&self, mut asked: impl Iterator<Item = (&'a str, Pin)>) -> bool {
+        let Some(changes) = &self.changes else { return false };
         let settled = |slot: &Slot| {
             slot.fresh && !slot.dead && matches!(slot.kind, Kind::Settled | Kind::Declined | Kind::Cancelled)
         };
         if !self.slots.iter().any(settled) {
             return false;
         }
-        let open = self.slots.iter().filter(|slot| slot.kind == Kind::Open);
-        let open: HashSet<_> = open.map(|slot| (self.text(&slot.key), slot.pin)).collect();
-        asked.all(|asked| open.contains(&asked))
+        asked.all(|(key, pin)| changes.was_open.contains(&(key.into(), pin)))
     }
 
     /// Counts a round that began with a token and was no progress: the token that it ends with stands for the same round as
@@ -359,12 +360,16 @@ impl Journal {
             }
             slot.dead = true;
             let (key, pin) = (self.text(&self.slots[index].key), self.slots[index].pin);
+            let was_open = self.changes.is_some().then(|| (Box::from(key), pin));
             let given = match &by_key {
                 Some(by_key) => by_key.get_key_value(key).map(|(key, answer)| (*key, *answer)),
                 None => responses.iter().find(|(name, _)| name == key).map(|(key, answer)| (&**key, *answer)),
             };
             if let Some((key, answer)) = given {
                 self.give(key, pin, answer.get());
+            }
+            if let (Some(changes), Some(was_open)) = (&mut self.changes, was_open) {
+                changes.was_open.insert(was_open);
             }
         }
     }

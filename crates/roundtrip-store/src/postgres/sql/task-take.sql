@@ -22,6 +22,6 @@ WITH wanted AS (
     RETURNING id, owner, account, kind, fence, octet_length(work) AS size
 )
 SELECT t.id, t.owner, t.account, t.kind, t.fence, t.size + coalesce((
-    SELECT octet_length(c.bytes) FROM roundtrip_task_chunks c WHERE c.task = t.id AND c.stream = 2 AND c.number = 0
+    SELECT sum(octet_length(c.bytes)) FROM roundtrip_task_chunks c WHERE c.task = t.id AND c.stream IN (0, 2)
 ), 0)
 FROM taken t JOIN next ON next.id = t.id ORDER BY next.place, next.due, t.id

@@ -1,6 +1,6 @@
 -- $1 id, $2 service, $3 owner, $4 version, $5 live, $6 whether the time and the worker stay as they are, $7 milliseconds until it is due
--- if they do not, $8 expires, $9 view, $10 work, $11 result, $12 streams, $13 numbers and $14 bytes of new pieces. One row if its
--- version was this. A piece that its worker appends in the same moment may stay behind one that ends: it goes with the task.
+-- if they do not, $8 expires, $9 view, $10 work, $11 result, $12 streams, $13 numbers and $14 bytes of new pieces, $15 whether
+-- these take the place of the journal's. One row if its version was this. A piece that its worker appends in the same moment may stay behind one that ends: it goes with the task.
 WITH old AS (
     SELECT id, account, live FROM roundtrip_task
     WHERE id = $1 AND service = $2 AND owner = $3 AND version = $4
@@ -21,11 +21,17 @@ WITH old AS (
     ON CONFLICT (service, account) DO UPDATE SET live = c.live + excluded.live
 ), forgotten AS (
     DELETE FROM roundtrip_task_chunks c
-    WHERE c.task = (SELECT id FROM written) AND c.stream IN (0, 2) AND NOT $5
+    WHERE c.task = (SELECT id FROM written) AND (
+        c.stream IN (0, 2) AND NOT $5
+        OR c.stream = 0 AND $15
+            AND NOT EXISTS (SELECT FROM unnest($12::smallint[], $13::bigint[]) AS piece (stream, number)
+                            WHERE piece.stream = 0 AND piece.number = c.number)
+    )
 ), added AS (
     INSERT INTO roundtrip_task_chunks (task, stream, number, bytes)
     SELECT written.id, piece.stream, piece.number, piece.bytes
     FROM written, unnest($12::smallint[], $13::bigint[], $14::bytea[]) AS piece (stream, number, bytes)
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (task, stream, number) DO UPDATE SET bytes = excluded.bytes
+    WHERE $15 AND roundtrip_task_chunks.stream = 0
 )
 SELECT 1 FROM written

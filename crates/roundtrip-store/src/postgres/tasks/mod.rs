@@ -114,7 +114,8 @@ impl Rows for PostgresTasks {
             .bind(change.result.as_deref())
             .bind(pieces.iter().map(|(stream, _)| *stream).collect::<Vec<i16>>())
             .bind(pieces.iter().map(|(_, piece)| i64::from(piece.number)).collect::<Vec<_>>())
-            .bind(pieces.iter().map(|(_, piece)| &piece.bytes[..]).collect::<Vec<_>>());
+            .bind(pieces.iter().map(|(_, piece)| &piece.bytes[..]).collect::<Vec<_>>())
+            .bind(change.replaces_journal);
         Ok(self.connections.run(statement).await?.is_some())
     }
 

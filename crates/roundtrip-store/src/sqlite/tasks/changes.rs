@@ -9,8 +9,8 @@ use roundtrip::task::{
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::statements::{
-    ADD, ADOPT, CALL_SIZE, CREATE, DUE, GIVE_BACK, IS_HELD, KNOWN, LIVE, NEXT, REMOVE, RESEAL_PIECE,
-    RESEAL_RESULT, RESEAL_VIEW, RESEAL_WORK, TAKE, WRITE,
+    ADD, ADOPT, CREATE, DUE, FORGET_JOURNAL, GIVE_BACK, IS_HELD, KNOWN, LIVE, NEXT, REMOVE, RESEAL_PIECE,
+    RESEAL_RESULT, RESEAL_VIEW, RESEAL_WORK, SIZE, TAKE, WRITE,
 };
 use super::{owner, unreadable};
 use crate::sqlite::Sql;
@@ -119,6 +119,9 @@ impl Change for WriteTask {
             next_change(connection)?,
             self.origin,
         ])?;
+        if written > 0 && self.change.replaces_journal {
+            connection.prepare_cached(FORGET_JOURNAL)?.execute([key.id.as_str()])?;
+        }
         if written > 0 {
             let parts = of_stream(PARTS, &self.change.parts);
             add(connection, &key.id, of_stream(JOURNAL, &self.change.journal).chain(parts))?;
@@ -173,8 +176,8 @@ impl TakeTasks {
     }
 
     fn take(&self, connection: &Connection, id: &TaskId) -> Sql<TakenTask> {
-        let mut size = connection.prepare_cached(CALL_SIZE)?;
-        let call: Option<i64> = size.query_row([id.as_str()], |row| row.get(0)).optional()?;
+        let mut size = connection.prepare_cached(SIZE)?;
+        let pieces: i64 = size.query_row([id.as_str()], |row| row.get(0))?;
         let until = after(self.now, millis_of(self.wish.lease));
         let mut take = connection.prepare_cached(TAKE)?;
         let digest = |row: &Row<'_>, column: usize| {
@@ -186,7 +189,7 @@ impl TakeTasks {
                 account: digest(row, 1)?,
                 kind: digest(row, 2)?,
                 fence: unsigned(row.get(3)?),
-                size: usize::try_from(row.get::<_, i64>(4)? + call.unwrap_or_default()).unwrap_or(usize::MAX),
+                size: usize::try_from(row.get::<_, i64>(4)?.saturating_add(pieces)).unwrap_or(usize::MAX),
             })
         })
     }

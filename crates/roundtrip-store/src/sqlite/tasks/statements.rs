@@ -65,16 +65,18 @@ pub(super) const DUE: &str = "SELECT id, due FROM roundtrip_task \
 pub(super) const TAKE: &str = "UPDATE roundtrip_task \
     SET held = 1, due = ?1, version = version + 1, fence = fence + 1 WHERE id = ?2 \
     RETURNING owner, account, kind, fence, length(work)";
-pub(super) const CALL_SIZE: &str =
-    "SELECT length(bytes) FROM roundtrip_task_chunks WHERE task = ? AND stream = 2 AND number = 0";
+/// Bytes of the call and the journal.
+pub(super) const SIZE: &str =
+    "SELECT coalesce(sum(length(bytes)), 0) FROM roundtrip_task_chunks WHERE task = ? AND stream IN (0, 2)";
+pub(super) const FORGET_JOURNAL: &str = "DELETE FROM roundtrip_task_chunks WHERE task = ? AND stream = 0";
 /// `?4` fence, `?5` now.
 pub(super) const GIVE_BACK: &str = concat!(
     "UPDATE roundtrip_task SET held = 0, due = ?5, changed = ?6, origin = ?7 WHERE ",
     is_key!(),
     " AND fence = ?4 AND held AND live RETURNING version"
 );
-pub(super) const RENEW: &str =
-    "UPDATE roundtrip_task SET due = ?1 WHERE id = ?2 AND fence = ?3 AND held AND live RETURNING version";
+/// A renewal that was given up may be carried out after a later one.
+pub(super) const RENEW: &str = "UPDATE roundtrip_task SET due = max(due, ?1) WHERE id = ?2 AND fence = ?3 AND held AND live RETURNING version";
 pub(super) const EXPIRED: &str = "SELECT id, owner, version, live FROM roundtrip_task \
     WHERE service = ? AND expires <= ? ORDER BY expires LIMIT ?";
 pub(super) const REMOVE: &str = "DELETE FROM roundtrip_task WHERE id = ? AND service = ? AND version = ?";
@@ -116,7 +118,8 @@ pub(in crate::sqlite) const ALL_STATEMENTS: &[&str] = &[
     NEXT_KIND,
     DUE,
     TAKE,
-    CALL_SIZE,
+    SIZE,
+    FORGET_JOURNAL,
     GIVE_BACK,
     RENEW,
     EXPIRED,

@@ -47,6 +47,7 @@ fn change(number: u8, bytes: usize) -> TaskChange {
         work: vec![b'x'; bytes].into(),
         result: None,
         journal: Vec::new(),
+        replaces_journal: false,
         parts: Vec::new(),
     }
 }

@@ -76,6 +76,7 @@ pub(crate) fn change(number: u8, version: u64) -> TaskChange {
         work,
         result: None,
         journal: Vec::new(),
+        replaces_journal: false,
         parts: Vec::new(),
     }
 }

@@ -187,9 +187,11 @@ impl Round {
     /// Fails if it is not of this type.
     pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, AskError> {
         let Some(json) = self.0.state() else { return Ok(None) };
-        json::from_str(&json)
-            .map(Some)
-            .map_err(|error| AskError::Misuse(format!("the round's state is of another type: {error}")))
+        json::from_str(&json).map(Some).map_err(|error| {
+            // In a task, a process that reads it continues (T16).
+            self.0.leave("the round's state is of another type");
+            AskError::Misuse(format!("the round's state is of another type: {error}"))
+        })
     }
 
     /// Takes `inputResponses` by their key alone, also without a `requestState`, and sends no `requestState` as long as

@@ -118,17 +118,17 @@ pub(super) async fn read<T: DeserializeOwned>(
     key: &str,
     json: &str,
 ) -> Result<T, ToolError> {
-    match parse(key, json) {
-        Err(AskError::Misuse(misfit)) if round.leave(&misfit) => std::future::pending().await,
-        read => Ok(read?),
+    let read = parse(key, json);
+    if read.is_err() && round.leave(&format!("the remembered result of `{key}` is of another type")) {
+        return std::future::pending().await;
     }
+    Ok(read?)
 }
 
-/// Reads a remembered value.
+/// Reads a remembered value. The reason of a failure may quote the value, and is for the log.
 pub(super) fn parse<T: DeserializeOwned>(key: &str, json: &str) -> Result<T, AskError> {
     json::from_str(json).map_err(|error| {
-        AskError::Misuse(format!(
-            "the remembered result of `{key}` is not of the type that the step has now: {error}"
-        ))
+        tracing::debug!(%error, key, "a remembered result is of another type");
+        AskError::Misuse(format!("the remembered result of `{key}` is not of the type that the step has now"))
     })
 }

@@ -273,16 +273,15 @@ impl Subscription {
     /// Watches a task until it has ended. Returns false if it watches as many as it may: a client may not rely on being told.
     #[cfg(feature = "legacy")]
     pub(crate) fn watch_task(&self, id: &str) -> bool {
-        let watched = {
+        {
             let due = &mut *lock(&self.subscriber.due);
             if due.lists.task_ids.len() >= MAX_TASKS || !due.bytes.grow(bytes_of(id)) {
                 return false;
             }
             due.lists.task_ids.push(id.to_owned());
-            due.lists.task_ids.clone()
-        };
+        }
         // Only now: the hub locks its subscribers.
-        lock(&self.hub.0).tasks.set(self.key, &watched);
+        lock(&self.hub.0).tasks.add(self.key, id);
         true
     }
 

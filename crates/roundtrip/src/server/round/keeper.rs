@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use roundtrip_core::round::LastPiece;
 use roundtrip_core::seal::BoxFuture;
 use roundtrip_core::wire::InputRequest;
 
@@ -33,7 +34,7 @@ pub(crate) enum Moment {
 #[derive(Debug)]
 pub(crate) struct ParkedRound {
     /// Last piece of its journal.
-    pub(crate) journal: Vec<u8>,
+    pub(crate) journal: LastPiece,
     /// Keys and questions, in the order they were asked.
     pub(crate) asked: Vec<(Cow<'static, str>, InputRequest)>,
     /// True if the handler has set state.
@@ -49,6 +50,9 @@ pub(crate) trait Pieces: Send + Sync {
     /// Returns what has changed in the journal since the last piece. Questions that wait are not part of it: the handler asks
     /// them again.
     fn next_piece(&self) -> Option<Vec<u8>>;
+
+    /// Returns the bytes of the journal as a whole, while the round is not over.
+    fn size(&self) -> Option<usize>;
 }
 
 /// Whether a call can become a task, and is to.

@@ -126,16 +126,14 @@ impl FlowConfig {
         peer: &'a Peer,
         known: Digest,
         (flow, round): (FlowId, u32),
-        journal: Option<Journal>,
+        journal: Journal,
     ) -> Result<RoundInput<'a>, ErrorObject> {
         let mut input = self.input(asking, peer, Some(known));
         if let Some(raw) = input.responses {
             input.answers = read_responses(raw)?;
         }
-        if let Some(journal) = journal {
-            let claims = Claims::begin(flow, input.binding()?, now(), self.valid_for);
-            input.opened = Some((Claims { round, ..claims }, journal));
-        }
+        let claims = Claims::begin(flow, input.binding()?, now(), self.valid_for);
+        input.opened = Some((Claims { round, ..claims }, journal));
         Ok(input)
     }
 

@@ -243,6 +243,10 @@ impl RoundState {
                 return Err(inner.twice(key));
             }
             let (place, was_answer) = (found.place, found.is_answer());
+            if !was_answer && self.leave_for(key, "a question") {
+                // What another version has stored stays as it is, and the worker drops the handler.
+                return Ok(None);
+            }
             match inner
                 .journal
                 .answer(place, question, pin)
@@ -315,7 +319,11 @@ impl RoundState {
             return Err(inner.twice(key));
         }
         let pin = inner.journal.pin(question);
-        let place = inner.journal.peek(key).map(|found| found.place);
+        let found = inner.journal.peek(key).map(|found| (found.place, found.is_answer()));
+        if found.is_some_and(|(_, was_answer)| !was_answer) && self.leave_for(key, "a question") {
+            return Err(AskError::Closed);
+        }
+        let place = found.map(|(place, _)| place);
         let problem = place.and_then(|place| inner.journal.answer(place, question, pin).err());
         let unfit = inner.unfit.iter().position(|(unfit, _)| unfit == key);
         let problem = problem.or_else(|| unfit.map(|index| inner.unfit.swap_remove(index).1));

@@ -90,3 +90,10 @@ impl Announcer {
         lock(&self.watched).remove(id);
     }
 }
+
+/// Ends the announcements.
+impl Drop for Announcer {
+    fn drop(&mut self) {
+        self.news.notify_one();
+    }
+}

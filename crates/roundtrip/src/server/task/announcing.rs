@@ -1,12 +1,18 @@
 //! Announces changes of tasks to the subscriptions that watch them, beside the workers, which never wait for it.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use super::errors::{busy, read_view};
 use super::service::TaskService;
 use crate::server::notify::subscription::Change;
 use crate::server::outcome::caught;
-use crate::task::{Millis, TaskId};
+use crate::task::{Millis, TaskId, TaskStoreError};
+
+/// Pause before a task is announced that could not be read.
+const AGAIN: Duration = Duration::from_secs(1);
 
 impl TaskService {
     /// Announces a task that is watched, as it is now. A task that has ended is announced once.
@@ -23,7 +29,15 @@ impl TaskService {
                 }
             }
             Ok(None) => self.announcer.forget(id),
-            Err(error) => drop(busy(&error)),
+            Err(error) => {
+                let passes = matches!(error, TaskStoreError::Failed(_));
+                drop(busy(&error));
+                if passes {
+                    // Nothing else will say that it has changed.
+                    self.announcer.changed(id);
+                    sleep(AGAIN).await;
+                }
+            }
         }
     }
 }

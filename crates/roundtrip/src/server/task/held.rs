@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use roundtrip_core::round::LastPiece;
 use roundtrip_core::wire::ErrorObject;
 
 use crate::server::delivery::pause_after;
@@ -9,6 +10,8 @@ use crate::task::{Chunk, Due, Record};
 
 /// Largest journal, in bytes.
 const LARGEST_JOURNAL: usize = 4 * 1024 * 1024;
+/// Number of times as large that its pieces may be within one run.
+const MOST_PIECES: usize = 4;
 
 /// Reason why a worker stops before its handler has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +36,10 @@ pub(super) struct Held {
     pub(super) journal: Vec<Chunk>,
     /// Number of the next piece.
     next: u32,
-    /// Bytes of the journal.
-    bytes: usize,
+    /// Bytes of its pieces.
+    pub(super) bytes: usize,
+    /// True if the pieces that are not stored yet take the place of all others.
+    pub(super) replaces: bool,
     /// Pieces of the result that are not stored yet.
     pub(super) parts: Vec<Chunk>,
 }
@@ -44,7 +49,7 @@ impl Held {
     pub(super) fn new(version: u64, record: Record, journal: impl ExactSizeIterator<Item = usize>) -> Self {
         let next = u32::try_from(journal.len()).unwrap_or(u32::MAX);
         let (bytes, parts) = (journal.sum(), Vec::new());
-        Self { version, record, journal: Vec::new(), next, bytes, parts }
+        Self { version, record, journal: Vec::new(), next, bytes, replaces: false, parts }
     }
 
     pub(super) fn add_piece(&mut self, piece: Vec<u8>) {
@@ -53,10 +58,32 @@ impl Held {
         self.next = self.next.saturating_add(1);
     }
 
-    /// Returns the error of a task that remembers too much.
-    pub(super) fn overflow(&self) -> Option<ErrorObject> {
-        let size = self.bytes;
-        (size > LARGEST_JOURNAL).then(|| {
+    /// Takes the last piece of a round.
+    pub(super) fn add_last(&mut self, last: LastPiece) {
+        match last {
+            LastPiece::None => {}
+            LastPiece::Next(piece) => self.add_piece(piece),
+            LastPiece::Whole(journal) => {
+                self.journal.clear();
+                (self.next, self.bytes, self.replaces) = (0, 0, true);
+                self.add_piece(journal);
+            }
+        }
+    }
+
+    /// Notes that what was not stored yet is.
+    pub(super) fn is_stored(&mut self) {
+        self.journal.clear();
+        self.parts.clear();
+        self.replaces = false;
+    }
+
+    /// Returns the error of a task that remembers too much. Its pieces may hold more than it remembers: `whole` is its size as a
+    /// whole.
+    pub(super) fn overflow(&self, whole: impl FnOnce() -> usize) -> Option<ErrorObject> {
+        let is_large = self.bytes > LARGEST_JOURNAL;
+        let size = if is_large { whole() } else { self.bytes };
+        (size > LARGEST_JOURNAL || self.bytes > MOST_PIECES * LARGEST_JOURNAL).then(|| {
             ErrorObject::internal(format!(
                 "the task has to remember {size} bytes, and may remember {LARGEST_JOURNAL}: keep large values elsewhere"
             ))

@@ -67,6 +67,11 @@ impl KeptExtensions {
         Ok(stored)
     }
 
+    /// Returns the name of an extension that was not stored with a task: its request had none, or an earlier version did not keep it.
+    pub(crate) fn missing(&self, stored: &BTreeMap<String, Raw>) -> Option<&str> {
+        self.0.iter().map(|kept| &*kept.name).find(|name| !stored.contains_key(*name))
+    }
+
     /// Returns the extensions of a task's request. A name that is not known any more is left out, as is one that was not then. A
     /// value of another type leaves the task to other processes; a panic of the author's code ends it.
     pub(crate) fn restored(&self, stored: &BTreeMap<String, Raw>) -> Result<Extensions, NotResumed> {

@@ -153,9 +153,11 @@ impl Lease {
         }
     }
 
-    /// Notes that the store did not renew the lease under this fence: another worker has the task.
+    /// Notes that the store did not renew the lease under this fence: another worker has the task, or this process is just taking
+    /// it again.
     pub(super) fn missed(&self, fence: u64) {
-        if fence == self.fence() && self.may_write() {
+        let is_lost = !self.poke.is_doubtful() && fence == self.fence() && self.may_write();
+        if is_lost {
             tracing::warn!(task = %self.id(), "another worker has taken this task up, or it is gone");
             self.stop(Stop::Lost);
         }
@@ -198,6 +200,12 @@ impl Lease {
             if heard.version > held.version || heard.polls != polls {
                 polls = heard.polls;
                 self.reread(&mut held).await;
+                // A store that failed is asked again: no other news of this version will come.
+                while heard.version > held.version && self.may_write() {
+                    drop(held);
+                    held = self.held.lock().await;
+                    self.reread(&mut held).await;
+                }
                 if held.record.is_cancelled() {
                     self.stop(Stop::Cancelled);
                 }
@@ -255,7 +263,7 @@ impl Lease {
     /// Gives the task back with the round that its handler has ended. Returns the pause before it is taken again.
     pub(crate) async fn release(&self, parked: ParkedRound) -> Duration {
         let ParkedRound { journal, asked, stateful, waits, stepped } = parked;
-        self.held.lock().await.add_piece(journal);
+        self.held.lock().await.add_last(journal);
         let park = |record: &mut Record, now| {
             record.park(asked.clone(), stateful, now);
             record.set_waits(waits_after(record.waits(), waits, stepped));
@@ -267,6 +275,11 @@ impl Lease {
     /// Takes the round that the handler has ended.
     pub(crate) fn take_parked(&self) -> Option<ParkedRound> {
         lock(&self.parked).take()
+    }
+
+    /// Returns whether the task is to be left to others.
+    pub(crate) fn is_misfit(&self) -> bool {
+        *self.stop.borrow() == Some(Stop::Misfit)
     }
 
     /// Returns the description of what the task is left for.
@@ -283,7 +296,7 @@ impl Lease {
             self.collect(&mut held);
             let mut record = held.record.clone();
             change(&mut record, now);
-            if let Some(error) = held.overflow() {
+            if let Some(error) = held.overflow(|| self.size(&held)) {
                 record.end(&Ended::Failed(error), now);
             }
             let mut stored = match record.change(&self.key, held.version, next.due(&record)) {
@@ -293,12 +306,15 @@ impl Lease {
                     return self.stop(Stop::Lost);
                 }
             };
-            (stored.journal, stored.parts) = (held.journal.clone(), held.parts.clone());
+            stored.parts = held.parts.clone();
+            // A task that has ended has no journal.
+            if stored.is_live {
+                (stored.journal, stored.replaces_journal) = (held.journal.clone(), held.replaces);
+            }
             match self.store.0.write(stored, now).await {
                 Ok(true) => {
                     held.version += 1;
-                    held.journal.clear();
-                    held.parts.clear();
+                    held.is_stored();
                     // Under the lock: a change that waits for it must not take back what was given back.
                     next.stop(&record).into_iter().for_each(|why| self.stop(why));
                     held.record = record;
@@ -318,13 +334,18 @@ impl Lease {
         }
     }
 
+    /// Returns the size of the journal as a whole. If its round is over and it is large, that is the size of its pieces.
+    fn size(&self, held: &Held) -> usize {
+        self.round.get().and_then(|round| round.size()).unwrap_or(held.bytes)
+    }
+
     /// Appends to the journal what has changed in it.
     async fn append(&self) {
         let mut held = self.held.lock().await;
         let mut refused = None;
         while self.may_write() {
             self.collect(&mut held);
-            if held.overflow().is_some() {
+            if held.overflow(|| self.size(&held)).is_some() {
                 drop(held);
                 // It ends there: it remembers too much.
                 return self.store().await;
@@ -335,7 +356,9 @@ impl Lease {
             let fence = self.fence();
             match self.store.0.append(&self.key, fence, &held.journal).await {
                 Ok(true) => return held.journal.clear(),
-                Ok(false) if refused == Some(fence) => return self.missed(fence),
+                Ok(false) if refused == Some(fence) => {
+                    self.doubt(fence).await;
+                }
                 // This process may have taken its own task again meanwhile.
                 Ok(false) => {
                     refused = Some(fence);
@@ -365,8 +388,9 @@ impl Lease {
 
     /// Reads the task again, which another has changed, and takes over what clients may change.
     async fn reread(&self, held: &mut Held) {
+        let fence = self.fence();
         match self.store.0.read(&self.key, Millis::now()).await {
-            Ok(Some(stored)) if stored.fence == self.fence() => match Record::read(&stored.work) {
+            Ok(Some(stored)) if stored.fence == fence => match Record::read(&stored.work) {
                 Ok(record) if record.has_ended() => self.stop(Stop::Lost),
                 Ok(record) => {
                     held.record.take_over(record);
@@ -377,11 +401,16 @@ impl Lease {
                     self.stop(Stop::Lost);
                 }
             },
-            Ok(_) => {
-                tracing::warn!(task = %self.id(), "another worker has taken this task up, or it is gone");
-                self.stop(Stop::Lost);
-            }
+            Ok(_) => self.doubt(fence).await,
             Err(error) => self.failed(&error).await,
+        }
+    }
+
+    /// Waits before a task is looked at again that this process may just be taking, if it is not lost.
+    async fn doubt(&self, fence: u64) {
+        self.missed(fence);
+        if self.may_write() {
+            sleep(RETRY).await;
         }
     }
 

@@ -1,7 +1,7 @@
 //! [`Places`]: slots for tasks that a process runs, shared by accounts.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use roundtrip_core::seal::Digest;
@@ -11,6 +11,8 @@ use crate::task::Waiting;
 
 /// Part of the slots that no single account may have the last of: an eighth.
 const RESERVED: usize = 8;
+/// Most slots that are shared at once: there may be as many as an author wants.
+const AT_ONCE: usize = 256;
 
 /// Slots for tasks that this process runs at once. A free slot goes to the account with the fewest tasks running here.
 #[derive(Debug)]
@@ -59,34 +61,42 @@ impl Places {
     /// run here or are planned to.
     pub(super) fn plan(&self, waiting: &[Waiting]) -> Vec<(Waiting, usize)> {
         let running = lock(&self.running);
-        let free = self.most.saturating_sub(running.all);
+        let free = self.most.saturating_sub(running.all).min(AT_ONCE);
         let of = |account: &Digest| running.accounts.get(account).copied().unwrap_or_default();
         let mut counts: HashMap<Digest, usize> =
             waiting.iter().map(|waiting| (waiting.account, of(&waiting.account))).collect();
+        // Of an account with several kinds, the kind with the fewest planned comes first.
+        let mut planned = vec![0_usize; waiting.len()];
+        let entries = waiting.iter().enumerate();
         let mut next: BinaryHeap<_> =
-            waiting.iter().enumerate().map(|(at, waiting)| Reverse((counts[&waiting.account], at))).collect();
-        let mut planned = vec![0; waiting.len()];
+            entries.map(|(at, waiting)| Reverse((counts[&waiting.account], 0, at))).collect();
         for _ in 0..free {
             // An account with several kinds stands here several times: an entry with an old count is entered anew.
-            while let Some(Reverse((count, at))) = next.pop() {
+            while let Some(Reverse((count, _, at))) = next.pop() {
                 let now = counts.get_mut(&waiting[at].account);
                 let Some(now) = now.filter(|now| **now < self.share()) else { continue };
-                if *now > count {
-                    next.push(Reverse((*now, at)));
-                    continue;
+                let is_current = *now == count;
+                planned[at] += usize::from(is_current);
+                *now += usize::from(is_current);
+                next.push(Reverse((*now, planned[at], at)));
+                if is_current {
+                    break;
                 }
-                planned[at] += 1;
-                *now += 1;
-                next.push(Reverse((*now, at)));
-                break;
             }
         }
         waiting.iter().copied().zip(planned).filter(|(_, planned)| *planned > 0).collect()
     }
 
-    /// Returns whether a slot is free.
-    pub(super) fn has_free(&self) -> bool {
-        lock(&self.running).all < self.most
+    /// Returns the number of free slots.
+    pub(super) fn free(&self) -> usize {
+        self.most.saturating_sub(lock(&self.running).all)
+    }
+
+    /// Returns the number of accounts among these that have no task running.
+    pub(super) fn idle(&self, waiting: &[Waiting]) -> usize {
+        let running = lock(&self.running);
+        let idle = waiting.iter().map(|waiting| waiting.account);
+        idle.filter(|account| !running.accounts.contains_key(account)).collect::<HashSet<_>>().len()
     }
 }
 
@@ -120,7 +130,8 @@ mod tests {
         assert_eq!(counts(places.plan(&[waiting(1)])), [14]);
         assert_eq!(counts(places.plan(&[waiting(1), waiting(2)])), [8, 8]);
         let held: Vec<_> = (0..14).filter_map(|_| places.take(waiting(1).account)).collect();
-        assert!(held.len() == 14 && places.take(waiting(1).account).is_none() && places.has_free());
+        assert!(held.len() == 14 && places.take(waiting(1).account).is_none() && places.free() == 2);
+        assert_eq!(places.idle(&[waiting(1), waiting(2), waiting(2)]), 1);
         assert_eq!(counts(places.plan(&[waiting(1), waiting(2), waiting(3)])), [1, 1]);
         drop(held);
         let kinds = [waiting(1), Waiting { kind: waiting(9).account, ..waiting(1) }, waiting(2)];
@@ -128,6 +139,9 @@ mod tests {
         let of_1: usize =
             places.plan(&kinds).iter().filter(|(of, _)| of.account == kinds[0].account).map(|(_, n)| n).sum();
         assert_eq!(of_1, 8, "two kinds of one account are one account");
+        assert_eq!(counts(places.plan(&kinds)), [4, 4, 8], "and neither of them hides the other");
+        let many = Places::new(usize::MAX).plan(&[waiting(1)]);
+        assert_eq!(counts(many), [AT_ONCE], "however many slots there are");
         let single = Places::new(1);
         assert!(single.take(waiting(1).account).is_some());
         assert!(Places::new(0).take(waiting(1).account).is_none());

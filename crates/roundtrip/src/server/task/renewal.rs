@@ -2,7 +2,7 @@
 //! a handler that computes or blocks keeps no lease from being renewed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ pub(super) struct Renewals {
     running: Mutex<HashMap<TaskId, Arc<Lease>>>,
     length: Duration,
     poke: Poke,
-    thread: OnceLock<()>,
+    /// True once the thread runs.
+    thread: Mutex<bool>,
 }
 
 /// Entry of a lease that is renewed until this is dropped.
@@ -38,8 +39,7 @@ pub(super) struct Renewed {
 
 impl Renewals {
     pub(super) fn new(length: Duration) -> Arc<Self> {
-        let (running, thread) = (Mutex::default(), OnceLock::new());
-        Arc::new(Self { running, length, poke: Poke::default(), thread })
+        Arc::new(Self { running: Mutex::default(), length, poke: Poke::default(), thread: Mutex::default() })
     }
 
     pub(super) fn poke(&self) -> Poke {
@@ -70,33 +70,28 @@ impl Renewals {
     }
 
     fn ensure_thread(self: &Arc<Self>, store: &TaskStoreHandle) {
-        self.thread.get_or_init(|| {
-            let (renewals, renewer) = (Arc::downgrade(self), store.0.renewer());
-            let (length, poke) = (self.length, self.poke());
-            let thread = thread::Builder::new().name("roundtrip-leases".to_owned());
-            let started = thread.spawn(move || renew_in_own_runtime(&renewals, renewer, length, &poke));
-            if let Err(error) = started {
-                tracing::error!(%error, "leases cannot be renewed: there is no thread for it");
-            }
-        });
+        let mut runs = lock(&self.thread);
+        if *runs {
+            return;
+        }
+        let (renewals, renewer) = (Arc::downgrade(self), store.0.renewer());
+        let (length, poke) = (self.length, self.poke());
+        let thread = thread::Builder::new().name("roundtrip-leases".to_owned());
+        let started = thread.spawn(move || renew_in_own_runtime(&renewals, renewer, length, &poke));
+        // Tried again with the next lease.
+        *runs = started
+            .inspect_err(
+                |error| tracing::error!(%error, "leases cannot be renewed: there is no thread for it"),
+            )
+            .is_ok();
     }
 
-    /// Renews all leases by one statement.
-    async fn renew(&self, renewer: &mut dyn LeaseRenewer) {
+    /// Renews all leases by one statement, and returns whether that was possible.
+    async fn renew(&self, renewer: &mut dyn LeaseRenewer) -> bool {
         let leases: Vec<(u64, Arc<Lease>)> =
             self.all().into_iter().map(|lease| (lease.fence(), lease)).collect();
         if leases.is_empty() {
-            return;
-        }
-        for (_, lease) in &leases {
-            if let Some(unpolled) = lease.unpolled(self.length * UNPOLLED) {
-                tracing::warn!(
-                    task = %lease.id(),
-                    ?unpolled,
-                    "the handler of a task blocks its thread: its lease is renewed, and other tasks wait; run what computes or \
-                     blocks in `spawn_blocking`"
-                );
-            }
+            return true;
         }
         let held: Vec<(TaskId, u64)> =
             leases.iter().map(|(fence, lease)| (lease.id().clone(), *fence)).collect();
@@ -112,11 +107,28 @@ impl Renewals {
                         None => lease.missed(*fence),
                     }
                 }
+                return true;
             }
             Ok(Err(error)) => {
                 tracing::error!(error = &error as &dyn std::error::Error, "leases cannot be renewed");
             }
             Err(_) => tracing::error!("leases cannot be renewed: the store does not answer"),
+        }
+        false
+    }
+
+    /// Reports runs that were not polled for a long time, unless this thread was not either: then the process was stopped.
+    fn report_unpolled(&self, last: TwoClocks) {
+        let was_stopped = last.passed() > self.length;
+        for lease in self.all() {
+            if let Some(unpolled) = lease.unpolled(self.length * UNPOLLED).filter(|_| !was_stopped) {
+                tracing::warn!(
+                    task = %lease.id(),
+                    ?unpolled,
+                    "the handler of a task blocks its thread: its lease is renewed, and other tasks wait; run what computes or \
+                     blocks in `spawn_blocking`"
+                );
+            }
         }
     }
 }
@@ -150,13 +162,20 @@ fn renew_in_own_runtime(
         Err(error) => return tracing::error!(%error, "leases cannot be renewed: there is no runtime for it"),
     };
     runtime.block_on(async {
+        let (mut pause, mut last) = (length / 3, TwoClocks::now());
         loop {
             // Whether it was poked or not, it is time.
-            let _ = timeout(length / 3, poke.poked()).await;
+            let _ = timeout(pause, poke.poked()).await;
             let Some(renewals) = renewals.upgrade() else { return };
-            if caught(renewals.renew(&mut *renewer)).await.is_none() {
+            renewals.report_unpolled(std::mem::replace(&mut last, TwoClocks::now()));
+            let renewed = caught(renewals.renew(&mut *renewer)).await;
+            if renewed.is_none() {
                 tracing::error!("the task store panicked, and is asked again to renew leases");
-                tokio::time::sleep(SHORTEST.min(length / 3)).await;
+            }
+            pause = if renewed == Some(true) { length / 3 } else { SHORTEST.min(length / 3) };
+            if renewed != Some(true) {
+                // A step that waits for its lease pokes at once.
+                tokio::time::sleep(SHORTEST.min(length / 30)).await;
             }
         }
     });

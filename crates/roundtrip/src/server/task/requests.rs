@@ -55,9 +55,14 @@ impl TaskService {
         for (id, view) in seen {
             let key = self.key(owner, id);
             self.announcer.watch(key.clone());
-            let now = self.store.0.view(&key, false, Millis::now()).await;
-            if !matches!(now, Ok(Some(now)) if now.view == view) {
-                self.announce(&key.id).await;
+            match self.store.0.view(&key, false, Millis::now()).await {
+                // One that had ended when it was first looked at does not change any more.
+                Ok(Some(now)) if now.view == view => {
+                    if read_view(&now).is_ok_and(|task| task.status.is_terminal()) {
+                        self.announcer.forget(&key.id);
+                    }
+                }
+                _ => self.announcer.changed(&key.id),
             }
         }
     }
@@ -72,7 +77,7 @@ impl TaskService {
         if stored
             .is_some_and(|stored| read_view(&stored).is_ok_and(|task| task.status != TaskStatus::Working))
         {
-            self.announce(&key.id).await;
+            self.announcer.changed(&key.id);
         }
     }
 

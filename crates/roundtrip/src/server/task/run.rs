@@ -21,7 +21,7 @@ use crate::task::{Ended, Millis};
 
 /// Shortest time between two descriptions of a task's state that are stored.
 const PACE: Duration = Duration::from_millis(500);
-/// Longest time that a step has to end after its task was cancelled.
+/// Longest time that a step has to end after its task was stopped.
 const LAST_STEP: Duration = Duration::from_secs(30);
 
 /// End of a run.
@@ -40,12 +40,14 @@ pub(crate) struct Run {
     pub(crate) lease: Arc<Lease>,
     pub(crate) runner: Runner,
     pub(crate) status: Arc<StatusSlot>,
+    /// True if processes have left the task to others before.
+    pub(crate) was_left: bool,
 }
 
 impl Run {
     /// Runs the handler until it ends, asks, or has to stop.
     pub(crate) async fn drive(self) -> Ran {
-        let Self { hub, lease, mut runner, status } = self;
+        let Self { hub, lease, mut runner, status, was_left } = self;
         let round = runner.round_state().map(Arc::clone);
         if let Some(round) = &round {
             round.keep_in(Arc::clone(&lease) as _);
@@ -60,25 +62,33 @@ impl Run {
                 stop = lease.stopped() => Err(stop),
                 () = elapsed(left) => Err(Stop::Expired),
                 outcome = &mut handler => Ok(outcome),
-                () = attend(&hub, &lease, &status) => Err(Stop::Lost),
+                () = attend(&hub, &lease, &status, was_left) => Err(Stop::Lost),
                 () = lease.follow() => Err(Stop::Lost),
                 () = pulse(&lease) => Err(Stop::Lost),
             }
         };
         match ended {
+            // What the handler has made of a journal that it cannot read does not count.
+            Ok(_) if lease.is_misfit() => return Ran::Misfit(lease.misfit()),
             Ok(outcome) => {
                 describe(&hub, &lease, &status).await;
-                return conclude(&lease, outcome).await;
+                return tokio::select! {
+                    ran = conclude(&lease, outcome) => ran,
+                    () = pulse(&lease) => Ran::Ended,
+                };
             }
-            Err(Stop::Cancelled) => {
+            Err(stop @ (Stop::Cancelled | Stop::Misfit)) => {
                 tokio::select! {
                     biased;
                     () = lease.lost() => {}
                     () = finish_steps(&mut runner, round.as_deref()) => {}
-                    () = attend(&hub, &lease, &status) => {}
+                    () = attend(&hub, &lease, &status, false) => {}
                     () = pulse(&lease) => {}
                 }
                 drop(runner);
+                if stop == Stop::Misfit {
+                    return Ran::Misfit(lease.misfit());
+                }
                 describe(&hub, &lease, &status).await;
                 lease.end(|| Ended::Cancelled).await;
             }
@@ -86,7 +96,6 @@ impl Run {
                 drop(runner);
                 lease.end(|| Ended::Failed(over())).await;
             }
-            Err(Stop::Misfit) => return Ran::Misfit(lease.misfit()),
             // Nothing may be written any more, or has to be.
             Err(Stop::Lost | Stop::Released) => {}
         }
@@ -101,8 +110,13 @@ async fn elapsed(left: Option<Duration>) {
     }
 }
 
-/// Stores descriptions of the task's state and parts of its result, and announces its progress, for as long as it is polled.
-async fn attend(hub: &Hub, lease: &Lease, status: &StatusSlot) {
+/// Stores descriptions of the task's state and parts of its result, and announces its progress, for as long as it is polled. Clients
+/// see that a task is not left any more once its handler has run for a moment: one that does not fit ends before that.
+async fn attend(hub: &Hub, lease: &Lease, status: &StatusSlot, was_left: bool) {
+    if was_left {
+        sleep(PACE).await;
+        lease.store().await;
+    }
     loop {
         status.is_set().await;
         if describe(hub, lease, status).await {
@@ -133,7 +147,7 @@ async fn describe(hub: &Hub, lease: &Lease, status: &StatusSlot) -> bool {
 async fn finish_steps(runner: &mut Runner, round: Option<&RoundState>) {
     let Some(round) = round else { return };
     if timeout(LAST_STEP, leave_step(runner, round)).await.is_err() {
-        tracing::warn!("a step of a cancelled task did not end, and was dropped");
+        tracing::warn!("a step of a task that was stopped did not end, and was dropped");
     }
 }
 

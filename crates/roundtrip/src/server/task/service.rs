@@ -156,7 +156,8 @@ impl TaskService {
         commitment: &Commitment,
     ) -> Result<Created, ErrorObject> {
         let Creation { tool, kind, call, flow, journal, owner, account, ttl, is_held } = new;
-        let (id, now, sent) = (TaskId::new(random()?), Millis::now(), TwoClocks::now());
+        // The lease counts from before the time that is written.
+        let (id, sent, now) = (TaskId::new(random()?), TwoClocks::now(), Millis::now());
         let flow = match flow {
             Some(flow) => flow,
             None => FlowId::new(random()?),
@@ -201,7 +202,7 @@ impl TaskService {
         let lease = self.lease_of((created.key, 1), created.held, created.sent);
         // Renewed from here on: its task may have to wait for a thread.
         let renewed = self.renewals.add(&lease, &self.store);
-        let run = Run { hub: Arc::clone(&self.hub), lease, runner, status };
+        let run = Run { hub: Arc::clone(&self.hub), lease, runner, status, was_left: false };
         tokio::spawn(Arc::clone(self).attended(run, renewed, held));
     }
 

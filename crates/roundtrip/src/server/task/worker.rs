@@ -1,6 +1,6 @@
 //! Workers: take tasks that are due, and run them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -23,8 +23,10 @@ use crate::task::{
     Waiting,
 };
 
-/// Most accounts whose tasks are taken at once.
+/// Most accounts that are read at once.
 const ACCOUNTS: usize = 64;
+/// Most looks for accounts in one turn.
+const MOST_LOOKS: usize = 64;
 /// Time after which the store is polled, even if it has announced nothing.
 const IDLE: Duration = Duration::from_secs(1);
 /// Most times that the description of a task which cannot be run is written against changes of others.
@@ -72,7 +74,7 @@ pub(super) async fn hear(service: Weak<TaskService>) {
     }
 }
 
-/// Places where the last look for tasks has ended, and what it has reported.
+/// Place where the last look for tasks has ended, and what it has reported.
 #[derive(Default)]
 struct Looks {
     /// Where the next one begins: no account is always the first.
@@ -115,44 +117,77 @@ impl TaskService {
     /// Takes tasks that are due, as long as there are slots for them.
     async fn take(self: &Arc<Self>, looks: &mut Looks) {
         let Some(kinds) = self.server().map(|server| server.kinds()) else { return };
-        let mut after = looks.after.take();
-        let mut is_from_start = after.is_none();
-        while self.places.has_free() && !self.admission.is_draining() {
-            let found = self.store.0.waiting(&self.service, &kinds, after, ACCOUNTS, Millis::now()).await;
-            let Some(mut waiting) = self.answered(found) else { return };
-            let is_end = waiting.len() < ACCOUNTS;
-            let last = waiting.last().copied();
-            waiting.retain(|waiting| {
-                let is_own = kinds.binary_search(&waiting.kind).is_ok();
-                if !is_own {
-                    looks.report(waiting.kind);
-                }
-                is_own
-            });
-            let taken = self.take_from(&waiting).await;
-            match taken {
-                None => return,
-                // The same accounts may have more.
-                Some(1..) => {}
-                Some(0) if !is_end => after = last,
-                Some(0) if is_from_start => return,
-                Some(0) => (after, is_from_start) = (None, true),
+        for _ in 0..MOST_LOOKS {
+            if self.places.free() == 0 || self.admission.is_draining() {
+                return;
             }
-            looks.after = after;
+            let Some((waiting, are_all)) = self.look(looks, &kinds).await else { return };
+            if self.take_from(waiting).await.is_none() || are_all {
+                return;
+            }
         }
     }
 
-    /// Takes tasks of these accounts, and returns how many.
-    async fn take_from(self: &Arc<Self>, waiting: &[Waiting]) -> Option<usize> {
-        let wanted = self.places.plan(waiting);
-        if wanted.is_empty() {
-            return Some(0);
+    /// Returns accounts whose tasks this process can run, from where the last look has ended on: all there are, or enough that every
+    /// free slot can go to one with no task running here. Returns whether these are all.
+    async fn look(&self, looks: &mut Looks, kinds: &[Digest]) -> Option<(Vec<Waiting>, bool)> {
+        let (start, mut own) = (looks.after.take(), Vec::new());
+        let (mut after, mut is_behind) = (start, start.is_some());
+        loop {
+            let found = self.store.0.waiting(&self.service, kinds, after, ACCOUNTS, Millis::now()).await;
+            let page = self.answered(found)?;
+            let (is_end, last) = (page.len() < ACCOUNTS, page.last().copied());
+            for waiting in page {
+                // All in front of the start come last.
+                if !is_behind && start.is_some_and(|start| waiting > start) {
+                    return Some((own, true));
+                }
+                if kinds.binary_search(&waiting.kind).is_ok() {
+                    own.push(waiting);
+                } else {
+                    looks.report(waiting.kind);
+                }
+            }
+            match (is_end, is_behind) {
+                (true, true) => (after, is_behind) = (None, false),
+                (true, false) => return Some((own, true)),
+                (false, _) => after = last,
+            }
+            if !is_end && self.places.idle(&own) >= self.places.free() {
+                looks.after = last;
+                return Some((own, false));
+            }
         }
+    }
+
+    /// Takes tasks of these accounts for as long as there are slots, and returns how many.
+    async fn take_from(self: &Arc<Self>, mut waiting: Vec<Waiting>) -> Option<usize> {
+        let mut number = 0;
+        loop {
+            self.resting.retain(&mut waiting);
+            let wanted = self.places.plan(&waiting);
+            if wanted.is_empty() {
+                return Some(number);
+            }
+            let mut missing: HashMap<Waiting, usize> = wanted.iter().copied().collect();
+            for waiting in self.take_once(&wanted).await? {
+                number += 1;
+                missing.entry(waiting).and_modify(|missing| *missing = missing.saturating_sub(1));
+            }
+            // What else of these is due rests here: their slots are for others.
+            waiting.retain(|waiting| missing.get(waiting).is_none_or(|missing| *missing == 0));
+        }
+    }
+
+    /// Takes tasks, and returns the kind and the account of each.
+    async fn take_once(self: &Arc<Self>, wanted: &[(Waiting, usize)]) -> Option<Vec<Waiting>> {
         let (service, except, lease) = (&self.service, &self.resting.now()[..], self.lease);
+        let taking = self.renewals.poke().taking();
         let sent = TwoClocks::now();
-        let request = TakeRequest { service, wanted: &wanted, except, lease };
+        let request = TakeRequest { service, wanted, except, lease };
         let taken = self.answered(self.store.0.take(request, Millis::now()).await)?;
-        let number = taken.len();
+        let of = |task: &TakenTask| Waiting { kind: task.kind, account: task.account };
+        let all = taken.iter().map(of).collect();
         for task in taken {
             // A process that finds its own task due continues: it was not renewed in time, and nobody else has had it.
             let running = self.renewals.get(&task.key.id);
@@ -163,7 +198,8 @@ impl TaskService {
             let slot = self.slot(task.account);
             tokio::spawn(Arc::clone(self).resumed(task, sent, slot));
         }
-        Some(number)
+        drop(taking);
+        Some(all)
     }
 
     fn answered<T>(&self, answer: Result<T, TaskStoreError>) -> Option<T> {
@@ -176,17 +212,17 @@ impl TaskService {
 
     /// Runs a task that was taken, if there is a slot and room for it.
     async fn resumed(self: Arc<Self>, task: TakenTask, sent: TwoClocks, slot: Option<Place>) {
+        if !self.admission.could_weigh(task.size) {
+            let why = format!("it needs a process with room for {} bytes (`Limits::call_bytes`)", task.size);
+            return self.leave(&task.key, task.fence, &why).await;
+        }
         let weight = self.admission.weigh_task(task.account, task.size);
-        let (Some(slot), Some(mut weight)) = (slot, weight) else {
+        let (Some(slot), Some(weight)) = (slot, weight) else {
             return self.wait_for_room(&task).await;
         };
-        match caught(self.prepared(&task, sent, &mut weight)).await {
-            Some(Ok((run, renewed))) => {
-                self.resting.forget(&task.key.id);
-                Arc::clone(&self).attended(run, renewed, (slot, weight)).await;
-            }
+        match caught(self.prepared(&task, sent)).await {
+            Some(Ok((run, renewed))) => Arc::clone(&self).attended(run, renewed, (slot, weight)).await,
             Some(Err(NotRun::Gone)) => {}
-            Some(Err(NotRun::NoRoom)) => self.wait_for_room(&task).await,
             Some(Err(NotRun::Misfit(why))) => self.leave(&task.key, task.fence, &why).await,
             // The task is due again when its lease has expired.
             None => tracing::error!(task = %task.key.id, "the task store panicked"),
@@ -195,20 +231,12 @@ impl TaskService {
     }
 
     /// Reads a task that was taken, and prepares its run.
-    async fn prepared(
-        &self,
-        task: &TakenTask,
-        sent: TwoClocks,
-        weight: &mut Weight,
-    ) -> Result<(Run, Renewed), NotRun> {
+    async fn prepared(&self, task: &TakenTask, sent: TwoClocks) -> Result<(Run, Renewed), NotRun> {
         let stored = self.store.0.read(&task.key, Millis::now()).await?.ok_or(NotRun::Gone)?;
         if stored.fence != task.fence {
             return Err(NotRun::Gone);
         }
         let TaskWork { call, journal } = self.store.0.load(&task.key).await?.ok_or(NotRun::Gone)?;
-        if !weight.grow(&self.admission, task.account, journal.iter().map(bytes::Bytes::len).sum()) {
-            return Err(NotRun::NoRoom);
-        }
         let record = Record::read(&stored.work)?;
         let held = Held::new(stored.version, record, journal.iter().map(bytes::Bytes::len));
         let lease = self.lease_of((task.key.clone(), task.fence), held, sent);
@@ -222,12 +250,11 @@ impl TaskService {
             })
             .await;
         drop(server);
-        // Clients see that it is not left any more.
-        if lease.begin().await && resumed.is_ok() {
-            lease.store().await;
-        }
         match resumed {
-            Ok((runner, status)) => Ok((Run { hub: Arc::clone(&self.hub), lease, runner, status }, renewed)),
+            Ok((runner, status)) => {
+                let was_left = lease.begin().await;
+                Ok((Run { hub: Arc::clone(&self.hub), lease, runner, status, was_left }, renewed))
+            }
             Err(NotResumed::Misfit(why)) => Err(NotRun::Misfit(why)),
             Err(NotResumed::Failed(error)) => {
                 lease.end(|| Ended::Failed(error.clone())).await;
@@ -245,8 +272,9 @@ impl TaskService {
         // A store that panics has failed for this run; the task is due again when its lease has expired.
         let ran = caught(run.drive().instrument(span)).await.unwrap_or(Ran::Ended);
         drop(renewed);
-        if let Ran::Misfit(why) = &ran {
-            self.leave(lease.key(), lease.fence(), why).await;
+        match &ran {
+            Ran::Misfit(why) => self.leave(lease.key(), lease.fence(), why).await,
+            Ran::Ended | Ran::Waits(_) => self.resting.forget(lease.id()),
         }
         drop((held, claimed));
         self.wake();
@@ -260,7 +288,7 @@ impl TaskService {
 
     /// Gives a task back that there is no room for now.
     async fn wait_for_room(&self, task: &TakenTask) {
-        if self.resting.wait(&task.key.id) {
+        if self.resting.wait(&task.key.id, task.account) {
             self.give_back(&task.key, task.fence).await;
         }
     }
@@ -283,13 +311,20 @@ impl TaskService {
                 _ => break,
             };
             let Ok(mut record) = Record::read(&stored.work) else { break };
-            if record.has_ended() || !record.leave(why, Millis::now()) {
+            let now = Millis::now();
+            if record.is_cancelled() {
+                // No handler has to hear of it.
+                record.end(&Ended::Cancelled, now);
+            } else if record.has_ended() || !record.leave(why, now) {
                 break;
+            } else {
+                tracing::warn!(task = %key.id, tool = record.tool(), why, "a task is left to other processes");
             }
-            tracing::warn!(task = %key.id, tool = record.tool(), why, "a task is left to other processes");
             let Ok(change) = record.change(key, stored.version, due) else { break };
-            if !matches!(self.store.0.write(change, Millis::now()).await, Ok(false)) {
-                return;
+            match self.store.0.write(change, now).await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(_) => break,
             }
         }
         if is_resting {
@@ -302,8 +337,6 @@ impl TaskService {
 enum NotRun {
     /// It has ended, or another worker has it; or the store fails, and it is due again when its lease has expired.
     Gone,
-    /// There is no room for it in memory.
-    NoRoom,
     /// This process cannot run it.
     Misfit(String),
 }

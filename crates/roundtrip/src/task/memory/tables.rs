@@ -222,6 +222,9 @@ impl Tables {
             row.is_live = change.is_live;
             (row.expires, row.view, row.work) = (change.expires, change.view, change.work);
             row.result = change.result.or_else(|| row.result.take());
+            if change.replaces_journal {
+                row.journal.clear();
+            }
             add(&mut row.journal, &change.journal);
             add(&mut row.parts, &change.parts);
             if !row.is_live {
@@ -249,6 +252,8 @@ impl Tables {
     pub(super) fn lease(&mut self, id: &TaskId, fence: u64, due: Millis, held: bool) -> Option<u64> {
         self.tasks.get(id).filter(|row| row.held && row.fence == fence)?;
         self.change(id, |row| {
+            // A renewal shortens no lease.
+            let due = if held { row.due.map_or(due, |before| before.max(due)) } else { due };
             (row.due, row.held) = (Some(due), held);
             row.version
         })
@@ -311,7 +316,8 @@ impl Tables {
             row.version += 1;
             row.fence += 1;
             let (key, account, kind, fence) = (row.key.clone(), row.account, row.kind, row.fence);
-            TakenTask { key, account, kind, fence, size: row.call.len() + row.work.len() }
+            let journal: usize = row.journal.values().map(Bytes::len).sum();
+            TakenTask { key, account, kind, fence, size: row.call.len() + row.work.len() + journal }
         };
         due.iter().filter_map(|(_, id)| self.change(id, take)).collect()
     }

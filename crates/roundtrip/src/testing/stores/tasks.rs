@@ -40,6 +40,7 @@ pub async fn tasks(one: impl TaskStore + 'static, other: impl TaskStore + 'stati
     leases::a_lease_ends(&site()?).await?;
     leases::a_lease_is_renewed(&site()?).await?;
     leases::a_journal_grows_by_pieces(&site()?).await?;
+    leases::a_journal_is_replaced(&site()?).await?;
     leases::what_is_appended_is_there_for_the_next(&site()?).await?;
     bounds::expired_tasks_are_found_and_removed(&site()?).await?;
     bounds::tasks_are_listed_by_their_identifiers(&site()?).await?;

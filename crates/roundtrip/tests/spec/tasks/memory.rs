@@ -48,6 +48,7 @@ fn grown(task: &NewTask, version: u64, size: usize) -> TaskChange {
         work: vec![0; size].into(),
         result: None,
         journal: Vec::new(),
+        replaces_journal: false,
         parts: Vec::new(),
     }
 }

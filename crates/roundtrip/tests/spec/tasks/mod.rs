@@ -4,6 +4,7 @@ mod asking;
 mod cancelling;
 mod clocked;
 mod clocks;
+mod deployments;
 mod describing;
 mod draining;
 mod extensions;

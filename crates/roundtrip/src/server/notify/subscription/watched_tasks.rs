@@ -24,6 +24,16 @@ impl WatchedTasks {
         self.by_subscription.insert(subscription, tasks.to_vec());
     }
 
+    /// Adds a task to those that a subscription watches.
+    #[cfg(feature = "legacy")]
+    pub(super) fn add(&mut self, subscription: u64, task: &str) {
+        let watching = self.by_task.entry(task.to_owned()).or_default();
+        if !watching.contains(&subscription) {
+            watching.push(subscription);
+            self.by_subscription.entry(subscription).or_default().push(task.to_owned());
+        }
+    }
+
     /// Removes a subscription.
     pub(super) fn remove(&mut self, subscription: u64) {
         for task in self.by_subscription.remove(&subscription).unwrap_or_default() {
@@ -56,6 +66,12 @@ mod tests {
         assert_eq!((watched.of("a"), watched.of("b"), watched.of("c")), (&[1][..], &[1, 2][..], &[][..]));
         watched.set(1, &ids(&["c"]));
         assert_eq!((watched.of("a"), watched.of("b"), watched.of("c")), (&[][..], &[2][..], &[1][..]));
+        #[cfg(feature = "legacy")]
+        {
+            watched.add(1, "a");
+            watched.add(1, "a");
+            assert_eq!((watched.of("a"), watched.of("c")), (&[1][..], &[1][..]));
+        }
         watched.remove(1);
         watched.set(2, &[]);
         assert!(watched.by_task.is_empty() && watched.by_subscription.is_empty());

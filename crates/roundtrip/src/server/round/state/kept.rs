@@ -63,7 +63,15 @@ impl RoundState {
         match inner.journal.find(key) {
             None => inner.journal.remember(Kind::Passed, key, None, ""),
             Some(Found { kind: Kind::Passed, used: false, .. }) => {}
-            Some(_) => return Err(inner.twice(key)),
+            Some(found) => {
+                let is_other = !found.used;
+                let error = inner.twice(key);
+                return Err(if is_other && self.leave_for(key, "a detachment") {
+                    AskError::Closed
+                } else {
+                    error
+                });
+            }
         }
         if inner.detachment == Detachment::Impossible {
             return Ok(false);
@@ -82,6 +90,12 @@ impl RoundState {
         self.lock().journal.first_piece()
     }
 
+    /// Leaves the task to others, because its journal has something else under a key: another version has written it (T16). Returns
+    /// false in a round that is not one of a task.
+    pub(super) fn leave_for(&self, key: &str, what: &str) -> bool {
+        self.leave(&format!("`{key}` is {what} now, and was not when the task began"))
+    }
+
     /// Leaves the task to a process whose handler reads its journal. Returns false in a round that is not one of a task.
     pub(crate) fn leave(&self, why: &str) -> bool {
         self.keeper().map(|keeper| keeper.leave(why.to_owned())).is_some()
@@ -91,5 +105,10 @@ impl RoundState {
 impl Pieces for RoundState {
     fn next_piece(&self) -> Option<Vec<u8>> {
         self.lock().journal.next_piece()
+    }
+
+    fn size(&self) -> Option<usize> {
+        let inner = self.lock();
+        (!inner.closed).then(|| inner.journal.size())
     }
 }

@@ -20,6 +20,10 @@ impl Drop for ResolverGuard {
 impl RoundState {
     /// Returns the value that a resolver had in an earlier round, as JSON.
     pub(crate) fn recall_resolved(&self, key: &str) -> Result<Option<String>, AskError> {
+        if self.leaves(key) {
+            // The worker drops the handler.
+            return Err(AskError::Closed);
+        }
         Ok(self.open()?.recall_step(key)?.and_then(Result::ok))
     }
 

@@ -122,12 +122,12 @@ impl RoundState {
     }
 
     /// Leaves the task to others if its journal has something else under the key of a step: another version has written it (T16).
-    fn leaves(&self, key: &str) -> bool {
+    pub(super) fn leaves(&self, key: &str) -> bool {
         let is_step = |kind| matches!(kind, Kind::Begun | Kind::Step | Kind::Failed);
         let is_other = |found: Found<'_>| !found.used && !is_step(found.kind);
         self.keeper().is_some()
             && self.lock().journal.peek(key).is_some_and(is_other)
-            && self.leave(&format!("`{key}` is a step now, and was not when the task began"))
+            && self.leave_for(key, "a step")
     }
 
     /// Keeps the result of a step for every later round.

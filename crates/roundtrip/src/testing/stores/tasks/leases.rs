@@ -113,6 +113,8 @@ pub(super) async fn a_lease_is_renewed(site: &Site) -> Checked {
         return broken(rule, format!("{before:?} is {after:?}"));
     }
     site.none_is_due(rule, "during a lease that was renewed").await?;
+    renew(rule, site, &task, Duration::ZERO).await?;
+    site.none_is_due(rule, "during a lease that was renewed, by a shorter one").await?;
     site.end(rule, &key).await?;
     if !renew(rule, site, &task, HOUR).await?.is_empty() {
         return broken(rule, "the lease on a task that has ended is renewed".into());
@@ -146,6 +148,34 @@ pub(super) async fn a_journal_grows_by_pieces(site: &Site) -> Checked {
     }
     let long = "x".repeat(100_000);
     if site.load(rule, &key).await?.journal != ["0", "1", &long, "9", "10", ""] {
+        return broken(rule, "the journal is another".into());
+    }
+    site.remove(rule, &key).await
+}
+
+pub(super) async fn a_journal_is_replaced(site: &Site) -> Checked {
+    let rule = "a journal that is replaced has the new pieces only";
+    let key = site.created(rule, None).await?;
+    let task = site.taken(rule, HOUR).await?;
+    site.append(rule, &task, &[piece(0, "0"), piece(1, "1"), piece(2, "2")]).await?;
+    let stale = TaskChange {
+        version: u64::from(u32::MAX),
+        journal: vec![piece(0, "stale")],
+        replaces_journal: true,
+        ..site.change(rule, &key).await?
+    };
+    if asked(rule, site.one.write(stale, Millis::now())).await? {
+        return broken(rule, "a task of another version is changed".into());
+    }
+    let change = TaskChange {
+        journal: vec![piece(0, "whole")],
+        replaces_journal: true,
+        parts: vec![piece(0, "part")],
+        ..site.change(rule, &key).await?
+    };
+    site.write(rule, change).await?;
+    site.append(rule, &task, &[piece(1, "next")]).await?;
+    if site.load(rule, &key).await?.journal != ["whole", "next"] {
         return broken(rule, "the journal is another".into());
     }
     site.remove(rule, &key).await

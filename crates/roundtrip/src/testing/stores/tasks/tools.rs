@@ -104,6 +104,7 @@ impl Site {
             work,
             result: None,
             journal: Vec::new(),
+            replaces_journal: false,
             parts: Vec::new(),
         })
     }

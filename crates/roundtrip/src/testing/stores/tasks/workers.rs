@@ -118,10 +118,13 @@ pub(super) async fn due_tasks_are_taken_in_order(site: &Site) -> Checked {
         let read = site.read(rule, &task.key).await?;
         let had_worker = u64::from(task.key == keys[1]);
         let numbers = (task.fence, read.fence, read.version);
+        let work = site.load(rule, &task.key).await?;
+        let bytes =
+            [&read.work, &work.call].into_iter().chain(&work.journal).map(bytes::Bytes::len).sum::<usize>();
         if numbers != (had_worker + 1, had_worker + 1, 1)
             || !read.is_held
             || task.kind != digest(1)
-            || task.size < 8
+            || task.size < bytes.max(8)
         {
             return broken(rule, format!("a task is taken as {task:?}, and read as {read:?}"));
         }
