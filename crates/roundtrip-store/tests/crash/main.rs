@@ -1,5 +1,5 @@
 //! The crash test of tasks: worker processes are killed at random points while tasks run that ask, and others are stopped for longer
-//! than their leases. Two services and two releases of one of them share the database. `cargo xtask crash` runs it in full; without
+//! than their leases. Two services and two releases of one of them share the database, with tasks that nobody can open. `cargo xtask crash` runs it in full; without
 //! that it is short.
 
 #![cfg(unix)]
@@ -34,12 +34,15 @@ use crate::jobs::{Role, key_of, service_of, starters, tool_of};
 use crate::killer::{AIMS, Kills, Phase};
 use crate::notes::Note;
 use crate::verdict::Verdict;
-use crate::worker::{front, is_worker, open};
+use crate::worker::{KEYS, LOST_KEYS, front, is_worker, open};
 
 /// Variable that makes the test long.
 const FULL: &str = "ROUNDTRIP_CRASH_FULL";
 /// Variable with the seed of all random choices. Processes are free to differ in time, so that a seed repeats the choices alone.
 const SEED: &str = "ROUNDTRIP_CRASH_SEED";
+
+/// Number of tasks that no worker can open.
+const POISON: usize = 20;
 
 /// Size of a test.
 struct Scale {
@@ -135,8 +138,9 @@ fn clock() -> u64 {
 
 /// Runs jobs, and kills and stops their workers, to the last of all.
 async fn crash(fleet: &Arc<Fleet>, scale: &Scale) -> Crash {
-    let store = open(&fleet.store).await;
+    let store = open(&fleet.store, KEYS).await;
     let fronts = Fronts::new(fleet, &store);
+    poison(fleet).await;
     (0..scale.workers).for_each(|_| Role::ALL.iter().for_each(|role| fleet.start(*role)));
     let (told, counted) = watch::channel(0);
     let (killed, paused) = (Arc::clone(fleet), Arc::clone(fleet));
@@ -151,6 +155,15 @@ async fn crash(fleet: &Arc<Fleet>, scale: &Scale) -> Crash {
     fleet.end().await;
     // Orphans have gone on meanwhile.
     Crash { kills, pauses, left: fleet.left(), results, notes: notes::read(&fleet.log) }
+}
+
+/// Stores tasks that no worker can open. They are due all the time.
+async fn poison(fleet: &Fleet) {
+    let lost = Fronts::new(fleet, &open(&fleet.store, LOST_KEYS).await);
+    for _ in 0..POISON {
+        let started = lost.jobs.call_tool("required", json!({ "job": "0.0" })).into_task().await;
+        assert!(matches!(started, Ok(Started::Task(_))), "{started:?}");
+    }
 }
 
 /// Starts jobs and waits for their results, for as long as workers are being killed: as many at once as the scale says, and
@@ -193,6 +206,9 @@ async fn job(fleet: Arc<Fleet>, fronts: Fronts, number: usize) -> (String, Strin
         };
         match worker.call_tool(tool_of(&name), arguments).into_task().await {
             Ok(Started::Task(task)) => {
+                // A second client, at a worker that may die: it watches the task, and answers too.
+                let (watched, watching) = (task.clone(), worker.clone());
+                tokio::spawn(async move { watching.task(watched).wait().await });
                 return (name.clone(), result(&fleet, fronts.of(&name), task).await);
             }
             // Without a place for its task it ends its step in the call, and may end altogether.

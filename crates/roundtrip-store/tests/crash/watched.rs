@@ -107,7 +107,8 @@ impl TaskStore for Watched {
         Box::pin(async move {
             let taken = self.store.take(request, now).await?;
             for task in &taken {
-                if let Some(work) = self.store.load(&task.key).await? {
+                // One that cannot be opened has no name.
+                if let Ok(Some(work)) = self.store.load(&task.key).await {
                     self.note("leased", &task.key, task.fence, &work.call);
                 }
             }

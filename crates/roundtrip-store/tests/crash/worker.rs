@@ -23,7 +23,9 @@ pub(crate) const ROLE: &str = "ROUNDTRIP_CRASH_ROLE";
 pub(crate) const WORKER_SEED: &str = "ROUNDTRIP_CRASH_WORKER_SEED";
 
 /// Keys that all processes share.
-const KEYS: &str = "0101010101010101010101010101010101010101010101010101010101010101";
+pub(crate) const KEYS: &str = "0101010101010101010101010101010101010101010101010101010101010101";
+/// Keys that no worker has.
+pub(crate) const LOST_KEYS: &str = "0202020202020202020202020202020202020202020202020202020202020202";
 
 /// Longest time that a part of a step takes.
 const WORK: Duration = Duration::from_millis(30);
@@ -173,9 +175,9 @@ pub(crate) fn front(role: Role, log: &Path, store: Arc<dyn TaskStore>) -> Server
     server(site).tasks(Tasks::new(store).at_once(0))
 }
 
-/// Opens the store of a test: its kind and its place.
-pub(crate) async fn open(store: &str) -> Arc<dyn TaskStore> {
-    let ring = KEYS.parse::<Keyring>().expect("keys");
+/// Opens the store of a test, its kind and its place, with these keys.
+pub(crate) async fn open(store: &str, keys: &str) -> Arc<dyn TaskStore> {
+    let ring = keys.parse::<Keyring>().expect("keys");
     match store.split_once('|').expect("a kind and a place") {
         ("sqlite", file) => {
             Arc::new(roundtrip_store::Sqlite::open(file).sealed_by(ring).await.expect("a store"))
@@ -192,7 +194,7 @@ pub(crate) async fn is_worker() -> bool {
     let number = |variable| std::env::var(variable).expect("a variable").parse().expect("a number");
     let log = Log::open(Path::new(&std::env::var_os(LOG).expect("a log")));
     let chance = Arc::new(Chance::new(number(WORKER_SEED)));
-    let watched = Watched { store: open(&store).await, log: log.clone(), chance: Arc::clone(&chance) };
+    let watched = Watched { store: open(&store, KEYS).await, log: log.clone(), chance: Arc::clone(&chance) };
     let lease = Duration::from_millis(number(LEASE));
     let role = Role::parse(&std::env::var(ROLE).expect("a role")).expect("a role");
     let tasks = Tasks::new(watched).at_once(AT_ONCE).lease(lease);

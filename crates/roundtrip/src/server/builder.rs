@@ -281,7 +281,8 @@ impl Server {
         self
     }
 
-    /// Sets how many rounds of one flow may ask, 250 at most. The default is 32.
+    /// Sets how many rounds of one flow may ask, 250 at most. The default is 32. In a task, a run that settles an answer and asks
+    /// nothing new does not count.
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.max_rounds = rounds;
         self

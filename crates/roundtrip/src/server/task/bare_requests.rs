@@ -30,7 +30,7 @@ const CANCEL: Duration = Duration::from_secs(40);
 const LOOK: Duration = Duration::from_secs(5);
 /// Most tasks on a page of `tasks/list`.
 const PAGE: usize = 50;
-/// Most of them that are read at once: each comes with its result.
+/// Most of them that are read at once: each may have many questions.
 const FEW: usize = 5;
 
 impl TaskService {
@@ -149,7 +149,7 @@ impl TaskService {
         Ok(ServerResult::ListTasks(ListTasksResult { tasks, next_cursor, ..ListTasksResult::default() }))
     }
 
-    /// Reads the tasks of a caller behind one, whole.
+    /// Reads the tasks of a caller behind one, without their results.
     async fn few(
         &self,
         caller: &TaskCaller,
@@ -174,7 +174,7 @@ impl TaskService {
             parts.send(&self.store, key).await.map_err(|error| busy(&error))?;
         }
         let mut task = bare_view(&stored)?;
-        task.status_message = caller.waits_for(&stored).or(task.status_message);
+        self.describe_wait(caller, &stored, &mut task);
         Ok(task)
     }
 

@@ -26,6 +26,14 @@ struct Running {
     all: usize,
     /// Only accounts that have some.
     accounts: HashMap<Digest, usize>,
+    /// Accounts whose tasks were due at the last look, and got no slot.
+    waiting: HashSet<Digest>,
+}
+
+impl Running {
+    fn of(&self, account: &Digest) -> usize {
+        self.accounts.get(account).copied().unwrap_or_default()
+    }
 }
 
 /// Slot of a running task; free again when dropped.
@@ -40,15 +48,35 @@ impl Places {
         Arc::new(Self { most, running: Mutex::default() })
     }
 
+    /// Returns whether there are slots at all.
+    pub(super) fn has_any(&self) -> bool {
+        self.most > 0
+    }
+
     /// Returns the most slots that one account may have.
     fn share(&self) -> usize {
         self.most - self.most / RESERVED
     }
 
+    /// Notes the accounts whose tasks are due and have no slot.
+    pub(super) fn set_waiting(&self, waiting: impl Iterator<Item = Digest>) {
+        lock(&self.running).waiting = waiting.collect();
+    }
+
+    /// Returns a slot for a task that is just being created, unless another account waits for one that has fewer.
+    pub(super) fn take_new(self: &Arc<Self>, account: Digest) -> Option<Place> {
+        let is_behind = {
+            let running = lock(&self.running);
+            let own = running.of(&account);
+            running.waiting.iter().any(|waiting| *waiting != account && running.of(waiting) < own)
+        };
+        if is_behind { None } else { self.take(account) }
+    }
+
     /// Returns a slot for a task of an account, if one is free for it.
     pub(super) fn take(self: &Arc<Self>, account: Digest) -> Option<Place> {
         let mut running = lock(&self.running);
-        let own = running.accounts.get(&account).copied().unwrap_or_default();
+        let own = running.of(&account);
         if running.all >= self.most || own >= self.share() {
             return None;
         }
@@ -62,9 +90,8 @@ impl Places {
     pub(super) fn plan(&self, waiting: &[Waiting]) -> Vec<(Waiting, usize)> {
         let running = lock(&self.running);
         let free = self.most.saturating_sub(running.all).min(AT_ONCE);
-        let of = |account: &Digest| running.accounts.get(account).copied().unwrap_or_default();
-        let mut counts: HashMap<Digest, usize> =
-            waiting.iter().map(|waiting| (waiting.account, of(&waiting.account))).collect();
+        let counts = waiting.iter().map(|waiting| (waiting.account, running.of(&waiting.account)));
+        let mut counts: HashMap<Digest, usize> = counts.collect();
         // Of an account with several kinds, the kind with the fewest planned comes first.
         let mut planned = vec![0_usize; waiting.len()];
         let entries = waiting.iter().enumerate();
@@ -116,6 +143,19 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Z3: a new task does not take the slot that an account with fewer tasks waits for.
+    #[test]
+    fn new_tasks_do_not_overtake_accounts_that_wait() {
+        let (places, account) = (Places::new(16), |byte| waiting(byte).account);
+        let first = places.take_new(account(1)).expect("a slot");
+        places.set_waiting([account(2)].into_iter());
+        assert!(places.take_new(account(1)).is_none(), "the other has none");
+        assert!(places.take_new(account(3)).is_some() && places.take(account(1)).is_some());
+        places.set_waiting(std::iter::empty());
+        assert!(places.take_new(account(1)).is_some());
+        drop(first);
+    }
 
     fn waiting(account: u8) -> Waiting {
         let digest = |byte| Digest::from_bytes([byte; Digest::LEN]);

@@ -8,7 +8,7 @@ use roundtrip_core::error::BUSY;
 use roundtrip_core::round::read_responses;
 #[cfg(feature = "legacy")]
 use roundtrip_core::wire::TaskStatus;
-use roundtrip_core::wire::{ErrorObject, ServerResult, TaskAcknowledgedResult};
+use roundtrip_core::wire::{ErrorObject, ServerResult, Task, TaskAcknowledgedResult};
 use serde_json::value::RawValue;
 
 use super::caller::TaskCaller;
@@ -18,7 +18,7 @@ use super::service::TaskService;
 use crate::server::outcome::Outcome;
 #[cfg(feature = "legacy")]
 use crate::server::peer::Principal;
-use crate::task::{Due, Millis, Record, StoredTask, TaskId, TaskKey, TaskOwner, TaskStoreError};
+use crate::task::{Due, Millis, Record, StoredTask, StoredView, TaskId, TaskKey, TaskOwner, TaskStoreError};
 
 /// Most tasks that one subscription may watch.
 const MOST_WATCHED: usize = 100;
@@ -92,11 +92,20 @@ impl TaskService {
         let stored = self.view(&key, true).await?.ok_or_else(|| unknown(&id))?;
         caller.may_use(&stored.view)?;
         let mut task = read_view(&stored)?;
-        task.status_message = caller.waits_for(&stored).or(task.status_message);
+        self.describe_wait(&caller, &stored, &mut task);
         if let Some(mut parts) = parts {
             parts.send(&self.store, &key).await.map_err(|error| busy(&error))?;
         }
         Ok(ServerResult::GetTask(Box::new(task.into())))
+    }
+
+    /// Describes what a task waits for, if no process works on it.
+    pub(super) fn describe_wait(&self, caller: &TaskCaller, stored: &StoredView, task: &mut Task) {
+        let message = task.status_message.take();
+        // A process that works on no tasks does not know why others do not.
+        let queued =
+            || (stored.is_waiting && !self.places.has_any()).then(|| "waiting for a worker".to_owned());
+        task.status_message = caller.waits_for(stored).or(message).or_else(queued);
     }
 
     /// Returns the key of the task that a request names.
@@ -120,7 +129,8 @@ impl TaskService {
     /// Cancels a task: at once where none works on it, else as soon as its worker hears of it.
     pub(crate) async fn cancel(self: Arc<Self>, caller: TaskCaller, id: String) -> Outcome {
         let cancel = |record: &mut Record, is_held: bool, now| {
-            let open = !record.has_ended() && !record.is_cancelled();
+            // A worker that has heard of it may be gone.
+            let open = !record.has_ended() && !(record.is_cancelled() && is_held);
             record.cancel(is_held, now);
             Ok(open)
         };

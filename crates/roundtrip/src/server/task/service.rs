@@ -124,9 +124,9 @@ impl TaskService {
         self.wake.notify_one();
     }
 
-    /// Returns a slot for a task of an account, if one is free.
+    /// Returns a slot for a call that becomes a task, if one is free.
     pub(super) fn slot(&self, account: Digest) -> Option<Place> {
-        self.places.take(account)
+        self.places.take_new(account)
     }
 
     /// Returns the key of a task of this service.

@@ -167,6 +167,8 @@ impl TaskService {
             self.resting.retain(&mut waiting);
             let wanted = self.places.plan(&waiting);
             if wanted.is_empty() {
+                // All slots are taken, or nothing here is due.
+                self.places.set_waiting(waiting.iter().map(|waiting| waiting.account));
                 return Some(number);
             }
             let mut missing: HashMap<Waiting, usize> = wanted.iter().copied().collect();
@@ -195,7 +197,7 @@ impl TaskService {
                 tracing::warn!(task = %task.key.id, "the lease on a task had expired, and is this process's again");
                 continue;
             }
-            let slot = self.slot(task.account);
+            let slot = self.places.take(task.account);
             tokio::spawn(Arc::clone(self).resumed(task, sent, slot));
         }
         drop(taking);
