@@ -23,6 +23,7 @@ struct Name {
 /// Signals of a handler, for the test.
 #[derive(Clone, Default)]
 struct Signals {
+    runs: Arc<AtomicUsize>,
     first: Arc<AtomicUsize>,
     begun: Arc<Notify>,
     go_on: Arc<Notify>,
@@ -32,6 +33,7 @@ struct Signals {
 /// Takes a step, waits for the test, and asks.
 async fn job(ask: Ask, State(signals): State<Signals>) -> Result<String, ToolError> {
     let _dropped = Dropped(Arc::clone(&signals.dropped));
+    signals.runs.fetch_add(1, Ordering::SeqCst);
     ask.remember("first", async || signals.first.fetch_add(1, Ordering::SeqCst)).await?;
     signals.begun.notify_one();
     signals.go_on.notified().await;
@@ -71,6 +73,7 @@ async fn a_process_that_finds_its_own_task_due_continues_with_it() {
     }
     signals.go_on.notify_one();
     client.asks(&id).await;
+    assert_eq!(signals.runs.load(Ordering::SeqCst), 1, "the first run goes on");
     signals.go_on.notify_one();
     client.update(&id, json!({ "name": says("Ada") })).await;
     assert_eq!(text(&client.ended(&id).await), "Hello, Ada!");

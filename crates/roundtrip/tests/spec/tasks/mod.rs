@@ -15,6 +15,7 @@ mod leases;
 mod ledger;
 mod lifecycle;
 mod memory;
+mod news;
 mod parts;
 mod places;
 mod sep_2322;
