@@ -71,6 +71,14 @@ enum Policy {
     Nobody,
 }
 
+/// Author of the questions of a round.
+pub(crate) enum By {
+    /// The server, which has just sent them.
+    Server,
+    /// A file, which somebody else than this user may have written.
+    File(String),
+}
+
 /// Answers the questions of one command.
 pub(crate) struct Asker {
     policy: Policy,
@@ -123,10 +131,14 @@ impl Asker {
     }
 
     /// Answers all open questions of a round.
-    pub(crate) async fn answer<M: Method>(&mut self, mut pending: Pending<M>) -> Result<Pending<M>, Failure> {
+    pub(crate) async fn answer<M: Method>(
+        &mut self,
+        mut pending: Pending<M>,
+        by: By,
+    ) -> Result<Pending<M>, Failure> {
         let keys: Vec<String> = pending.open().map(|question| question.key().to_owned()).collect();
         if matches!(self.policy, Policy::Terminal) && !keys.is_empty() {
-            self.introduce(&pending);
+            self.introduce(&pending, &by);
         }
         for key in keys {
             let question = pending.open().find(|question| question.key() == key);
@@ -171,16 +183,24 @@ impl Asker {
         }
     }
 
-    /// Says which server asks: by its own account, and how it was reached, which no server can make up.
-    fn introduce<M: Method>(&self, pending: &Pending<M>) {
+    /// Says which server asks: by its own account, and how it was reached, which no server can make up. A file asks in the name of a
+    /// server that has perhaps never seen the question.
+    fn introduce<M: Method>(&self, pending: &Pending<M>, by: &By) {
         let bold = Style::new().bold();
         let label = printable(&self.label);
         let target = clipped(&printable(&pending.target().unwrap_or_default()), MAX_NAME);
         let name = pending.server().map_or_else(String::new, |server| {
             format!("{bold}{}{bold:#} ", clipped(&printable(&server.name), MAX_NAME))
         });
-        let text = format!("{name}at {bold}{label}{bold:#} asks, for {target}:");
-        eprintln!("{}", Screen::Err.rows("The server ", &text));
+        let server = format!("{name}at {bold}{label}{bold:#}");
+        let (lead, text) = match by {
+            By::Server => ("The server ", format!("{server} asks, for {target}:")),
+            By::File(file) => {
+                let file = printable(file);
+                ("The file ", format!("{file} asks, in the name of the server {server}, for {target}:"))
+            }
+        };
+        eprintln!("{}", Screen::Err.rows(lead, &text));
     }
 }
 

@@ -17,6 +17,9 @@ use crate::saved::{self, Flow, Saved};
 use crate::server::Endpoint;
 use crate::session::{Session, SessionOptions};
 
+/// Greatest number of rows of a command that is shown once more.
+const MOST_ROWS: usize = 8;
+
 /// Go on with a call that was kept by `--save`
 #[derive(Args)]
 #[command(
@@ -49,14 +52,16 @@ impl Resume {
         let saved = saved::read(&self.file)?;
         let server = interrupt::until(self.options.deadline, self.server(&saved)).await?;
         let session = Session::open(server, &self.options).await?;
+        // Questions of a file that somebody else has written are not said to be the server's.
+        let asks = (!saved.is_ours).then(|| self.shown());
         session
             .run(async |session| match saved.flow {
                 Flow::Tool(pending) => {
-                    let result = session.resume(pending).await?;
+                    let result = session.resume(pending, asks).await?;
                     call::conclude(session, &result)
                 }
                 Flow::Prompt(pending) => {
-                    let result = session.resume(pending).await?;
+                    let result = session.resume(pending, asks).await?;
                     if session.json {
                         output::json(&result);
                     } else {
@@ -65,7 +70,7 @@ impl Resume {
                     session.concluded(Ok(()))
                 }
                 Flow::Resource(pending) => {
-                    let result = session.resume(pending).await?;
+                    let result = session.resume(pending, asks).await?;
                     if session.json {
                         output::json(&result);
                     } else {
@@ -135,7 +140,13 @@ impl Resume {
             written.more.iter().for_each(|more| show("    ", more));
             eprintln!("and to send this there:");
             request.iter().for_each(|part| show("  ", part));
-            let (prompt, yes) = if written.runs { ("Run it?", "Run it") } else { ("Send it?", "Send it") };
+            // Again, as all that is sent may have pushed it off the screen.
+            let (lead, prompt, yes) = if written.runs {
+                ("it would run: ", "Run it?", "Run it")
+            } else {
+                ("it would be sent to: ", "Send it?", "Send it")
+            };
+            eprintln!("{}", Screen::Err.rows_at_most(MOST_ROWS, lead, &printable(&written.line)));
             let consents = terminal::choose(prompt, &[(yes, true), ("Decline", false)]);
             Ok((consents.map_err(terminal::failure)?, written.runs))
         });
