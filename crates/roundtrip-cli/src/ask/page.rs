@@ -46,9 +46,16 @@ pub(crate) fn show(text: &str) {
     let (bold, warning) = (Style::new().bold(), Style::new().bold().fg_color(Some(AnsiColor::Yellow.into())));
     let shown = unbroken(text);
     let (before, host, after) = marked(&shown);
-    eprintln!("  {}{bold}{}{bold:#}{}", printable(before), printable(host), printable(after));
+    let shown = format!("{}{bold}{}{bold:#}{}", printable(before), printable(host), printable(after));
+    if Screen::Err.rows("  ", &shown).contains('\n') {
+        // Rows that the terminal makes of it have no marks: ours say where it begins and ends.
+        eprintln!("  all rows from here to its end are the address:\n  {shown}\n  (end of the address)");
+    } else {
+        eprintln!("  {shown}");
+    }
     if let Ok(url) = Url::parse(text) {
-        eprintln!("  host: {bold}{}{bold:#}", printable(url.host_str().unwrap_or_default()));
+        let host = format!("{bold}{}{bold:#}", printable(url.host_str().unwrap_or_default()));
+        eprintln!("{}", Screen::Err.rows("  host: ", &host));
         for why in warnings(text, &url) {
             eprintln!("{}", Screen::Err.rows("  ", &format!("{warning}warning:{warning:#} {why}")));
         }

@@ -25,11 +25,15 @@ pub(crate) fn is_there() -> bool {
 /// would read its end over and over.
 pub(crate) async fn gone() {
     #[cfg(unix)]
-    if is_there() && HANG_UP.clone().wait_for(|gone| *gone).await.is_ok() {
+    if *WAS_THERE && HANG_UP.clone().wait_for(|gone| *gone).await.is_ok() {
         return;
     }
     std::future::pending::<()>().await;
 }
+
+/// True if there was a terminal when it was first looked for. Later it may have gone, and is none any more.
+#[cfg(unix)]
+static WAS_THERE: LazyLock<bool> = LazyLock::new(is_there);
 
 /// True once the terminal has gone. One thread waits for all prompts, and ends with the terminal or with the process.
 #[cfg(unix)]
@@ -55,6 +59,22 @@ fn hung_up() -> rustix::io::Result<()> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Returns whether an error of standard output says that its terminal has gone. Other devices have the same error for other reasons.
+#[cfg(unix)]
+pub(crate) fn is_hang_up(error: &std::io::Error) -> bool {
+    let stdout = std::io::stdout();
+    let mut ends = [PollFd::new(&stdout, PollFlags::empty())];
+    let now = rustix::event::Timespec::default();
+    Errno::from_io_error(error) == Some(Errno::IO)
+        && rustix::event::poll(&mut ends, Some(&now)).is_ok()
+        && ends[0].revents().contains(PollFlags::HUP)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_hang_up(_: &std::io::Error) -> bool {
+    false
 }
 
 /// Runs prompts where they block no other task.

@@ -62,6 +62,21 @@ fn a_closed_terminal_cancels_the_call_and_ends_the_server() {
     assert_ended(&folder);
 }
 
+/// A terminal that shows results but gives no keys is not waited for: writing to it says that it has gone.
+#[test]
+fn a_result_for_a_terminal_that_has_gone_interrupts_the_command() {
+    let server = Server::new("own", "1.0.0").tool(Tool::new("one", async || "one"));
+    let catalog = server.catalog();
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$@\" < /dev/null", "sh", ROUNDTRIP, "listen", &serve(server)]);
+    let mut terminal = Terminal::running(200, command);
+    terminal.shows("listening for");
+    terminal.shows("\n");
+    terminal.hang_up();
+    catalog.add(Tool::new("two", async || "two")).unwrap();
+    assert_eq!(terminal.close().code(), Some(130));
+}
+
 /// `nohup` starts a command that ignores hang-ups.
 #[cfg(target_os = "linux")]
 #[test]
