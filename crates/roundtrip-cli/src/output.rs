@@ -65,6 +65,18 @@ macro_rules! out {
 
 pub(crate) use out;
 
+/// Writes a line to standard error, which may have gone with its terminal.
+macro_rules! err {
+    ($($text:tt)*) => { $crate::output::tell(format_args!($($text)*)) };
+}
+
+pub(crate) use err;
+
+/// Writes a line to standard error. What is lost there is no error, as nobody could be told of it.
+pub(crate) fn tell(line: Arguments<'_>) {
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
+
 /// Prints a value as JSON.
 pub(crate) fn json(value: &impl Serialize) {
     out!("{}", printable_json(value, true));

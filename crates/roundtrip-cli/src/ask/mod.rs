@@ -11,7 +11,6 @@ pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};
 
-use anstream::eprintln;
 use anstyle::Style;
 use clap::Args;
 use roundtrip::Pending;
@@ -24,6 +23,7 @@ use roundtrip::wire::{
 use serde_json::{Map, Value, json};
 
 use crate::exit::{Exit, Failure};
+use crate::output::err;
 use crate::printable::{printable, printable_lines};
 use crate::rows::{MARK, Screen, clipped};
 use answers::{Answers, Given};
@@ -200,7 +200,7 @@ impl Asker {
                 ("The file ", format!("{file} asks, in the name of the server {server}, for {target}:"))
             }
         };
-        eprintln!("{}", Screen::Err.rows(lead, &text));
+        err!("{}", Screen::Err.rows(lead, &text));
     }
 }
 
@@ -208,7 +208,7 @@ impl Asker {
 async fn typed(question: &PendingQuestion<'_>) -> Result<Answer, Failure> {
     // Each row is marked, so that no text of a server looks like ours.
     if let Some(message) = question.message().filter(|message| !message.is_empty()) {
-        eprintln!("{}", Screen::Err.rows(MARK, &printable_lines(message)));
+        err!("{}", Screen::Err.rows(MARK, &printable_lines(message)));
     }
     if let Some(url) = question.url().map(str::to_owned) {
         let page = url.clone();

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags};
 #[cfg(unix)]
 use rustix::io::Errno;
 #[cfg(unix)]
-use {std::sync::LazyLock, tokio::sync::watch};
+use {std::os::fd::AsFd, std::sync::LazyLock, tokio::sync::watch};
 
 use crate::exit::{Exit, Failure};
 use crate::printable::printable;
@@ -61,15 +61,16 @@ fn hung_up() -> rustix::io::Result<()> {
     }
 }
 
-/// Returns whether an error of standard output says that its terminal has gone. Other devices have the same error for other reasons.
+/// Returns whether an error of writing says that the terminal has gone. Other devices have the same error for other reasons.
 #[cfg(unix)]
 pub(crate) fn is_hang_up(error: &std::io::Error) -> bool {
-    let stdout = std::io::stdout();
-    let mut ends = [PollFd::new(&stdout, PollFlags::empty())];
+    let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
+    let mut ends =
+        [&stdout as &dyn AsFd, &stderr].map(|end| PollFd::from_borrowed_fd(end.as_fd(), PollFlags::empty()));
     let now = rustix::event::Timespec::default();
     Errno::from_io_error(error) == Some(Errno::IO)
         && rustix::event::poll(&mut ends, Some(&now)).is_ok()
-        && ends[0].revents().contains(PollFlags::HUP)
+        && ends.iter().any(|end| end.revents().contains(PollFlags::HUP))
 }
 
 #[cfg(not(unix))]
@@ -101,6 +102,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 pub(crate) fn failure(error: InquireError) -> Failure {
     match error {
         InquireError::OperationInterrupted => Failure::interrupted(),
+        InquireError::IO(error) if is_hang_up(&error) => Failure::told(Exit::Interrupted),
         InquireError::OperationCanceled => Failure::new(Exit::Declined, "cancelled"),
         error => Failure::new(Exit::Failed, format!("the terminal cannot be used: {error}")),
     }

@@ -1,6 +1,5 @@
 //! `roundtrip login`: signs in to a server, and keeps the tokens.
 
-use anstream::eprintln;
 use clap::Args;
 use roundtrip::client::{ApiMisuse, PeerMisbehaved};
 use roundtrip::oauth::{AuthError, OAuth, Secret};
@@ -8,6 +7,7 @@ use roundtrip::{Client, Error};
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
+use crate::output::err;
 use crate::printable::printable;
 use crate::rows::Screen;
 use crate::server::{Connect, Endpoint, address};
@@ -74,8 +74,8 @@ impl Login {
             (Err(failure), _) | (Ok(_), Err(failure)) => return Err(failure),
         };
         let by = printable(&format!(", by {issuer}"));
-        eprintln!("{}", Screen::Err.rows(&format!("signed in to {}", printable(&url)), &by));
-        eprintln!("the tokens are kept in {}", printable(&new.kept_in()));
+        err!("{}", Screen::Err.rows(&format!("signed in to {}", printable(&url)), &by));
+        err!("the tokens are kept in {}", printable(&new.kept_in()));
         Ok(())
     }
 

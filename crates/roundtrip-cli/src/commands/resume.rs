@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anstream::eprintln;
 use anstyle::Style;
 use clap::Args;
 
@@ -10,7 +9,7 @@ use super::call;
 use crate::ask::terminal;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, err};
 use crate::printable::printable;
 use crate::rows::Screen;
 use crate::saved::{self, Flow, Saved};
@@ -100,7 +99,7 @@ impl Resume {
             Endpoint::Named { .. } => return Ok(server.clone()),
         };
         if *server != saved.server && !self.options.json {
-            eprintln!("{} was kept from another {what} than this one", printable(&self.shown()));
+            err!("{} was kept from another {what} than this one", printable(&self.shown()));
         }
         Ok(server.clone())
     }
@@ -131,14 +130,14 @@ impl Resume {
                 Endpoint::Named { config, name, .. } => format!(", by `{name}` in {}", config.display()),
                 _ => String::new(),
             };
-            let show = |lead: &str, text: &str| eprintln!("{}", Screen::Err.rows(lead, &printable(text)));
+            let show = |lead: &str, text: &str| err!("{}", Screen::Err.rows(lead, &printable(text)));
             let what = if written.runs { "run" } else { "send a request to" };
             show(&format!("{file} wants to {what}"), &format!("{by}:"));
             let bold = Style::new().bold();
             let line = format!("{bold}{}{bold:#}", printable(&written.line));
-            eprintln!("{}", Screen::Err.rows("  ", &line));
+            err!("{}", Screen::Err.rows("  ", &line));
             written.more.iter().for_each(|more| show("    ", more));
-            eprintln!("and to send this there:");
+            err!("and to send this there:");
             request.iter().for_each(|part| show("  ", part));
             // Again, as all that is sent may have pushed it off the screen.
             let (lead, prompt, yes) = if written.runs {
@@ -146,7 +145,7 @@ impl Resume {
             } else {
                 ("it would be sent to: ", "Send it?", "Send it")
             };
-            eprintln!("{}", Screen::Err.rows_at_most(MOST_ROWS, lead, &printable(&written.line)));
+            err!("{}", Screen::Err.rows_at_most(MOST_ROWS, lead, &printable(&written.line)));
             let consents = terminal::choose(prompt, &[(yes, true), ("Decline", false)]);
             Ok((consents.map_err(terminal::failure)?, written.runs))
         });

@@ -212,9 +212,8 @@ fn a_note_of_somebody_else_is_not_read() {
     let user = User::new("notes");
     user.pastes(&["--file"]).exits(0);
     let folder = user.home.as_ref().join("data/roundtrip/tokens");
-    let notes = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let note =
-        notes.filter(|path| path.extension().is_some_and(|ending| ending == "sign-in")).next().unwrap();
+    let mut notes = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let note = notes.find(|path| path.extension().is_some_and(|ending| ending == "sign-in")).unwrap();
     let refused = |why: &str| {
         for words in
             [vec!["whoami", &user.world.url], vec!["logout", &user.world.url], vec!["list", &user.world.url]]
