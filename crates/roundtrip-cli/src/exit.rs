@@ -1,7 +1,6 @@
 //! Exit codes, and the errors that lead to them.
 
 use std::error::Error as StdError;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use inquire::error::InquireError;
@@ -11,6 +10,7 @@ use roundtrip::wire::{ClientCapabilities, INVALID_PARAMS};
 use serde_json::{Map, Value, json};
 
 use crate::ask::terminal;
+use crate::output::err;
 use crate::printable::{printable, printable_json, printable_lines};
 use crate::rows::Screen;
 
@@ -152,9 +152,9 @@ impl Failure {
             let lines: Vec<&str> = std::iter::once(self.message.as_str()).chain(notes).collect();
             error.insert("message".into(), lines.join("\n").into());
             error.extend((*self.details).clone());
-            write(format_args!("{}", printable_json(&json!({ "error": error }), false)));
+            err!("{}", printable_json(&json!({ "error": error }), false));
         } else {
-            write(format_args!("{}", self.text()));
+            err!("{}", self.text());
         }
     }
 
@@ -166,11 +166,6 @@ impl Failure {
             text + "\n" + &if *is_quote { Screen::Err.rows("  ", &note) } else { note }
         })
     }
-}
-
-/// Writes a line to standard error, which may be gone with its terminal.
-fn write(line: std::fmt::Arguments<'_>) {
-    let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 impl From<Error> for Failure {

@@ -44,23 +44,62 @@ pub(crate) fn read_text(file: &Path) -> Result<String, Failure> {
 
 /// Reads a regular text file of so many bytes at most. A device may have no end, and a pipe may never have a beginning.
 pub(crate) fn read_regular(file: &Path, most: u64) -> Result<String, String> {
+    let read = opened(file, Links::Follow).and_then(|file| bounded(&file, most));
+    read.map_err(|error| error.to_string())
+}
+
+/// Reads a file of this user's, if it is there, as [`read_regular`] does. A link is not followed, and a file of another user is not
+/// read: its owner could change it at any time.
+pub(crate) fn read_own(file: &Path, most: u64) -> Result<Option<String>, String> {
     let read = || {
-        let regular = |found: fs::Metadata| {
-            if found.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
+        let file = match opened(file, Links::Refuse) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
         };
-        // Opening a pipe would wait for its other end.
-        regular(fs::metadata(file)?)?;
-        let file = fs::File::open(file)?;
-        regular(file.metadata()?)?;
-        let mut text = String::new();
-        file.take(most + 1).read_to_string(&mut text)?;
-        Ok::<_, io::Error>(text)
+        #[cfg(unix)]
+        if std::os::unix::fs::MetadataExt::uid(&file.metadata()?) != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other("it belongs to another user"));
+        }
+        bounded(&file, most).map(Some)
     };
-    match read() {
-        Ok(text) if text.len() as u64 > most => Err(format!("it has more than {most} bytes")),
-        Ok(text) => Ok(text),
-        Err(error) => Err(error.to_string()),
+    read().map_err(|error| error.to_string())
+}
+
+/// Treatment of symbolic links.
+#[derive(Clone, Copy, PartialEq)]
+enum Links {
+    Follow,
+    Refuse,
+}
+
+/// Opens a regular file, and waits for nothing.
+fn opened(file: &Path, links: Links) -> io::Result<fs::File> {
+    let refused = |why: &str| Err(io::Error::other(why));
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        // Opening a pipe would wait for its other end. It is judged once it is open, so that no other file takes its place meanwhile.
+        let follow = if links == Links::Follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let flags = (OFlags::NONBLOCK | follow).bits().cast_signed();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
     }
+    let opened = match options.open(file) {
+        Err(_) if links == Links::Refuse && file.is_symlink() => return refused("it is a link"),
+        opened => opened?,
+    };
+    if opened.metadata()?.is_file() { Ok(opened) } else { refused("it is not a regular file") }
+}
+
+/// Reads a text of so many bytes at most.
+fn bounded(file: &fs::File, most: u64) -> io::Result<String> {
+    let mut text = String::new();
+    file.take(most + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > most {
+        return Err(io::Error::other(format!("it has more than {most} bytes")));
+    }
+    Ok(text)
 }
 
 /// Reads a file of JSON.

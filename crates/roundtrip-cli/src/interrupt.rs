@@ -49,29 +49,54 @@ pub(crate) async fn until<T>(
     Err(result)
 }
 
-/// Listens for Ctrl-C and other signals to end, from now on. Returns a future that waits for the first.
-pub(crate) fn ended() -> impl Future<Output = ()> + Send + 'static {
-    #[cfg(unix)]
-    let mut signals = ends().unwrap_or_default();
-    async move {
-        #[cfg(unix)]
-        if !signals.is_empty() {
-            let any = std::future::poll_fn(|cx| {
-                let is_heard = signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
-                if is_heard { Poll::Ready(()) } else { Poll::Pending }
-            });
-            return any.await;
-        }
-        let _ = tokio::signal::ctrl_c().await;
+/// Waits for work that ends a command, such as storing tokens that were asked for. Ctrl-C, once more, does not wait; returns `None`
+/// then.
+pub(crate) async fn unless_insisted<T>(work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = insisted() => None,
     }
 }
 
-/// Listens for the signals that end a command. SIGHUP is among them, by which the system says that the controlling terminal is
-/// closed, unless the command was started to ignore it.
+/// Listens for Ctrl-C and other signals to end, from now on. Returns a future that waits for the first. SIGHUP is among them, by
+/// which the system says that the controlling terminal is closed, unless the command was started to ignore it.
+pub(crate) fn ended() -> impl Future<Output = ()> + Send + 'static {
+    #[cfg(unix)]
+    return any_of(signals(!ignores_hang_ups()));
+    #[cfg(not(unix))]
+    return ctrl_c();
+}
+
+/// Listens for signals of somebody who does not want to wait any more. SIGHUP says nothing of the kind: a window that is closed may
+/// send two, and its terminal may be seen to go before the first.
+fn insisted() -> impl Future<Output = ()> + Send + 'static {
+    #[cfg(unix)]
+    return any_of(signals(false));
+    #[cfg(not(unix))]
+    return ctrl_c();
+}
+
+async fn ctrl_c() {
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+/// Waits for the first of some signals.
 #[cfg(unix)]
-fn ends() -> std::io::Result<Vec<tokio::signal::unix::Signal>> {
+async fn any_of(signals: std::io::Result<Vec<tokio::signal::unix::Signal>>) {
+    let Ok(mut signals) = signals else { return ctrl_c().await };
+    std::future::poll_fn(|cx| {
+        let is_heard = signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
+        if is_heard { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+/// Listens for the signals that end a command.
+#[cfg(unix)]
+fn signals(with_hang_ups: bool) -> std::io::Result<Vec<tokio::signal::unix::Signal>> {
     use tokio::signal::unix::{SignalKind, signal};
-    let hangup = (!ignores_hang_ups()).then(SignalKind::hangup);
+    let hangup = with_hang_ups.then(SignalKind::hangup);
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::quit()];
     kinds.into_iter().chain(hangup).map(signal).collect()
 }

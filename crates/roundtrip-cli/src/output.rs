@@ -13,6 +13,7 @@ use roundtrip::wire::{
 use serde::Serialize;
 use tokio::sync::Notify;
 
+use crate::ask::terminal;
 use crate::exit::{Exit, Failure};
 use crate::printable::{printable, printable_json, printable_lines};
 use crate::rows::Screen;
@@ -46,11 +47,13 @@ pub(crate) async fn broken() {
 }
 
 /// Returns the outcome of a command, which has failed if its output is lost. A reader that has gone wants no more, and that is
-/// no error.
+/// no error. A terminal that has gone interrupts the command, whichever part of it notices first.
 pub(crate) fn written(outcome: Result<(), Failure>) -> Result<(), Failure> {
     match BROKEN.get() {
         None => outcome,
+        Some(_) if matches!(&outcome, Err(failure) if failure.exit == Exit::Interrupted) => outcome,
         Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Some(error) if terminal::is_hang_up(error) => Err(Failure::told(Exit::Interrupted)),
         Some(error) => Err(Failure::new(Exit::Failed, format!("standard output cannot be written: {error}"))),
     }
 }
@@ -61,6 +64,18 @@ macro_rules! out {
 }
 
 pub(crate) use out;
+
+/// Writes a line to standard error, which may have gone with its terminal.
+macro_rules! err {
+    ($($text:tt)*) => { $crate::output::tell(format_args!($($text)*)) };
+}
+
+pub(crate) use err;
+
+/// Writes a line to standard error. What is lost there is no error, as nobody could be told of it.
+pub(crate) fn tell(line: Arguments<'_>) {
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
 
 /// Prints a value as JSON.
 pub(crate) fn json(value: &impl Serialize) {
@@ -197,7 +212,7 @@ pub(crate) fn task(task: &Task, as_json: bool) {
         return json(task);
     }
     let row = |lead: &str, text: &str| out!("{}", Screen::Out.rows(lead, &printable(text)));
-    row("", &format!("{}  {}", task.task_id, task.status));
+    row("task ", &format!("{}  {}", task.task_id, task.status));
     if let Some(message) = &task.status_message {
         row("  ", message);
     }

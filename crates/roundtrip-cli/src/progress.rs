@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use roundtrip::wire::{ContentBlock, ProgressNotificationParams, Task};
 
-use crate::output::Printed;
+use crate::output::{Printed, err};
 use crate::printable::printable;
 
 /// Time between two pictures of the spinner.
@@ -67,7 +67,7 @@ impl Progress {
     /// Ends the line of parts that have been printed, where something else is shown on the same screen.
     pub(crate) fn end_line(&self) {
         if self.is_shown && std::io::stdout().is_terminal() && self.printed().is_inside_line() {
-            anstream::eprintln!();
+            err!("");
         }
     }
 

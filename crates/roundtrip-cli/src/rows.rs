@@ -50,6 +50,12 @@ impl Screen {
         wrapped(lead, text, self.columns())
     }
 
+    /// Wraps text as [`rows`](Self::rows) does, on about so many rows at most, and cuts the rest off.
+    pub(crate) fn rows_at_most(self, most: usize, lead: &str, text: &str) -> String {
+        let columns = self.columns().saturating_sub(MARK.len()).saturating_mul(most);
+        self.rows(lead, &clipped(text, columns))
+    }
+
     /// Cuts a name off, so that half of the row is left for what stands beside it.
     pub(crate) fn name(self, text: &str) -> String {
         clipped(text, self.columns() / 2)

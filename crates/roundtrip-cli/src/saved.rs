@@ -45,7 +45,7 @@ pub(crate) struct Saved {
     pub(crate) flow: Flow,
     /// True if `--save` of this user has written the file, and nobody has changed it.
     pub(crate) is_ours: bool,
-    /// The call and its answers, for people.
+    /// What is sent and asked, for people.
     pub(crate) request: Request,
 }
 
@@ -56,26 +56,85 @@ pub(crate) enum Flow {
     Resource(Pending<ReadResource>),
 }
 
-/// Parts of a flow that are sent, as they are written. Other members of it are ignored.
+/// Method of a flow. Other members of it are ignored.
+#[derive(Deserialize)]
+struct Kind {
+    method: String,
+}
+
+/// Parts of a flow that are sent or asked. They are read from the flow as it is resumed, and not from the file: no member of that is
+/// taken in two ways.
 #[derive(Deserialize)]
 pub(crate) struct Request {
-    pub(crate) method: String,
+    method: String,
     flow: Call,
+    questions: BTreeMap<String, Box<RawValue>>,
     answers: BTreeMap<String, Box<RawValue>>,
+    state: Option<String>,
+    task: Option<OfTask>,
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Call {
     params: Box<RawValue>,
     meta: Option<Box<RawValue>>,
+    idempotency_key: Option<String>,
+}
+
+/// Task that the call has become.
+#[derive(Deserialize)]
+struct OfTask {
+    seen: Seen,
+    dialect: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Seen {
+    task_id: String,
+}
+
+impl OfTask {
+    /// Returns the method of the next request. Answers go with it, where something was asked.
+    fn method(&self, asks: bool) -> &'static str {
+        match self.dialect.as_deref() {
+            _ if !asks => "tasks/get",
+            Some("sep-2322") => "tasks/input_response",
+            _ => "tasks/update",
+        }
+    }
 }
 
 impl Request {
-    /// Returns the request, and the answers that the file gives, a text each.
+    fn of<M: Method>(pending: &Pending<M>) -> Result<Self, serde_json::Error> {
+        json::from_str(to_raw_value(pending)?.get())
+    }
+
+    /// Returns the request, the answers that the file gives, and the questions that it asks, a text each.
     pub(crate) fn written(&self) -> Vec<String> {
+        let call = format!("{} {}", self.method, self.flow.params);
+        // Of a task, the answers are sent to it, and the call is not sent again.
+        let request = match &self.task {
+            Some(task) => {
+                let method = task.method(!self.questions.is_empty());
+                format!(
+                    "{method} {:?}, of a task that a call is said to have become: {call}",
+                    task.seen.task_id
+                )
+            }
+            None => call,
+        };
         let meta = self.flow.meta.iter().map(|meta| format!("with metadata {meta}"));
+        let key = self.flow.idempotency_key.iter().map(|key| format!("with the idempotency key {key:?}"));
+        let size = |state: &String| format!("with a state of {} characters", state.chars().count());
+        let state = self.state.iter().map(size);
         let answers = self.answers.iter().map(|(key, answer)| format!("with the answer {key:?}: {answer}"));
-        std::iter::once(format!("{} {}", self.method, self.flow.params)).chain(meta).chain(answers).collect()
+        let open = self.questions.iter().filter(|(key, _)| !self.answers.contains_key(*key));
+        let open = open
+            .map(|(key, question)| format!("with your answer to {key:?}, which the file asks: {question}"));
+        let parts = std::iter::once(request).chain(meta).chain(key).chain(state);
+        parts.chain(answers).chain(open).collect()
     }
 }
 
@@ -123,14 +182,20 @@ pub(crate) fn read(file: &Path) -> Result<Saved, Failure> {
     let marked = content.marked().map_err(|error| unusable(&error))?;
     let is_ours = content.mark.as_ref().is_some_and(|mark| mark::is_ours(mark, &marked));
     let pending = content.pending.get();
-    let request: Request = json::from_str(pending).map_err(|error| unusable(&error))?;
-    let flow = match request.method.as_str() {
+    let kind: Kind = json::from_str(pending).map_err(|error| unusable(&error))?;
+    let flow = match kind.method.as_str() {
         CallTool::NAME => json::from_str(pending).map(Flow::Tool),
         GetPrompt::NAME => json::from_str(pending).map(Flow::Prompt),
         ReadResource::NAME => json::from_str(pending).map(Flow::Resource),
         other => return Err(unusable(&format!("calls of `{}` are not resumed", printable(other)))),
     };
     let flow = flow.map_err(|error| unusable(&error))?;
+    let request = match &flow {
+        Flow::Tool(pending) => Request::of(pending),
+        Flow::Prompt(pending) => Request::of(pending),
+        Flow::Resource(pending) => Request::of(pending),
+    };
+    let request = request.map_err(|error| unusable(&error))?;
     Ok(Saved { server: content.server, flow, is_ours, request })
 }
 

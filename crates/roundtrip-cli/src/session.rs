@@ -8,7 +8,7 @@ use roundtrip::wire::{CallTool, Era, GetPrompt, MayAsk, ReadResource};
 use roundtrip::{Client, Error, Pending, Task, Turn};
 use serde::Serialize;
 
-use crate::ask::{self, AskOptions, Asker, terminal};
+use crate::ask::{self, AskOptions, Asker, By, terminal};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::{self, Deadline};
 use crate::progress::Progress;
@@ -184,9 +184,15 @@ impl Session {
         self.go_on(turn).await
     }
 
-    /// Goes on with a flow that waits for answers. These are given now, and later questions are saved if that is wanted.
-    pub(crate) async fn resume<M: Driven>(&mut self, pending: Pending<M>) -> Result<M::Result, Failure> {
-        let answered = self.asker.answer(pending).await?;
+    /// Goes on with a flow that waits for answers. These are given now, and later questions are saved if that is wanted. The file
+    /// that asks is named, unless its questions are known to be the server's.
+    pub(crate) async fn resume<M: Driven>(
+        &mut self,
+        pending: Pending<M>,
+        file: Option<String>,
+    ) -> Result<M::Result, Failure> {
+        let by = file.map_or(By::Server, By::File);
+        let answered = self.asker.answer(pending, by).await?;
         let turn = self.send(answered).await?;
         self.go_on(turn).await
     }
@@ -226,7 +232,7 @@ impl Session {
             saved::write(file, &self.connection.endpoint, &pending)?;
             return Err(saved::stopped(file, &self.connection.endpoint, &pending));
         }
-        self.asker.answer(pending).await
+        self.asker.answer(pending, By::Server).await
     }
 
     /// Sends the answers of a round.

@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::time::Instant;
 
-use anstream::eprintln;
 use anstyle::{AnsiColor, Style};
 use roundtrip::client::Task;
 use roundtrip::seal::Digest;
@@ -11,6 +10,7 @@ use roundtrip::wire::Method;
 use roundtrip::{Error, Pending};
 use serde::Serialize;
 
+use crate::output::err;
 use crate::printable::printable;
 use crate::rows::Screen;
 
@@ -105,7 +105,7 @@ impl Trace {
         if self.is_on {
             let style = Style::new().fg_color(Some(colour.into()));
             let lead = format!("{style}{arrow}{style:#} ");
-            eprintln!("{}", Screen::Err.rows(&lead, &printable(&what.to_string())));
+            err!("{}", Screen::Err.rows(&lead, &printable(&what.to_string())));
         }
     }
 }

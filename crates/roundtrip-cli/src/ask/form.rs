@@ -2,7 +2,6 @@
 
 use std::error::Error;
 
-use anstream::eprintln;
 use inquire::error::{CustomUserError, InquireError};
 use inquire::list_option::ListOption;
 use inquire::ui::{RenderConfig, Styled};
@@ -15,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::hint::hint;
 use super::terminal;
+use crate::output::err;
 use crate::printable::printable;
 use crate::rows::{MARK, Screen};
 
@@ -113,7 +113,7 @@ fn help(hint: &str) -> Option<String> {
     if row == hint {
         return Some(hint);
     }
-    eprintln!("{}", Screen::Err.rows(MARK, &hint));
+    err!("{}", Screen::Err.rows(MARK, &hint));
     None
 }
 

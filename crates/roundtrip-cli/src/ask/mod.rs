@@ -11,7 +11,6 @@ pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};
 
-use anstream::eprintln;
 use anstyle::Style;
 use clap::Args;
 use roundtrip::Pending;
@@ -24,6 +23,7 @@ use roundtrip::wire::{
 use serde_json::{Map, Value, json};
 
 use crate::exit::{Exit, Failure};
+use crate::output::err;
 use crate::printable::{printable, printable_lines};
 use crate::rows::{MARK, Screen, clipped};
 use answers::{Answers, Given};
@@ -69,6 +69,14 @@ enum Policy {
     Yes,
     DeclineAll,
     Nobody,
+}
+
+/// Author of the questions of a round.
+pub(crate) enum By {
+    /// The server, which has just sent them.
+    Server,
+    /// A file, which somebody else than this user may have written.
+    File(String),
 }
 
 /// Answers the questions of one command.
@@ -123,10 +131,14 @@ impl Asker {
     }
 
     /// Answers all open questions of a round.
-    pub(crate) async fn answer<M: Method>(&mut self, mut pending: Pending<M>) -> Result<Pending<M>, Failure> {
+    pub(crate) async fn answer<M: Method>(
+        &mut self,
+        mut pending: Pending<M>,
+        by: By,
+    ) -> Result<Pending<M>, Failure> {
         let keys: Vec<String> = pending.open().map(|question| question.key().to_owned()).collect();
         if matches!(self.policy, Policy::Terminal) && !keys.is_empty() {
-            self.introduce(&pending);
+            self.introduce(&pending, &by);
         }
         for key in keys {
             let question = pending.open().find(|question| question.key() == key);
@@ -171,16 +183,24 @@ impl Asker {
         }
     }
 
-    /// Says which server asks: by its own account, and how it was reached, which no server can make up.
-    fn introduce<M: Method>(&self, pending: &Pending<M>) {
+    /// Says which server asks: by its own account, and how it was reached, which no server can make up. A file asks in the name of a
+    /// server that has perhaps never seen the question.
+    fn introduce<M: Method>(&self, pending: &Pending<M>, by: &By) {
         let bold = Style::new().bold();
         let label = printable(&self.label);
         let target = clipped(&printable(&pending.target().unwrap_or_default()), MAX_NAME);
         let name = pending.server().map_or_else(String::new, |server| {
             format!("{bold}{}{bold:#} ", clipped(&printable(&server.name), MAX_NAME))
         });
-        let text = format!("{name}at {bold}{label}{bold:#} asks, for {target}:");
-        eprintln!("{}", Screen::Err.rows("The server ", &text));
+        let server = format!("{name}at {bold}{label}{bold:#}");
+        let (lead, text) = match by {
+            By::Server => ("The server ", format!("{server} asks, for {target}:")),
+            By::File(file) => {
+                let file = printable(file);
+                ("The file ", format!("{file} asks, in the name of the server {server}, for {target}:"))
+            }
+        };
+        err!("{}", Screen::Err.rows(lead, &text));
     }
 }
 
@@ -188,7 +208,7 @@ impl Asker {
 async fn typed(question: &PendingQuestion<'_>) -> Result<Answer, Failure> {
     // Each row is marked, so that no text of a server looks like ours.
     if let Some(message) = question.message().filter(|message| !message.is_empty()) {
-        eprintln!("{}", Screen::Err.rows(MARK, &printable_lines(message)));
+        err!("{}", Screen::Err.rows(MARK, &printable_lines(message)));
     }
     if let Some(url) = question.url().map(str::to_owned) {
         let page = url.clone();

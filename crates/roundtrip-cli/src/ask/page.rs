@@ -1,11 +1,11 @@
 //! Web pages that a server wants visited: the whole URL with its host marked, warnings, consent.
 
-use anstream::eprintln;
 use anstyle::{AnsiColor, Style};
 use inquire::error::InquireError;
 use reqwest::Url;
 
 use super::terminal::choose;
+use crate::output::err;
 use crate::printable::printable;
 use crate::rows::{Screen, is_blank};
 use crate::server::address::is_loopback;
@@ -46,11 +46,18 @@ pub(crate) fn show(text: &str) {
     let (bold, warning) = (Style::new().bold(), Style::new().bold().fg_color(Some(AnsiColor::Yellow.into())));
     let shown = unbroken(text);
     let (before, host, after) = marked(&shown);
-    eprintln!("  {}{bold}{}{bold:#}{}", printable(before), printable(host), printable(after));
+    let shown = format!("{}{bold}{}{bold:#}{}", printable(before), printable(host), printable(after));
+    if Screen::Err.rows("  ", &shown).contains('\n') {
+        // Rows that the terminal makes of it have no marks: ours say where it begins and ends.
+        err!("  all rows from here to its end are the address:\n  {shown}\n  (end of the address)");
+    } else {
+        err!("  {shown}");
+    }
     if let Ok(url) = Url::parse(text) {
-        eprintln!("  host: {bold}{}{bold:#}", printable(url.host_str().unwrap_or_default()));
+        let host = format!("{bold}{}{bold:#}", printable(url.host_str().unwrap_or_default()));
+        err!("{}", Screen::Err.rows("  host: ", &host));
         for why in warnings(text, &url) {
-            eprintln!("{}", Screen::Err.rows("  ", &format!("{warning}warning:{warning:#} {why}")));
+            err!("{}", Screen::Err.rows("  ", &format!("{warning}warning:{warning:#} {why}")));
         }
     }
 }
@@ -107,7 +114,7 @@ fn opened(url: &str) -> bool {
     let options = webbrowser::BrowserOptions::new().with_suppress_output(true).clone();
     let opened = webbrowser::open_browser_with_options(webbrowser::Browser::Default, url, &options).is_ok();
     if !opened {
-        eprintln!("  there is no browser to be found: open the page yourself");
+        err!("  there is no browser to be found: open the page yourself");
     }
     opened
 }

@@ -1,6 +1,5 @@
 //! The review of a form before it is sent, with a way to edit, decline and cancel.
 
-use anstream::eprintln;
 use anstyle::Style;
 use inquire::Select;
 use inquire::error::InquireError;
@@ -9,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::form;
 use super::terminal::choose;
+use crate::output::err;
 use crate::printable::printable;
 use crate::rows::Screen;
 
@@ -60,7 +60,7 @@ fn review(schema: &ElicitSchema, content: &Map<String, Value>) -> Result<Next, I
     for (name, field) in &schema.properties {
         let value = content.get(name).map_or_else(|| "-".to_owned(), |value| shown(field, value));
         let lead = format!("  {}: ", form::title(name, field));
-        eprintln!("{}", Screen::Err.rows(&lead, &format!("{bold}{value}{bold:#}")));
+        err!("{}", Screen::Err.rows(&lead, &format!("{bold}{value}{bold:#}")));
     }
     let edit = [("Edit", Next::Edit)];
     let mut options = vec![("Send", Next::Send)];

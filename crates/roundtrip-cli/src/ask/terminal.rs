@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags};
 #[cfg(unix)]
 use rustix::io::Errno;
 #[cfg(unix)]
-use {std::sync::LazyLock, tokio::sync::watch};
+use {std::os::fd::AsFd, std::sync::LazyLock, tokio::sync::watch};
 
 use crate::exit::{Exit, Failure};
 use crate::printable::printable;
@@ -25,11 +25,15 @@ pub(crate) fn is_there() -> bool {
 /// would read its end over and over.
 pub(crate) async fn gone() {
     #[cfg(unix)]
-    if is_there() && HANG_UP.clone().wait_for(|gone| *gone).await.is_ok() {
+    if *WAS_THERE && HANG_UP.clone().wait_for(|gone| *gone).await.is_ok() {
         return;
     }
     std::future::pending::<()>().await;
 }
+
+/// True if there was a terminal when it was first looked for. Later it may have gone, and is none any more.
+#[cfg(unix)]
+static WAS_THERE: LazyLock<bool> = LazyLock::new(is_there);
 
 /// True once the terminal has gone. One thread waits for all prompts, and ends with the terminal or with the process.
 #[cfg(unix)]
@@ -57,6 +61,23 @@ fn hung_up() -> rustix::io::Result<()> {
     }
 }
 
+/// Returns whether an error of writing says that the terminal has gone. Other devices have the same error for other reasons.
+#[cfg(unix)]
+pub(crate) fn is_hang_up(error: &std::io::Error) -> bool {
+    let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
+    let mut ends =
+        [&stdout as &dyn AsFd, &stderr].map(|end| PollFd::from_borrowed_fd(end.as_fd(), PollFlags::empty()));
+    let now = rustix::event::Timespec::default();
+    Errno::from_io_error(error) == Some(Errno::IO)
+        && rustix::event::poll(&mut ends, Some(&now)).is_ok()
+        && ends.iter().any(|end| end.revents().contains(PollFlags::HUP))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_hang_up(_: &std::io::Error) -> bool {
+    false
+}
+
 /// Runs prompts where they block no other task.
 pub(crate) async fn prompted<T: Send + 'static>(
     prompts: impl FnOnce() -> Result<T, InquireError> + Send + 'static,
@@ -81,6 +102,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 pub(crate) fn failure(error: InquireError) -> Failure {
     match error {
         InquireError::OperationInterrupted => Failure::interrupted(),
+        InquireError::IO(error) if is_hang_up(&error) => Failure::told(Exit::Interrupted),
         InquireError::OperationCanceled => Failure::new(Exit::Declined, "cancelled"),
         error => Failure::new(Exit::Failed, format!("the terminal cannot be used: {error}")),
     }

@@ -93,7 +93,7 @@ impl Listen {
                 let text = format!("{} is {} {why}", task.task_id, task.status);
                 out!("{}", Screen::Out.rows("task ", &printable(&text)));
             }
-            other => out!("{}", printable(&format!("{other:?}"))),
+            other => out!("{}", Screen::Out.rows("changed: ", &printable(&format!("{other:?}")))),
         }
     }
 }

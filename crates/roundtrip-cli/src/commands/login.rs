@@ -1,6 +1,5 @@
 //! `roundtrip login`: signs in to a server, and keeps the tokens.
 
-use anstream::eprintln;
 use clap::Args;
 use roundtrip::client::{ApiMisuse, PeerMisbehaved};
 use roundtrip::oauth::{AuthError, OAuth, Secret};
@@ -8,6 +7,7 @@ use roundtrip::{Client, Error};
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
+use crate::output::err;
 use crate::printable::printable;
 use crate::rows::Screen;
 use crate::server::{Connect, Endpoint, address};
@@ -61,10 +61,26 @@ impl Login {
         for url in self.issuer.iter().chain(&self.client_metadata) {
             address::check(url).map_err(Failure::usage)?;
         }
-        interrupt::until(None, self.sign_in(&endpoint)).await
+        let (client, url, new) = interrupt::until(None, self.begun(&endpoint)).await?;
+        let done = interrupt::until(None, self.done(&client, &new)).await;
+        let is_over = matches!(&done, Err(failure) if failure.exit != Exit::Interrupted);
+        let kept = interrupt::unless_insisted(self.kept(&client, &new, is_over)).await;
+        let issuer = match (done, kept.unwrap_or_else(|| Err(Failure::interrupted()))) {
+            (Ok(issuer), Ok(_)) => issuer,
+            (Err(failure), Ok(true)) => {
+                let place = new.kept_in();
+                return Err(failure.note(format!("the tokens came all the same, and are kept in {place}")));
+            }
+            (Err(failure), _) | (Ok(_), Err(failure)) => return Err(failure),
+        };
+        let by = printable(&format!(", by {issuer}"));
+        err!("{}", Screen::Err.rows(&format!("signed in to {}", printable(&url)), &by));
+        err!("the tokens are kept in {}", printable(&new.kept_in()));
+        Ok(())
     }
 
-    async fn sign_in(&self, endpoint: &Endpoint) -> Result<(), Failure> {
+    /// Builds the client, and finds the place for its tokens. Nothing is sent yet.
+    async fn begun(&self, endpoint: &Endpoint) -> Result<(Client, String, NewSignIn), Failure> {
         let (client, url) = endpoint.client(&self.connect).await?;
         let url = match url {
             Some(url) => url,
@@ -76,14 +92,18 @@ impl Login {
         let secret = self.client_secret()?;
         let new = NewSignIn::begin(&url, self.file, secret.clone()).await?;
         let client = client.oauth(self.oauth(secret).store(new.store()));
-        let done = self.done(&client, &new).await;
+        Ok((client, url, new))
+    }
+
+    /// Closes the client, which waits for tokens that were asked for: a code is good for one use. Notes where they are, though the
+    /// user may have interrupted the sign-in meanwhile, unless it has failed. Returns whether they are kept.
+    async fn kept(&self, client: &Client, new: &NewSignIn, is_over: bool) -> Result<bool, Failure> {
         client.close().await;
-        let issuer = done?;
+        if is_over || new.grant().await?.is_none() {
+            return Ok(false);
+        }
         new.finish(self.issuer.clone()).await?;
-        let by = printable(&format!(", by {issuer}"));
-        eprintln!("{}", Screen::Err.rows(&format!("signed in to {}", printable(&url)), &by));
-        eprintln!("the tokens are kept in {}", printable(&new.kept_in()));
-        Ok(())
+        Ok(true)
     }
 
     /// Signs in, and returns the issuer.

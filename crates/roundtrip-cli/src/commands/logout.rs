@@ -1,10 +1,10 @@
 //! `roundtrip logout`: forgets a sign-in.
 
-use anstream::eprintln;
 use clap::Args;
 
 use crate::exit::Failure;
 use crate::interrupt;
+use crate::output::err;
 use crate::printable::printable;
 use crate::server::NamedServer;
 use crate::sign_in;
@@ -29,7 +29,7 @@ impl Logout {
         };
         let (was_there, url) = interrupt::until(None, forget).await?;
         let what = if was_there { "signed out of" } else { "not signed in to" };
-        eprintln!("{what} {}", printable(&url));
+        err!("{what} {}", printable(&url));
         Ok(())
     }
 }

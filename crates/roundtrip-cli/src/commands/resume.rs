@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anstream::eprintln;
 use anstyle::Style;
 use clap::Args;
 
@@ -10,12 +9,15 @@ use super::call;
 use crate::ask::terminal;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, err};
 use crate::printable::printable;
 use crate::rows::Screen;
 use crate::saved::{self, Flow, Saved};
 use crate::server::Endpoint;
 use crate::session::{Session, SessionOptions};
+
+/// Greatest number of rows of a command that is shown once more.
+const MOST_ROWS: usize = 8;
 
 /// Go on with a call that was kept by `--save`
 #[derive(Args)]
@@ -49,14 +51,16 @@ impl Resume {
         let saved = saved::read(&self.file)?;
         let server = interrupt::until(self.options.deadline, self.server(&saved)).await?;
         let session = Session::open(server, &self.options).await?;
+        // Questions of a file that somebody else has written are not said to be the server's.
+        let asks = (!saved.is_ours).then(|| self.shown());
         session
             .run(async |session| match saved.flow {
                 Flow::Tool(pending) => {
-                    let result = session.resume(pending).await?;
+                    let result = session.resume(pending, asks).await?;
                     call::conclude(session, &result)
                 }
                 Flow::Prompt(pending) => {
-                    let result = session.resume(pending).await?;
+                    let result = session.resume(pending, asks).await?;
                     if session.json {
                         output::json(&result);
                     } else {
@@ -65,7 +69,7 @@ impl Resume {
                     session.concluded(Ok(()))
                 }
                 Flow::Resource(pending) => {
-                    let result = session.resume(pending).await?;
+                    let result = session.resume(pending, asks).await?;
                     if session.json {
                         output::json(&result);
                     } else {
@@ -95,7 +99,7 @@ impl Resume {
             Endpoint::Named { .. } => return Ok(server.clone()),
         };
         if *server != saved.server && !self.options.json {
-            eprintln!("{} was kept from another {what} than this one", printable(&self.shown()));
+            err!("{} was kept from another {what} than this one", printable(&self.shown()));
         }
         Ok(server.clone())
     }
@@ -126,16 +130,22 @@ impl Resume {
                 Endpoint::Named { config, name, .. } => format!(", by `{name}` in {}", config.display()),
                 _ => String::new(),
             };
-            let show = |lead: &str, text: &str| eprintln!("{}", Screen::Err.rows(lead, &printable(text)));
+            let show = |lead: &str, text: &str| err!("{}", Screen::Err.rows(lead, &printable(text)));
             let what = if written.runs { "run" } else { "send a request to" };
             show(&format!("{file} wants to {what}"), &format!("{by}:"));
             let bold = Style::new().bold();
             let line = format!("{bold}{}{bold:#}", printable(&written.line));
-            eprintln!("{}", Screen::Err.rows("  ", &line));
+            err!("{}", Screen::Err.rows("  ", &line));
             written.more.iter().for_each(|more| show("    ", more));
-            eprintln!("and to send this there:");
+            err!("and to send this there:");
             request.iter().for_each(|part| show("  ", part));
-            let (prompt, yes) = if written.runs { ("Run it?", "Run it") } else { ("Send it?", "Send it") };
+            // Again, as all that is sent may have pushed it off the screen.
+            let (lead, prompt, yes) = if written.runs {
+                ("it would run: ", "Run it?", "Run it")
+            } else {
+                ("it would be sent to: ", "Send it?", "Send it")
+            };
+            err!("{}", Screen::Err.rows_at_most(MOST_ROWS, lead, &printable(&written.line)));
             let consents = terminal::choose(prompt, &[(yes, true), ("Decline", false)]);
             Ok((consents.map_err(terminal::failure)?, written.runs))
         });

@@ -10,7 +10,7 @@ use roundtrip::wire::json;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::variables::{Unfilled, Variables};
+use super::variables::{self, Unfilled, Variables};
 use super::{Written, address, all_quoted, env_file, jsonc, program, quoted};
 use crate::ask::terminal;
 use crate::exit::Failure;
@@ -105,6 +105,67 @@ fn direct() -> Result<reqwest::Client, Failure> {
 struct Found {
     entry: Entry,
     inputs: Option<Value>,
+    env_file: EnvFile,
+}
+
+/// File of variables that an entry names.
+enum EnvFile {
+    /// It was read with the entry.
+    Read(Vec<(String, String)>),
+    /// It cannot be read, for a reason.
+    Unreadable(String),
+    /// The user is asked for its path, when all are filled in.
+    Asked,
+}
+
+impl EnvFile {
+    /// Reads the file of an entry, if its path is known without a prompt.
+    fn of(entry: &Entry, variables: &mut Variables) -> Self {
+        match &entry.env_file {
+            None => Self::Read(Vec::new()),
+            Some(path) if variables::may_prompt(path) => Self::Asked,
+            Some(path) => match read_env_file(path, variables) {
+                Ok(read) => Self::Read(read),
+                Err(Unfilled::Missing(why)) => Self::Unreadable(why),
+                Err(Unfilled::Prompt(error)) => Self::Unreadable(error.to_string()),
+            },
+        }
+    }
+
+    /// Returns the variables, from a file that is read now if its path had to be asked for.
+    fn variables(&self, entry: &Entry, variables: &mut Variables) -> Result<Vec<(String, String)>, Unfilled> {
+        match (self, &entry.env_file) {
+            (Self::Read(read), _) => Ok(read.clone()),
+            (Self::Unreadable(why), _) => Err(why.as_str().into()),
+            (Self::Asked, Some(path)) => read_env_file(path, variables),
+            (Self::Asked, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// Returns what it adds, for people.
+    fn written(&self, path: &str) -> Vec<String> {
+        let file = format!("with the variables of the file {}", quoted(path));
+        match self {
+            Self::Read(read) => std::iter::once(format!("{file}:")).chain(read.iter().map(set)).collect(),
+            Self::Unreadable(why) => vec![format!("{file}, which cannot be used: {why}")],
+            Self::Asked => {
+                vec![format!("{file}, whose path you are asked for first: they are not shown here")]
+            }
+        }
+    }
+}
+
+/// Describes a variable that is set, for people.
+fn set<N: AsRef<str>, V: AsRef<str>>((name, value): &(N, V)) -> String {
+    format!("with the variable {}={}", quoted(name.as_ref()), quoted(value.as_ref()))
+}
+
+/// Reads a file of variables.
+fn read_env_file(path: &str, variables: &mut Variables) -> Result<Vec<(String, String)>, Unfilled> {
+    let file = variables.fill(path)?;
+    let file = variables.workspace().join(file);
+    let parsed = files::read_regular(&file, MAX_FILE).and_then(|text| env_file::parse(&text));
+    Ok(parsed.map_err(|why| format!("`envFile` {}: {why}", file.display()))?)
 }
 
 /// Entry of a server, read once: what a user has been shown is what is used, whatever becomes of the file.
@@ -139,7 +200,7 @@ impl Reading {
     pub(super) fn look_up(&self, file: &Path, name: &str) -> Result<Reached, Failure> {
         let found = self.found(file, name)?;
         let mut variables = Variables::new(file, found.inputs.as_ref());
-        filled(&found.entry, &mut variables).map_err(|unfilled| match unfilled {
+        found.filled(&mut variables).map_err(|unfilled| match unfilled {
             Unfilled::Missing(why) => wrong(file, &format!("`{name}`: {why}")),
             Unfilled::Prompt(error) => terminal::failure(error),
         })
@@ -147,25 +208,7 @@ impl Reading {
 
     /// Returns what a file has on a server, as it is written there: nothing is filled in.
     pub(super) fn written(&self, file: &Path, name: &str) -> Result<Written, Failure> {
-        Ok(self.found(file, name)?.entry.written())
-    }
-}
-
-impl Entry {
-    fn written(&self) -> Written {
-        if let Some(url) = &self.url {
-            let headers = self.headers.iter().map(|(name, value)| format!("with the header {name}: {value}"));
-            return Written { line: quoted(url), more: headers.collect(), runs: false };
-        }
-        let words: Vec<String> = self.command.iter().chain(&self.args).cloned().collect();
-        let env = self
-            .env
-            .iter()
-            .map(|(name, value)| format!("with the variable {}={}", quoted(name), quoted(&as_text(value))));
-        let file =
-            self.env_file.iter().map(|file| format!("with the variables of the file {}", quoted(file)));
-        let cwd = self.cwd.iter().map(|cwd| format!("in the folder {}", quoted(cwd)));
-        Written { line: all_quoted(&words), more: env.chain(file).chain(cwd).collect(), runs: true }
+        Ok(self.found(file, name)?.written())
     }
 }
 
@@ -195,37 +238,47 @@ fn find(file: &Path, name: &str) -> Result<Found, Failure> {
     if let Some(url) = &entry.url {
         address::check(url).map_err(|why| wrong(&format!("`{name}`: {why}")))?;
     }
-    Ok(Found { entry, inputs: whole.get("inputs").cloned() })
+    let inputs = whole.get("inputs").cloned();
+    let env_file = EnvFile::of(&entry, &mut Variables::new(file, inputs.as_ref()));
+    Ok(Found { entry, inputs, env_file })
 }
 
-/// Fills the variables of an entry in.
-fn filled(entry: &Entry, variables: &mut Variables) -> Result<Reached, Unfilled> {
-    let mut env = variables_of_file(entry, variables)?;
-    let mut fill = |text: &str| variables.fill(text);
-    if let Some(url) = &entry.url {
-        let headers = entry.headers.iter().map(|(name, value)| Ok((name.clone(), fill(value)?)));
-        let headers = headers.collect::<Result<_, Unfilled>>()?;
-        let url = fill(url)?;
-        address::check(&url)?;
-        return Ok(Reached::Http { url, headers });
+impl Found {
+    fn written(&self) -> Written {
+        let entry = &self.entry;
+        if let Some(url) = &entry.url {
+            let headers =
+                entry.headers.iter().map(|(name, value)| format!("with the header {name}: {value}"));
+            return Written { line: quoted(url), more: headers.collect(), runs: false };
+        }
+        let words: Vec<String> = entry.command.iter().chain(&entry.args).cloned().collect();
+        let env = entry.env.iter().map(|(name, value)| set(&(name, as_text(value))));
+        let file = entry.env_file.iter().flat_map(|path| self.env_file.written(path));
+        let cwd = entry.cwd.iter().map(|cwd| format!("in the folder {}", quoted(cwd)));
+        Written { line: all_quoted(&words), more: env.chain(file).chain(cwd).collect(), runs: true }
     }
-    let command = entry.command.as_deref().ok_or("it has neither `command` nor `url`")?;
-    let words = std::iter::once(command).chain(entry.args.iter().map(String::as_str)).map(&mut fill);
-    let words = words.collect::<Result<Vec<_>, _>>()?;
-    for (name, value) in &entry.env {
-        env.push((name.clone(), fill(&as_text(value))?));
-    }
-    let cwd = entry.cwd.as_deref().map(fill).transpose()?.map(PathBuf::from);
-    Ok(Reached::Stdio { words, env, cwd })
-}
 
-/// Reads the variables of the file that an entry names.
-fn variables_of_file(entry: &Entry, variables: &mut Variables) -> Result<Vec<(String, String)>, Unfilled> {
-    let Some(file) = &entry.env_file else { return Ok(Vec::new()) };
-    let file = variables.fill(file)?;
-    let file = variables.workspace().join(file);
-    let parsed = files::read_regular(&file, MAX_FILE).and_then(|text| env_file::parse(&text));
-    Ok(parsed.map_err(|why| format!("`envFile` {}: {why}", file.display()))?)
+    /// Fills the variables of the entry in.
+    fn filled(&self, variables: &mut Variables) -> Result<Reached, Unfilled> {
+        let entry = &self.entry;
+        let mut env = self.env_file.variables(entry, variables)?;
+        let mut fill = |text: &str| variables.fill(text);
+        if let Some(url) = &entry.url {
+            let headers = entry.headers.iter().map(|(name, value)| Ok((name.clone(), fill(value)?)));
+            let headers = headers.collect::<Result<_, Unfilled>>()?;
+            let url = fill(url)?;
+            address::check(&url)?;
+            return Ok(Reached::Http { url, headers });
+        }
+        let command = entry.command.as_deref().ok_or("it has neither `command` nor `url`")?;
+        let words = std::iter::once(command).chain(entry.args.iter().map(String::as_str)).map(&mut fill);
+        let words = words.collect::<Result<Vec<_>, _>>()?;
+        for (name, value) in &entry.env {
+            env.push((name.clone(), fill(&as_text(value))?));
+        }
+        let cwd = entry.cwd.as_deref().map(fill).transpose()?.map(PathBuf::from);
+        Ok(Reached::Stdio { words, env, cwd })
+    }
 }
 
 #[cfg(test)]
@@ -234,7 +287,9 @@ mod tests {
 
     fn entry(json: Value) -> Result<Reached, String> {
         let file = Path::new("/home/ada/shop/.vscode/mcp.json");
-        let filled = filled(&serde_json::from_value(json).unwrap(), &mut Variables::new(file, None));
+        let (entry, mut variables) = (serde_json::from_value(json).unwrap(), Variables::new(file, None));
+        let env_file = EnvFile::of(&entry, &mut variables);
+        let filled = Found { entry, inputs: None, env_file }.filled(&mut variables);
         filled.map_err(|unfilled| format!("{unfilled:?}"))
     }
 

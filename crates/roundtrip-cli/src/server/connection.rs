@@ -57,8 +57,8 @@ impl Connection {
         Ok(this)
     }
 
-    /// Waits for work, in sight, and closes the client however it ends. Ctrl-C and the deadline end the work, and Ctrl-C the
-    /// closing.
+    /// Waits for work, in sight, and closes the client however it ends. Ctrl-C and the deadline end the work, and Ctrl-C,
+    /// once more, the closing.
     pub(crate) async fn run<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         let seen = async {
             self.progress.wait_for(&format!("connecting to {}", self.endpoint.label()));
@@ -66,11 +66,8 @@ impl Connection {
         };
         let result = interrupt::until(self.deadline, seen).await;
         self.progress.clear();
-        // Closing waits for tokens that were asked for. Ctrl-C, once more, does not.
-        tokio::select! {
-            () = self.client.close() => {}
-            () = interrupt::ended() => {}
-        }
+        // Closing waits for tokens that were asked for.
+        let _ = interrupt::unless_insisted(self.client.close()).await;
         result.map_err(|failure| self.explained(failure))
     }
 

@@ -37,6 +37,14 @@ impl From<InquireError> for Unfilled {
     }
 }
 
+/// Beginning of a variable that the user is asked for.
+const INPUT: &str = "input:";
+
+/// Returns whether the user may be asked for a part of a text.
+pub(super) fn may_prompt(text: &str) -> bool {
+    text.contains(&format!("${{{INPUT}"))
+}
+
 /// Values of the variables in one file.
 pub(super) struct Variables {
     workspace: PathBuf,
@@ -155,7 +163,7 @@ impl Variables {
             }
             _ => {}
         }
-        if let Some(id) = name.strip_prefix("input:") {
+        if let Some(id) = name.strip_prefix(INPUT) {
             return self.input(id);
         }
         let (name, default) = match name.strip_prefix("env:").unwrap_or(name).split_once(":-") {

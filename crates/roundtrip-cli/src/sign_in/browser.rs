@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anstream::eprintln;
 use anstyle::Style;
 use roundtrip::oauth::{DevicePending, HttpUrl};
 
 use crate::ask::{page, terminal};
 use crate::exit::{Exit, Failure};
+use crate::output::err;
 use crate::printable::printable;
 use crate::rows::Screen;
 
@@ -35,7 +35,7 @@ impl Consent {
         (self.clear)();
         let bold = Style::new().bold();
         let lead = format!("{bold}{}{bold:#} wants a sign-in", printable(&self.label));
-        eprintln!("{}", Screen::Err.rows(&lead, &format!("{}:", scopes(&url))));
+        err!("{}", Screen::Err.rows(&lead, &format!("{}:", scopes(&url))));
         let page = url.clone();
         let consent = terminal::prompted(move || page::ask_to_sign_in(page.as_str())).await;
         let consent = consent.and_then(|consents| {
@@ -53,7 +53,7 @@ impl Consent {
 
 /// Shows the page of a sign-in that the user has asked for, and opens it.
 pub(crate) async fn show_and_open(url: HttpUrl) -> Result<(), String> {
-    eprintln!("{}", Screen::Err.rows("Sign in with the browser", &format!("{}:", scopes(&url))));
+    err!("{}", Screen::Err.rows("Sign in with the browser", &format!("{}:", scopes(&url))));
     page::show(url.as_str());
     opened(url).await
 }
@@ -62,7 +62,7 @@ pub(crate) async fn show_and_open(url: HttpUrl) -> Result<(), String> {
 pub(crate) async fn show_code(code: DevicePending) -> Result<(), String> {
     let bold = Style::new().bold();
     let text = format!("{bold}{}{bold:#} at:", printable(code.user_code()));
-    eprintln!("{}", Screen::Err.rows("Enter the code ", &text));
+    err!("{}", Screen::Err.rows("Enter the code ", &text));
     page::show(code.url().as_str());
     Ok(())
 }

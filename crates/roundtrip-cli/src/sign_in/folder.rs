@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use roundtrip::oauth::store::FileStore;
 use roundtrip::seal::Digest;
+use roundtrip::wire::json;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
@@ -12,6 +13,8 @@ use crate::files;
 
 /// Version of the format of a note.
 const VERSION: u32 = 1;
+/// Greatest size of a note, in bytes.
+const MAX_NOTE: u64 = 64 * 1024;
 
 /// Place in which the tokens of a server are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,13 +64,19 @@ impl Folder {
         FileStore::open(&self.0).map_err(|error| Failure::usage(error.to_string()))
     }
 
-    /// Reads the note on a server, if there is one.
+    /// Opens the store of files in it, if the folder is there. One that others could write to is refused: nothing in it is read.
+    pub(super) fn files_if_there(&self) -> Result<Option<FileStore>, Failure> {
+        if self.0.try_exists().unwrap_or(false) { self.files().map(Some) } else { Ok(None) }
+    }
+
+    /// Reads the note on a server, if there is one, in a folder whose files were opened before.
     pub(super) fn note(&self, server: &str) -> Result<Option<Note>, Failure> {
         let path = self.path(server);
-        if !path.try_exists().unwrap_or(false) {
+        let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", path.display()));
+        let Some(text) = files::read_own(&path, MAX_NOTE).map_err(|why| wrong(&why))? else {
             return Ok(None);
-        }
-        let note: Note = files::read_json(&path)?;
+        };
+        let note: Note = json::from_str(&text).map_err(|error| wrong(&error))?;
         if note.version != VERSION || note.server != server {
             let why =
                 "is of another server, or of another version of this program: delete it, and sign in again";

@@ -35,8 +35,9 @@ impl SignedIn {
         let (Some(folder), Ok(server)) = (Folder::of_user(), HttpUrl::of_server(url)) else {
             return Ok(None);
         };
+        let Some(files) = folder.files_if_there()? else { return Ok(None) };
         let Some(note) = folder.note(server.as_str())? else { return Ok(None) };
-        let store = Store::new(note.kept_in, folder.files()?);
+        let store = Store::new(note.kept_in, files);
         let record = store.look(server.as_str()).await.map_err(|error| unreadable(&error))?;
         let Some(grant) = record.and_then(|record| record.grant) else { return Ok(None) };
         let store = store.client_secret(grant.terms.client.secret.clone());
@@ -77,8 +78,9 @@ impl SignedIn {
 /// Forgets the sign-in at a server. Returns whether there was one.
 pub(crate) async fn forget(url: &str) -> Result<bool, Failure> {
     let (Some(folder), Ok(server)) = (Folder::of_user(), HttpUrl::of_server(url)) else { return Ok(false) };
+    let Some(files) = folder.files_if_there()? else { return Ok(false) };
     let Some(note) = folder.note(server.as_str())? else { return Ok(false) };
-    let store = Store::new(note.kept_in, folder.files()?);
+    let store = Store::new(note.kept_in, files);
     delete(&store, server.as_str()).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     folder.forget(server.as_str())?;
     Ok(true)

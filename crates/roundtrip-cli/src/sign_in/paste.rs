@@ -2,21 +2,21 @@
 
 use std::io::{BufRead as _, Read as _};
 
-use anstream::eprintln;
 use roundtrip::oauth::{CallbackError, Pending};
 use roundtrip::{Client, Error};
 
 use crate::ask::{page, terminal};
 use crate::exit::{Exit, Failure};
+use crate::output::err;
 
 /// Greatest length of an address, in bytes. Longer ones are refused by the library.
 const MAX_ADDRESS: u64 = 64 * 1024;
 
 /// Shows the page, reads the address that the browser ended at, and finishes the sign-in.
 pub(crate) async fn paste(client: &Client, pending: &Pending) -> Result<(), Failure> {
-    eprintln!("Open this page in a browser, on any machine, and sign in:");
+    err!("Open this page in a browser, on any machine, and sign in:");
     page::show(pending.url().as_str());
-    eprintln!(
+    err!(
         "The browser ends at a page that does not load. Paste its address here; it begins with\n  {}",
         pending.redirect_uri()
     );
@@ -24,7 +24,7 @@ pub(crate) async fn paste(client: &Client, pending: &Pending) -> Result<(), Fail
         match pending.answered(address().await?.trim()) {
             Ok(answered) => return Ok(client.sign_in(answered).await?),
             Err(CallbackError::NotOurs) if terminal::is_there() => {
-                eprintln!("this is not the address of this sign-in: paste all of it");
+                err!("this is not the address of this sign-in: paste all of it");
             }
             Err(error) => return Err(Error::from(error).into()),
         }

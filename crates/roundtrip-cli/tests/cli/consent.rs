@@ -185,10 +185,68 @@ mod terminal {
         for part in [r"LD_PRELOAD='/tmp/evil\u{1b}[2J.so'", "PATH='/tmp/bin:${PATH}'", "PORT=80"] {
             terminal.shows(part);
         }
-        terminal.shows("evil.env");
+        terminal.shows("evil.env, which cannot be used");
         terminal.shows("in the folder /tmp/evil");
         terminal.answers("Run it?", "Decline\r");
         ends(terminal, 4);
+        folder.file("evil.env", "# of a stranger\nLD_AUDIT='/tmp/evil\u{1b}[2J.so'\nBASH_ENV=/tmp/evil.sh\n");
+        let mut terminal = Terminal::of_width(400, &["resume", &flow]);
+        terminal.shows("of the file evil.env:");
+        terminal.shows(r"LD_AUDIT='/tmp/evil\u{1b}[2J.so'");
+        terminal.shows("BASH_ENV=/tmp/evil.sh");
+        terminal.answers("Run it?", "Decline\r");
+        ends(terminal, 4);
+    }
+
+    /// A path that the user is asked for is not known yet when the command is shown, which is said.
+    #[test]
+    fn a_file_of_variables_that_is_asked_for_is_said_to_be() {
+        let folder = Folder::new("consent-asked");
+        let entry = json!({ "command": "true", "envFile": "${input:file}" });
+        let (flow, _) = named(&folder, &entry);
+        let mut terminal = Terminal::of_width(400, &["resume", &flow]);
+        terminal.shows("of the file '${input:file}', whose path you are asked for first");
+        terminal.answers("Run it?", "Decline\r");
+        ends(terminal, 4);
+    }
+
+    /// A file of variables that changes at the prompt is not read again.
+    #[test]
+    fn variables_that_were_shown_are_set() {
+        let folder = Folder::new("consent-variables");
+        let (shown, other) = (folder.path("shown"), folder.path("other"));
+        let variables = |trace: &str| folder.file("server.env", &format!("TRACE={trace}\n"));
+        variables(&shown);
+        let entry = json!({ "command": "sh", "args": ["-c", ": > \"$TRACE\""], "envFile": "server.env" });
+        let (flow, _) = named(&folder, &entry);
+        let mut terminal = Terminal::of_width(400, &["resume", &flow, "--decline-all"]);
+        terminal.shows(&format!("TRACE={shown}"));
+        terminal.shows("Run it?");
+        variables(&other);
+        terminal.press("Run\r");
+        ends(terminal, 3);
+        assert!(Path::new(&shown).exists() && !Path::new(&other).exists());
+    }
+
+    /// E5: arguments of any length do not push the command out of sight: it is shown again, and a long one is cut off there.
+    #[test]
+    fn what_runs_is_shown_above_the_question() {
+        let folder = Folder::new("consent-long");
+        for (command, again) in [("true".to_owned(), "true\r\n"), ("x".repeat(5000), "xx..\r\n")] {
+            let flow = saved(&folder, json!({ "command": [command] }));
+            let mut content: Value = serde_json::from_str(&std::fs::read_to_string(&flow).unwrap()).unwrap();
+            content["pending"]["flow"]["params"]["arguments"] = json!({ "long": "a ".repeat(20_000) });
+            folder.file("flow.json", &content.to_string());
+            let mut terminal = Terminal::start(&["resume", &flow]);
+            terminal.shows("a a a");
+            terminal.shows("it would run: ");
+            terminal.shows(again);
+            terminal.answers("Run it?", "Decline\r");
+            let (status, text) = terminal.ends();
+            let rows = text.split("it would run: ").nth(1).unwrap().split("Run it?").next().unwrap();
+            assert!(rows.lines().count() < 12, "{rows}");
+            assert_eq!(status.code(), Some(4), "{text}");
+        }
     }
 
     /// E5: headers are sent, and may have secrets of the user's environment.

@@ -116,7 +116,7 @@ fn a_task_is_answered_by_other_processes() {
     assert!(status.out.contains("input_required") && status.out.contains("Publish 42 rows?"), "{status:?}");
     let no = folder.file("no.json", r#"{ "publish": { "confirm": false } }"#);
     let answered = task("answer", &["--answers", &no]).exits(0);
-    assert!(answered.out.starts_with(id), "{answered:?}");
+    assert!(answered.out.starts_with(&format!("task {id}  ")), "{answered:?}");
     assert_eq!(task("wait", &[]).exits(0).out, "kept back\n");
     let late = task("answer", &["--answers", &no]).exits(1);
     assert!(late.err.contains("asks nothing: it is completed"), "{late:?}");
@@ -146,7 +146,7 @@ fn an_identifier_is_never_an_option() {
 fn a_cancelled_task_is_a_failure() {
     let served = Served::start(&[]);
     let started = roundtrip(&["call", &served.url, "report", "--detach"]).exits(0).out;
-    let id = started.split_whitespace().next().unwrap();
+    let id = started.strip_prefix("task ").unwrap().split_whitespace().next().unwrap();
     roundtrip(&["task", "cancel", &served.url, id]).exits(0);
     let ran = roundtrip(&["task", "wait", &served.url, id]).exits(1);
     assert!(ran.err.contains("cancelled"), "{ran:?}");

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::own::serve;
+use crate::support::own::{serve, serve_app};
 use crate::support::terminal::Terminal;
 use crate::support::{Folder, roundtrip};
 
@@ -100,6 +100,56 @@ fn long_texts_of_a_call_are_marked_row_by_row() {
             let (_, shown) = terminal.ends();
             assert!(!rows(&shown, columns).iter().any(|row| row.starts_with(OURS)), "{shown:?}");
         }
+    }
+}
+
+/// E5: an address is not wrapped, as people copy it. Rows of ours say where it begins and ends, and its host is marked.
+#[test]
+fn a_long_address_ends_with_a_row_of_ours() {
+    const OURS: &str = "roundtrip:verified";
+    let url = format!("https://{}example/{}", "roundtrip.verified.".repeat(20), OURS.repeat(40));
+    let ask = move |round: Round| {
+        let question = Question::url("page", "Visit", url.clone());
+        async move { Ok::<Reply, ToolError>(round.ask([question])) }
+    };
+    let server = serve(Server::new("own", "1.0.0").tool(Tool::new("ask", ask)));
+    for columns in WIDTHS {
+        let mut terminal = Terminal::of_width(columns, &["call", &server, "ask"]);
+        terminal.answers("Visit this page?", "\u{3}");
+        let (_, shown) = terminal.ends();
+        let (before, rest) = shown.split_once("all rows from here to its end are the address:\r\n").unwrap();
+        let (address, behind) = rest.split_once("\r\n  (end of the address)\r\n").unwrap();
+        assert!(address.starts_with("  https://") && address.ends_with(OURS), "{shown:?}");
+        assert!(!address.contains('\n'), "it can be copied: {shown:?}");
+        for row in rows(&format!("{before}\n{behind}"), columns) {
+            assert!(!row.contains("verified") || row.starts_with("  "), "{row:?} of {shown:?}");
+        }
+        assert!(behind.contains("host: "), "{shown:?}");
+    }
+}
+
+/// E5: the identifier of a task is the server's choice.
+#[test]
+fn a_long_identifier_of_a_task_is_marked() {
+    // As long as identifiers may be, and without a divisor in common with the widths.
+    let id = format!("{OURS}! ").repeat(48);
+    let created = move |request: String| {
+        let request: Value = serde_json::from_str(&request).unwrap();
+        let time = "2026-07-28T00:00:00Z";
+        let task = json!({
+            "resultType": "task", "taskId": id, "status": "working", "createdAt": time, "lastUpdatedAt": time,
+            "ttlMs": 1000,
+        });
+        let reply = json!({ "jsonrpc": "2.0", "id": request["id"], "result": task });
+        async move { ([("content-type", "application/json")], reply.to_string()) }
+    };
+    let url = serve_app(axum::Router::new().fallback(axum::routing::post(created)));
+    for columns in WIDTHS {
+        let words = ["call", &url, "any", "--args", "{}", "--detach", "--protocol", "2026-07-28"];
+        let (status, shown) = Terminal::of_width(columns, &words).ends();
+        assert_eq!(status.code(), Some(0), "{shown}");
+        assert!(shown.contains(&format!("task {OURS}")), "{shown}");
+        assert_marked(&shown, columns);
     }
 }
 

@@ -172,6 +172,7 @@ fn a_user_without_a_data_folder_saves_too() {
 mod terminal {
     use super::*;
     use crate::support::terminal::Terminal;
+    use crate::support::{Served, roundtrip};
 
     /// E5: the server, the tool, its arguments and the answers that the file gives are shown, and sent after consent.
     #[test]
@@ -192,6 +193,38 @@ mod terminal {
             assert_eq!(status.code(), Some(code), "{keys}: {text}");
             assert_eq!(world.rounds(), usize::from(code == 0), "{keys}: {text}");
         }
+    }
+
+    /// E5: answers may go to a task, which is another request than the call of the file. A state, a key and questions of the file are
+    /// shown too, and the server is not said to ask these.
+    #[test]
+    fn the_task_of_a_saved_flow_is_shown() {
+        let (served, folder) = (Served::start(&[]), Folder::new("urls-task"));
+        let flow = folder.path("flow.json");
+        roundtrip(&["call", &served.url, "report", "--save", &flow]).exits(10);
+        let mut saved: Value = serde_json::from_str(&std::fs::read_to_string(&flow).unwrap()).unwrap();
+        let pending = &mut saved["pending"];
+        assert!(pending["task"]["seen"]["taskId"].is_string(), "{pending}");
+        pending["task"]["seen"]["taskId"] = "another-task".into();
+        pending["flow"]["params"] = json!({ "name": "weather", "arguments": {} });
+        pending["flow"]["idempotencyKey"] = "key-1".into();
+        pending["state"] = "AAAA".into();
+        folder.file("flow.json", &saved.to_string());
+        let mut terminal = Terminal::of_width(800, &["resume", &flow]);
+        terminal.shows(&served.url);
+        terminal.shows(r#"tasks/update "another-task""#);
+        terminal.shows(r#"tools/call {"name":"weather","arguments":{}}"#);
+        terminal.shows(r#"with the idempotency key "key-1""#);
+        terminal.shows("with a state of 4 characters");
+        terminal.shows(r#"with your answer to "publish", which the file asks"#);
+        terminal.shows("Publish 42 rows?");
+        terminal.shows(&format!("it would be sent to: {}", served.url));
+        terminal.answers("Send it?", "Send\r");
+        terminal.shows(&format!("The file {flow} asks, in the name of the server"));
+        terminal.answers("confirm", "\u{3}");
+        let (status, text) = terminal.ends();
+        assert_eq!(status.code(), Some(130), "{text}");
+        assert!(!text.contains("The server "), "{text}");
     }
 
     /// A server that the command line names again is known, but what is sent to it is not.

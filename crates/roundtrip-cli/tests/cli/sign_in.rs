@@ -1,7 +1,7 @@
 //! Sign-ins of the built command, at a server that checks tokens.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
@@ -42,6 +42,13 @@ impl User {
 
     /// Signs in by `--paste`, through pipes.
     fn pastes(&self, options: &[&str]) -> Ran {
+        let (process, mut said, mut err) = self.pasted(options);
+        said.read_to_string(&mut err).unwrap();
+        Ran { err, ..ran(process.wait_with_output().unwrap()) }
+    }
+
+    /// Signs in by `--paste`, up to the address that is pasted. Returns the process, the rest of what it says, and what it has said.
+    fn pasted(&self, options: &[&str]) -> (Child, BufReader<ChildStderr>, String) {
         let mut words = vec!["login", self.world.url.as_str(), "--paste"];
         words.extend(options);
         let mut command = self.command(&words);
@@ -55,9 +62,7 @@ impl User {
         }
         let callback = self.world.visits(page(&err).unwrap());
         writeln!(process.stdin.take().unwrap(), "{callback}").unwrap();
-        said.read_to_string(&mut err).unwrap();
-        let output = process.wait_with_output().unwrap();
-        Ran { err, ..ran(output) }
+        (process, said, err)
     }
 }
 
@@ -131,12 +136,13 @@ fn tokens_are_renewed() {
 #[cfg(unix)]
 #[test]
 fn a_command_that_is_cut_short_loses_no_tokens() {
-    use rustix::process::{Pid, Signal, kill_process};
+    use rustix::process::Signal;
     let cut_short = [
         ("timeout", Some("--timeout"), None, 7),
         ("deadline", Some("--deadline"), None, 7),
         ("ctrl-c", None, Some(Signal::INT), 130),
         ("sigterm", None, Some(Signal::TERM), 130),
+        ("hang-ups", None, Some(Signal::HUP), 130),
     ];
     let cut = |(name, option, signal, exit): (&str, Option<&str>, Option<Signal>, i32)| {
         let user = User::new(&format!("cut-{name}"));
@@ -148,10 +154,10 @@ fn a_command_that_is_cut_short_loses_no_tokens() {
         let mut words = vec!["call", &user.world.url, "hello", "--args", "{}"];
         words.extend(option.iter().flat_map(|option| [*option, "0.5"]));
         let mut command = user.command(&words);
-        let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         has_come.recv_timeout(Duration::from_secs(30)).unwrap();
         if let Some(signal) = signal {
-            kill_process(Pid::from_child(&process), signal).unwrap();
+            signalled(&mut process, signal);
         }
         ran(process.wait_with_output().unwrap()).exits(exit);
         user.world.shared().slow_renewal = None;
@@ -161,6 +167,75 @@ fn a_command_that_is_cut_short_loses_no_tokens() {
     std::thread::scope(|scope| {
         cut_short.map(|way| scope.spawn(move || cut(way))).map(|way| way.join().unwrap())
     });
+}
+
+/// Sends a signal to a process. A window that is closed may send several hang-ups: they are sent until the process has ended.
+#[cfg(unix)]
+fn signalled(process: &mut Child, signal: rustix::process::Signal) {
+    use rustix::process::{Pid, Signal, kill_process};
+    kill_process(Pid::from_child(process), signal).unwrap();
+    while signal == Signal::HUP && process.try_wait().unwrap().is_none() {
+        kill_process(Pid::from_child(process), signal).unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// O82: a sign-in that is cut short while its code is exchanged keeps the tokens: a code is good for one use.
+#[cfg(unix)]
+#[test]
+fn a_sign_in_that_is_cut_short_loses_no_tokens() {
+    use rustix::process::Signal;
+    let cut = |signal: Signal| {
+        let user = User::new(&format!("cut-login-{}", signal.as_raw()));
+        let (come, has_come) = std::sync::mpsc::channel();
+        user.world.shared().slow_renewal = Some((Duration::from_millis(1500), come));
+        let (mut process, mut said, mut err) = user.pasted(&["--file"]);
+        has_come.recv_timeout(Duration::from_secs(30)).unwrap();
+        signalled(&mut process, signal);
+        said.read_to_string(&mut err).unwrap();
+        Ran { err, ..ran(process.wait_with_output().unwrap()) }.exits(130);
+        user.world.shared().slow_renewal = None;
+        user.calls("hello").exits(0);
+        assert_eq!(user.world.shared().granted, ["authorization_code"], "{signal:?}");
+    };
+    std::thread::scope(|scope| {
+        let signals = [Signal::INT, Signal::TERM, Signal::HUP];
+        signals.map(|signal| scope.spawn(move || cut(signal))).map(|cut| cut.join().unwrap())
+    });
+}
+
+/// O86: a note on a sign-in says where tokens are. One that others could have put there is not read, nor is one in their folder.
+#[cfg(unix)]
+#[test]
+fn a_note_of_somebody_else_is_not_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let user = User::new("notes");
+    user.pastes(&["--file"]).exits(0);
+    let folder = user.home.as_ref().join("data/roundtrip/tokens");
+    let mut notes = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let note = notes.find(|path| path.extension().is_some_and(|ending| ending == "sign-in")).unwrap();
+    let refused = |why: &str| {
+        for words in
+            [vec!["whoami", &user.world.url], vec!["logout", &user.world.url], vec!["list", &user.world.url]]
+        {
+            let ran = user.runs(&words).exits(2);
+            assert!(ran.err.contains(why), "{words:?}: {ran:?}");
+        }
+    };
+    let elsewhere = user.home.as_ref().join("note");
+    std::fs::rename(&note, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &note).unwrap();
+    refused("it is a link");
+    std::fs::remove_file(&note).unwrap();
+    assert!(Command::new("mkfifo").arg(&note).status().unwrap().success());
+    refused("it is not a regular file");
+    std::fs::remove_file(&note).unwrap();
+    std::fs::write(&note, "not a note").unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    refused("other users can write to the directory");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::rename(&elsewhere, &note).unwrap();
+    user.calls("hello").exits(0);
 }
 
 /// A grant that is over needs a sign-in, and a sign-in that fails leaves the stored one.

@@ -2,9 +2,11 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use roundtrip::{Server, Tool};
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::Notify;
 
 use crate::support::own::serve;
 use crate::support::terminal::Terminal;
@@ -60,6 +62,50 @@ fn a_closed_terminal_cancels_the_call_and_ends_the_server() {
     terminal.shows("counting");
     assert_eq!(terminal.close().code(), Some(130));
     assert_ended(&folder);
+}
+
+/// A terminal that shows results but gives no keys is not waited for: writing to it says that it has gone.
+#[test]
+fn a_result_for_a_terminal_that_has_gone_interrupts_the_command() {
+    let server = Server::new("own", "1.0.0").tool(Tool::new("one", async || "one"));
+    let catalog = server.catalog();
+    let mut terminal = without_keys(&["listen", &serve(server)]);
+    terminal.shows("listening for");
+    terminal.shows("\n");
+    terminal.hang_up();
+    catalog.add(Tool::new("two", async || "two")).unwrap();
+    assert_eq!(terminal.close().code(), Some(130));
+}
+
+/// A line of a trace that cannot be written any more is lost, and does not end the command before its call is over.
+#[test]
+fn a_trace_for_a_terminal_that_has_gone_does_not_panic() {
+    let (go, waits) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let wait = {
+        let (go, waits) = (Arc::clone(&go), Arc::clone(&waits));
+        move || {
+            let (go, waits) = (Arc::clone(&go), Arc::clone(&waits));
+            async move {
+                waits.notify_one();
+                go.notified().await;
+                "done"
+            }
+        }
+    };
+    let url = serve(Server::new("own", "1.0.0").tool(Tool::new("wait", wait)));
+    let mut terminal = without_keys(&["call", &url, "wait", "--args", "{}", "--trace"]);
+    terminal.shows("tools/call wait");
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(waits.notified());
+    terminal.hang_up();
+    go.notify_one();
+    assert_eq!(terminal.close().code(), Some(130));
+}
+
+/// Starts the command in a terminal from which it reads no keys.
+fn without_keys(words: &[&str]) -> Terminal {
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$@\" < /dev/null", "sh", ROUNDTRIP]).args(words);
+    Terminal::running(200, command)
 }
 
 /// `nohup` starts a command that ignores hang-ups.

@@ -1,10 +1,15 @@
 //! Sealing keys, from text, files or the environment.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use roundtrip_core::error::debug_as_text;
 use roundtrip_core::seal::{self, Key, KeyringError, Sealer, Suite};
+
+/// Greatest size of a file of keys, in bytes.
+const MAX_FILE: u64 = 64 * 1024;
 
 /// Keys that seal `requestState`. The first one seals, every one opens: so keys are rotated by adding the new one at
 /// the end, then moving it to the front, then removing the old one, each on all instances before the next.
@@ -27,7 +32,7 @@ pub enum KeysError {
         /// The path of the file.
         path: String,
         /// The error of the operating system.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// The text does not hold usable keys.
     #[error("{place}: {error}")]
@@ -71,14 +76,14 @@ impl Keyring {
         Self::parse(&text, name)
     }
 
-    /// Reads the keys in a file.
+    /// Reads the keys in a file of 64 KiB at most, or behind a pipe, by which programs hand secrets over.
     ///
     /// # Errors
     /// Fails if it cannot be read, or does not hold usable keys. The error never shows them.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeysError> {
         let path = path.as_ref();
         let place = path.display().to_string();
-        match std::fs::read_to_string(path) {
+        match read(path) {
             Ok(text) => Self::parse(&text, &place),
             Err(error) => Err(KeysError::Unreadable { path: place, error }),
         }
@@ -95,6 +100,16 @@ impl Keyring {
         let ring = seal::Keyring::parse(text);
         ring.map(Self).map_err(|error| KeysError::Unusable { place: place.to_owned(), error })
     }
+}
+
+/// Reads a text within bounds: a device may have no end.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(io::Error::other(format!("it has more than {MAX_FILE} bytes")));
+    }
+    Ok(text)
 }
 
 /// Parses keys from text.
@@ -122,5 +137,26 @@ impl From<Keyring> for seal::Keyring {
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of the wrong name may be of any size, and a device without an end.
+    #[test]
+    fn a_file_of_keys_is_read_within_bounds() {
+        let file = std::env::temp_dir().join(format!("roundtrip-keys-{}", std::process::id()));
+        let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n";
+        let comments = |size: u64| format!("{key}#{}", "x".repeat(size as usize - key.len() - 1));
+        std::fs::write(&file, comments(MAX_FILE)).unwrap();
+        assert!(Keyring::from_file(&file).is_ok());
+        std::fs::write(&file, comments(MAX_FILE + 1)).unwrap();
+        let refused = Keyring::from_file(&file).unwrap_err().to_string();
+        std::fs::remove_file(&file).unwrap();
+        assert!(refused.contains("more than 65536 bytes"), "{refused}");
+        #[cfg(unix)]
+        assert!(Keyring::from_file("/dev/zero").unwrap_err().to_string().contains("more than 65536 bytes"));
     }
 }

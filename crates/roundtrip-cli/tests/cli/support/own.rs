@@ -20,6 +20,21 @@ pub(crate) fn serve(server: Server) -> String {
     started.recv().unwrap()
 }
 
+/// Serves answers of a test's own at a port of this machine, for as long as the tests run. Returns the URL.
+#[cfg(unix)]
+pub(crate) fn serve_app(app: axum::Router) -> String {
+    let (send, started) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            send.send(format!("http://{}/mcp", socket.local_addr().unwrap())).unwrap();
+            axum::serve(socket, app).await.unwrap();
+        });
+    });
+    started.recv().unwrap()
+}
+
 /// Serves the tool `fill`, which asks this form and returns its content as JSON.
 pub(crate) fn serve_form(schema: Value) -> String {
     let schema: ElicitSchema = serde_json::from_value(schema).unwrap();

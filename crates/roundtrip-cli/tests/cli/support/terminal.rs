@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::pty::{Winsize, openpty};
@@ -21,8 +22,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Terminal {
     pub(crate) process: Child,
     keyboard: Option<File>,
-    /// End of a pair of sockets: closed, it stops the thread that reads the screen.
-    reading: Option<UnixStream>,
+    /// End of a pair of sockets, and the thread that reads the screen: closed, the end stops it.
+    reading: Option<(UnixStream, JoinHandle<()>)>,
     output: Receiver<Vec<u8>>,
     /// Everything written so far, with its escape sequences.
     pub(crate) text: String,
@@ -55,9 +56,9 @@ impl Terminal {
         let (send, output) = mpsc::channel();
         let (reading, stopped) = UnixStream::pair().unwrap();
         let screen = File::from(end(&pty.master));
-        std::thread::spawn(move || read(screen, &stopped, &send));
-        let keyboard = Some(File::from(pty.master));
-        Self { process, keyboard, reading: Some(reading), output, text: String::new(), seen: 0 }
+        let reader = std::thread::spawn(move || read(screen, &stopped, &send));
+        let (keyboard, reading) = (Some(File::from(pty.master)), Some((reading, reader)));
+        Self { process, keyboard, reading, output, text: String::new(), seen: 0 }
     }
 
     /// Waits until the command has written this, behind what was waited for before.
@@ -125,9 +126,18 @@ impl Terminal {
         flags.contains(LocalFlags::ICANON | LocalFlags::ECHO)
     }
 
+    /// Takes the terminal away.
+    pub(crate) fn hang_up(&mut self) {
+        drop(self.keyboard.take());
+        if let Some((reading, reader)) = self.reading.take() {
+            drop(reading);
+            reader.join().unwrap();
+        }
+    }
+
     /// Takes the terminal away. Returns how the command ended for it.
     pub(crate) fn close(mut self) -> ExitStatus {
-        drop((self.keyboard.take(), self.reading.take()));
+        self.hang_up();
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.process.try_wait().unwrap() {
