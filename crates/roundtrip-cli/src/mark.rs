@@ -58,7 +58,7 @@ fn read(file: &Path) -> Option<Keyring> {
     if !found.is_file() || !is_private {
         return None;
     }
-    let text = Zeroizing::new(files::read_regular(file, MAX_KEY).ok()?);
+    let text = Zeroizing::new(files::read_own(file, MAX_KEY).ok()??);
     Keyring::parse(&text).ok()
 }
 

@@ -1,11 +1,18 @@
 //! A language model behind an OpenAI-compatible endpoint.
 
+use std::time::Duration;
+
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::redirect::Policy;
 use roundtrip::wire::{
     CreateMessageRequestParams, CreateMessageResult, Role, SamplingMessageContentBlock as Block, json,
 };
 use serde_json::{Value, json};
 
+use crate::server::address;
+
+/// Longest time to connect.
+const CONNECT: Duration = Duration::from_secs(10);
 /// Greatest size of a response, in bytes.
 const MAX_RESPONSE: usize = 1024 * 1024;
 /// Endpoint where the environment names none.
@@ -32,12 +39,12 @@ impl Model {
         params: &CreateMessageRequestParams,
     ) -> Result<CreateMessageResult, String> {
         let body = request(&self.name, params)?.to_string();
-        let mut request =
-            reqwest::Client::new().post(&self.url).header(CONTENT_TYPE, "application/json").body(body);
+        let text = |error: reqwest::Error| error.without_url().to_string();
+        let client = client(&self.url).map_err(text)?;
+        let mut request = client.post(&self.url).header(CONTENT_TYPE, "application/json").body(body);
         if let Some(key) = &self.key {
             request = request.header(AUTHORIZATION, format!("Bearer {key}"));
         }
-        let text = |error: reqwest::Error| error.without_url().to_string();
         let mut response = request.send().await.map_err(text)?;
         let status = response.status();
         let mut body = Vec::new();
@@ -53,6 +60,15 @@ impl Model {
         let response: Value = json::from_slice(&body).map_err(|error| error.to_string())?;
         result(&response, &self.name)
     }
+}
+
+/// Builds the client. Key and messages go to the endpoint that the environment names, and nowhere else: a model on this machine is not
+/// asked through a proxy.
+fn client(url: &str) -> Result<reqwest::Client, reqwest::Error> {
+    let client = reqwest::Client::builder().redirect(Policy::none()).connect_timeout(CONNECT);
+    let url = reqwest::Url::parse(url).ok();
+    let is_here = url.as_ref().and_then(reqwest::Url::host_str).is_some_and(address::is_loopback);
+    if is_here { client.no_proxy() } else { client }.build()
 }
 
 fn request(model: &str, params: &CreateMessageRequestParams) -> Result<Value, String> {

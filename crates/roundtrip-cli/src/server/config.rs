@@ -75,11 +75,7 @@ impl Reached {
     pub(super) fn client(self, more: &[(String, String)]) -> Result<Client, Failure> {
         match self {
             Self::Http { url, headers } => {
-                let mut client = Client::http(&url)?;
-                if is_loopback(&url) {
-                    // A proxy for the rest of the world is none for this machine.
-                    client = client.http_client(direct()?);
-                }
+                let client = Client::http(&url)?;
                 let headers = headers.iter().chain(more);
                 Ok(headers.fold(client, |client, (name, value)| client.header(name, value)))
             }
@@ -89,16 +85,6 @@ impl Reached {
             Self::Stdio { words, env, cwd } => Ok(Client::stdio(program::command(&words, env, cwd)?)),
         }
     }
-}
-
-fn is_loopback(url: &str) -> bool {
-    let url = reqwest::Url::parse(url).ok();
-    url.as_ref().and_then(reqwest::Url::host_str).is_some_and(address::is_loopback)
-}
-
-fn direct() -> Result<reqwest::Client, Failure> {
-    let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
-    client.build().map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Entry of a server as its file had it, with what else of the file counts for it.

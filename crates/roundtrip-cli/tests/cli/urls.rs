@@ -2,16 +2,21 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, command, ran, roundtrip};
+use crate::support::{Folder, Served, command, ran, roundtrip};
 
 /// Returns the first line of a request that a proxy gets, while the command asks this URL.
 fn proxied(url: &str) -> String {
+    proxied_by(command(&["list", url, "--timeout", "20"]))
+}
+
+/// Returns the first line of a request that a proxy gets from a command.
+fn proxied_by(mut command: Command) -> String {
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = format!("http://{}", proxy.local_addr().unwrap());
-    let mut command = command(&["list", url, "--timeout", "20"]);
     for name in ["http_proxy", "HTTP_PROXY"] {
         command.env(name, &at);
     }
@@ -42,6 +47,17 @@ fn a_name_is_not_an_address_of_this_machine() {
     }
     for host in ["127.0.0.2:1", "localhost:1", "[::1]:1"] {
         assert_eq!(proxied(&format!("http://{host}/mcp")), "", "{host}");
+    }
+}
+
+/// The key and the messages for a model on this machine stay on it.
+#[test]
+fn no_proxy_sees_what_a_model_on_this_machine_is_asked() {
+    let served = Served::start(&[]);
+    for (base, is_proxied) in [("http://127.0.0.1:1/v1", false), ("http://model.example/v1", true)] {
+        let mut command = command(&["call", &served.url, "poem", "--model", "verse"]);
+        command.env("OPENAI_BASE_URL", base).env("OPENAI_API_KEY", SECRET);
+        assert_eq!(proxied_by(command).contains("/chat/completions"), is_proxied, "{base}");
     }
 }
 
