@@ -10,7 +10,7 @@ use std::sync::{Arc, RwLock};
 use std::time::SystemTime;
 
 use http::HeaderValue;
-use roundtrip_core::auth::{AuthError, Grant, HttpUrl, Registration, ScopeSet, Secret, Terms};
+use roundtrip_core::auth::{AuthError, Grant, HttpUrl, Registration, ScopeSet, Secret, Terms, TokenScheme};
 use roundtrip_core::seal::Timestamp;
 use tokio::sync::watch;
 
@@ -222,6 +222,17 @@ impl Tokens {
             Some(terms) => terms.requested.union(&stored),
             None => stored,
         })
+    }
+
+    /// Returns the issuer of the grant in use, or else of the stored one, if its token is bound to a key.
+    pub(crate) async fn bound_by(&self) -> Result<Option<String>, AuthError> {
+        let bound_by =
+            |grant: &Grant| (grant.scheme == TokenScheme::Dpop).then(|| grant.terms.issuer.clone());
+        let current = read(&self.0.state).current.clone();
+        match current {
+            Some(current) => Ok(bound_by(&current.grant)),
+            None => Ok(self.0.load().await?.grant.as_ref().and_then(bound_by)),
+        }
     }
 
     /// Takes the grant of another process, if it has stored one for which these scopes were requested. Returns whether it has.
