@@ -259,16 +259,16 @@ mod tests {
     #[test]
     fn a_list_from_before_a_change_of_credentials_is_not_remembered() {
         let tools = Tools::default();
-        let listed = |mark: &str| {
+        let listed = |name: &str, mark: &str| {
             let marked = json!({ "type": "string", "x-mcp-header": mark });
             let schema = json!({ "type": "object", "properties": { "a": marked } });
-            serde_json::from_value(json!({ "name": "t", "inputSchema": schema })).unwrap()
+            serde_json::from_value(json!({ "name": name, "inputSchema": schema })).unwrap()
         };
         let earlier = tools.of(1);
-        assert!(earlier.learn(&listed("A"), true) && earlier.get("t").is_some());
-        assert!(tools.of(2).get("t").is_none());
-        assert!(earlier.learn(&listed("A"), true));
-        assert!(!earlier.learn(&listed("not a name"), true));
-        assert!(tools.of(2).get("t").is_none() && earlier.get("t").is_none());
+        assert!(earlier.learn(&listed("a", "A"), true) && earlier.get("a").is_some());
+        assert!(tools.of(2).get("a").is_none());
+        assert!(earlier.learn(&listed("a", "A"), true));
+        assert!(!earlier.learn(&listed("b", "not a name"), true));
+        assert!(tools.of(2).get("a").is_none() && earlier.get("a").is_none());
     }
 }

@@ -304,7 +304,8 @@ impl TokenStore for Overtaking {
                     *released = Some((sender, None));
                     // Bounded, so that a test which fails ends.
                     Box::new(move || {
-                        let _ = second.recv_timeout(std::time::Duration::from_secs(30));
+                        let wait = || second.recv_timeout(std::time::Duration::from_secs(30));
+                        tokio::task::block_in_place(wait).expect("the second lock is released meanwhile");
                     })
                 }
                 (None, sender) => Box::new(move || {
