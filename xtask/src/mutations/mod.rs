@@ -4,6 +4,7 @@
 //! switch, which an environment variable turns: so the tests are built once for all mutations. With no check switched off each
 //! test must succeed, and with its own it must not.
 
+mod grants;
 mod list;
 mod suite;
 mod tasks;
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 use crate::process;
 use crate::workspace::Workspace;
+use grants::GRANTS;
 use list::AUTHORIZATION;
 use suite::{Mutation, Suite};
 use tasks::TASKS;
@@ -30,7 +32,7 @@ const BUILD_LIMIT: Duration = Duration::from_secs(1800);
 const TEST_LIMIT: Duration = Duration::from_secs(60);
 
 fn all() -> impl Iterator<Item = &'static Mutation> {
-    AUTHORIZATION.iter().chain(TASKS)
+    AUTHORIZATION.iter().chain(GRANTS).chain(TASKS)
 }
 
 /// Runs all mutations, or the named ones; false when one goes unnoticed.

@@ -17,7 +17,15 @@ pub const MAX_LEEWAY: Duration = Duration::from_secs(60);
 const OF_ID_TOKENS: [&str; 4] = ["nonce", "at_hash", "c_hash", "s_hash"];
 
 /// Names of an access token in the answer of an introspection endpoint.
-const OF_ACCESS_TOKENS: [&str; 6] = ["access", "access_token", "at+jwt", "jwt", "bearer", "dpop"];
+const OF_ACCESS_TOKENS: [&str; 7] = [
+    "access",
+    "access_token",
+    "at+jwt",
+    "jwt",
+    "bearer",
+    "dpop",
+    "urn:ietf:params:oauth:token-type:access_token",
+];
 
 /// Reason a token is refused, for the log. The client learns none of them: each is the same 401.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
@@ -245,10 +253,12 @@ impl ClaimRules {
         for name in ["token_use", "typ", "token_type"] {
             let Some(kind) = text(claims, name)? else { continue };
             let kind = kind.to_ascii_lowercase();
+            // RFC 7515, 4.1.9: media types are written with or without it.
+            let kind = kind.strip_prefix("application/").unwrap_or(&kind);
             if kind == "dpop" && !self.accept_bound {
                 return Err(TokenRefusal::Bound);
             }
-            if !OF_ACCESS_TOKENS.contains(&&*kind) {
+            if !OF_ACCESS_TOKENS.contains(&kind) {
                 return Err(TokenRefusal::Kind);
             }
         }

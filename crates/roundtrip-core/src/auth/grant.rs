@@ -40,7 +40,7 @@ pub struct Terms {
     pub requested: ScopeSet,
     /// Thumbprint of the key that tokens are bound to.
     pub dpop: Option<String>,
-    /// Tells that tokens have to be bound to that key: the resource or the author requires it.
+    /// Tells that tokens have to be bound to that key: the resource or the author requires it, or the issuer has done so before.
     #[serde(default)]
     pub requires_dpop: bool,
     /// Tells that no metadata names the endpoints: they were assumed at the origin of the server.

@@ -265,8 +265,11 @@ fn an_introspected_token_is_an_access_token() {
         ("typ", "Bearer"),
         ("typ", "at+jwt"),
         ("typ", "JWT"),
+        ("typ", "application/at+jwt"),
+        ("typ", "Application/AT+JWT"),
         ("token_type", "bearer"),
         ("token_type", "access_token"),
+        ("token_type", "urn:ietf:params:oauth:token-type:access_token"),
     ] {
         assert!(check(member, json!(use_of_it)).is_ok(), "{member} {use_of_it}");
     }
@@ -277,6 +280,7 @@ fn an_introspected_token_is_an_access_token() {
         ("typ", json!("Refresh")),
         ("typ", json!("Offline")),
         ("typ", json!("ID")),
+        ("typ", json!("application/refresh")),
         ("token_type", json!("refresh_token")),
         ("token_type", json!("urn:ietf:params:oauth:token-type:refresh_token")),
         ("token_type", json!("mac")),

@@ -377,6 +377,37 @@ fn endpoints_are_assumed_only_without_metadata() {
     assert_eq!(play.pending().terms().issuer, "https://tools.example/");
 }
 
+/// O45: an issuer that the author has not chosen is asked nothing, wherever it was found: it gets no registration, and no browser.
+#[test]
+fn an_issuer_that_was_not_chosen_is_not_asked() {
+    let bound = |settings: Settings| local(settings.registered_with("https://login.example"));
+    let wrong = |error: AuthError, offered: &str| {
+        let expected = AuthError::WrongIssuer {
+            registered: "https://login.example".to_owned(),
+            offered: offered.to_owned(),
+        };
+        assert_eq!(error, expected);
+    };
+    let document = ClientMetadataUrl::parse("https://agent.example/client.json").unwrap();
+    let browser = || Settings::browser("x", CALLBACK).unwrap();
+    for settings in [browser(), browser().client_metadata(document)] {
+        let mut play = Play::begin(&bound(settings.legacy_endpoints()), Need::new(SERVER)).unwrap();
+        play.answer(404, &json!({})).unwrap();
+        wrong(play.answer(404, &json!({})).unwrap_err(), "https://tools.example");
+    }
+    let other = bound(browser().issuer("https://other.example"));
+    wrong(Play::begin(&other, Need::new(SERVER)).err().unwrap(), "https://other.example");
+
+    let asked = "https://login.example/acme";
+    let trusted = bound(browser().issuer(asked).trust_issuer(asked, "https://login.example"));
+    let play = Play::begin(&trusted, Need::new(SERVER)).unwrap();
+    assert_eq!(play.url(), "https://login.example/.well-known/oauth-authorization-server/acme");
+    let assumed = local(browser().legacy_endpoints().registered_with("https://tools.example/"));
+    let mut play = Play::begin(&assumed, Need::new(SERVER)).unwrap();
+    play.answer(404, &json!({})).unwrap();
+    play.answer(404, &json!({})).unwrap();
+}
+
 /// O49: issuers and servers on plain http are refused, except on this machine.
 #[test]
 fn plain_http_is_not_signed_in_to() {

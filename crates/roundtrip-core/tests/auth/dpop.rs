@@ -110,6 +110,12 @@ fn a_bound_token_is_not_taken_back() {
     let by_author = Arc::new(by_author);
     refused(&mut begun(&by_author, &resource(), Need::new(SERVER)));
 
+    let before = |issuer: &str| Need::new(SERVER).bound_by(Some(issuer.to_owned()));
+    refused(&mut begun(&settings(), &resource(), before(ISSUER)));
+    // Another issuer has not bound any, and without a key there is none to bind.
+    begun(&settings(), &resource(), before("https://login.example/other")).ok(&bearer).unwrap();
+    begun(&browser(), &resource(), before(ISSUER)).ok(&bearer).unwrap();
+
     // An issuer may well answer so where both kinds are good.
     let both = Demand::of(&headers(&[("www-authenticate", "DPoP algs=\"ES256\", Bearer")]), true);
     begun(&settings(), &resource(), Need::new(SERVER).demand(both)).ok(&bearer).unwrap();

@@ -15,7 +15,7 @@ use roundtrip_core::wire::{
     ProtocolVersion, Raw, RequestId, RequestMeta, STREAM_EXTENSION, encode_request, one_line,
 };
 
-use super::cache::{Cache, Capacity};
+use super::cache::{CacheView, Capacity};
 #[cfg(feature = "legacy")]
 use super::caller::Caller;
 use super::closing::{Closed, Closing};
@@ -24,7 +24,7 @@ use super::limits::ClientLimits;
 use super::memory::Memory;
 use super::options::Options;
 use super::request::{Request, raw};
-use super::tools::Tools;
+use super::tools::ToolsView;
 use super::transport::{Outgoing, Transport};
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Telemetry;
@@ -336,8 +336,12 @@ impl Client {
     }
 
     /// Returns the response cache, without results that were sent to other credentials.
-    pub(crate) fn cache_store(&self) -> &Cache {
-        &self.0.memory.of(self.transport().credentials()).cache
+    pub(crate) fn cache_store(&self) -> CacheView<'_> {
+        self.cache_of(self.transport().credentials())
+    }
+
+    pub(crate) fn cache_of(&self, credentials: u64) -> CacheView<'_> {
+        self.0.memory.cache.of(credentials)
     }
 
     pub(crate) fn cache_capacity(&self) -> Capacity {
@@ -405,8 +409,13 @@ impl Client {
         &self.0.settings.limits
     }
 
-    pub(crate) fn tools(&self) -> &Tools {
-        &self.0.memory.of(self.transport().credentials()).tools
+    /// Returns the tools as they were listed, without those that were listed to other credentials.
+    pub(crate) fn tools(&self) -> ToolsView<'_> {
+        self.tools_of(self.transport().credentials())
+    }
+
+    pub(crate) fn tools_of(&self, credentials: u64) -> ToolsView<'_> {
+        self.0.memory.tools.of(credentials)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Response cache (caching). The cache belongs to one client, and is emptied when the credentials of that change
-//! ([`Memory`](super::memory::Memory)), so private results may be kept in it as public ones are.
+//! Response cache (caching). The cache belongs to one client, and is emptied when the credentials of that change, so private results
+//! may be kept in it as public ones are.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -45,8 +45,17 @@ impl Key {
 #[derive(Debug, Default)]
 pub(crate) struct Cache(Mutex<Entries>);
 
+/// The cache as the holder of some credentials sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CacheView<'a> {
+    cache: &'a Cache,
+    credentials: u64,
+}
+
 #[derive(Debug, Default)]
 struct Entries {
+    /// Number of the credentials that the results were sent to. It only grows: a view of earlier ones is given nothing.
+    credentials: u64,
     /// Oldest first.
     kept: IndexMap<Key, Entry>,
     /// Bytes of all of it.
@@ -69,6 +78,13 @@ pub(crate) struct Capacity {
 }
 
 impl Entries {
+    /// Drops all results: other credentials may see others.
+    fn clear(&mut self) {
+        self.generation += 1;
+        self.kept.clear();
+        self.bytes = 0;
+    }
+
     fn remove(&mut self, key: &Key) {
         if let Some(entry) = self.kept.shift_remove(key) {
             self.bytes -= weight(key, &entry);
@@ -96,12 +112,25 @@ fn weight(key: &Key, entry: &Entry) -> usize {
 }
 
 impl Cache {
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        lock(&self.0)
+    /// Returns the cache as the holder of credentials with this number sees it.
+    pub(crate) fn of(&self, credentials: u64) -> CacheView<'_> {
+        CacheView { cache: self, credentials }
+    }
+}
+
+impl CacheView<'_> {
+    /// Returns the entries, without those of earlier credentials. `None` if there are later ones by now.
+    fn entries(&self) -> Option<MutexGuard<'_, Entries>> {
+        let mut entries = lock(&self.cache.0);
+        if self.credentials > entries.credentials {
+            entries.clear();
+            entries.credentials = self.credentials;
+        }
+        (self.credentials == entries.credentials).then_some(entries)
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<Raw>> {
-        let mut entries = self.entries();
+        let mut entries = self.entries()?;
         let entry = entries.kept.get(key)?;
         if Instant::now() < entry.until {
             return Some(Arc::clone(&entry.result));
@@ -110,32 +139,35 @@ impl Cache {
         None
     }
 
-    /// Returns the count of changes, to be taken before a request is sent and given with its result.
-    pub(crate) fn generation(&self) -> u64 {
-        self.entries().generation
+    /// Returns the count of changes, to be taken before a request is sent and given with its result. `None` means that its result
+    /// is not to be kept.
+    pub(crate) fn generation(&self) -> Option<u64> {
+        Some(self.entries()?.generation)
     }
 
-    pub(crate) fn keep(&self, key: Key, result: &Arc<Raw>, generation: u64, capacity: Capacity) {
+    pub(crate) fn keep(&self, key: Key, result: &Arc<Raw>, generation: Option<u64>, capacity: Capacity) {
         let until = Instant::now().checked_add(time_to_live(result));
-        let mut entries = self.entries();
-        match until.filter(|until| *until > Instant::now() && entries.generation == generation) {
+        let Some(mut entries) = self.entries() else { return };
+        let is_same = Some(entries.generation) == generation;
+        match until.filter(|until| *until > Instant::now() && is_same) {
             Some(until) => entries.insert(key, Entry { result: Arc::clone(result), until }, capacity),
             None => entries.remove(&key),
         }
     }
 
-    /// Drops all results: other credentials may see others.
+    /// Drops all results.
+    #[cfg(feature = "oauth")]
     pub(crate) fn clear(&self) {
-        let mut entries = self.entries();
-        entries.generation += 1;
-        entries.kept.clear();
-        entries.bytes = 0;
+        if let Some(mut entries) = self.entries() {
+            entries.clear();
+        }
     }
 
     /// Drops results that a change has made stale.
     pub(crate) fn invalidate(&self, change: &Change) {
-        let mut entries = self.entries();
-        let Entries { kept, bytes, generation } = &mut *entries;
+        // Under later credentials, what changed for the earlier ones is dropped already.
+        let Some(mut entries) = self.entries() else { return };
+        let Entries { kept, bytes, generation, .. } = &mut *entries;
         *generation += 1;
         kept.retain(|key, _| match change {
             // No result about a task is kept.
@@ -180,7 +212,8 @@ mod tests {
     /// Z2: results are kept up to a number of bytes, too: the oldest go first, and one that is larger is not kept.
     #[test]
     fn a_cache_is_bounded_in_bytes() {
-        let cache = Cache::default();
+        let store = Cache::default();
+        let cache = store.of(0);
         let key = |uri: &str| {
             let mut request = Request::new(ReadResource::NAME);
             request.set("uri", Some(json!(uri).into()));
@@ -204,13 +237,14 @@ mod tests {
         assert_eq!((kept("app://c"), kept("app://d")), (true, true));
         cache.invalidate(&Change::Resource { uri: "app://c".to_owned() });
         cache.invalidate(&Change::Resource { uri: "app://d".to_owned() });
-        assert_eq!(cache.entries().bytes, 0);
+        assert_eq!(cache.entries().expect("no later credentials").bytes, 0);
     }
 
     /// N3: an answer that was under way when its list changed is not kept.
     #[test]
     fn an_answer_from_before_a_change_is_not_kept_after_it() {
-        let cache = Cache::default();
+        let store = Cache::default();
+        let cache = store.of(0);
         let key = Key::of(&Request::new(ListTools::NAME)).expect("a list");
         let result = Arc::new(Raw::from(json!({ "ttlMs": 60_000 })));
         let before = cache.generation();
@@ -230,7 +264,8 @@ mod tests {
         request.set("requestState", Some(json!("s").into()));
         assert_eq!(Key::of(&request), None);
         assert_eq!(Key::of(&Request::new("tools/call")), None);
-        let cache = Cache::default();
+        let store = Cache::default();
+        let cache = store.of(0);
         for ttl in [json!(0), json!(-5), json!(null), json!("1")] {
             let result = Arc::new(Raw::from(json!({ "ttlMs": ttl })));
             cache.keep(key.clone(), &result, cache.generation(), ROOMY);
@@ -239,5 +274,38 @@ mod tests {
         let asks = json!({ "resultType": "input_required", "requestState": "s", "ttlMs": 60_000 });
         cache.keep(key.clone(), &Arc::new(Raw::from(asks)), cache.generation(), ROOMY);
         assert!(cache.get(&key).is_none(), "what asks is no result");
+    }
+
+    /// N3: a result that was asked for with other credentials is neither kept nor returned.
+    #[test]
+    fn results_are_kept_for_their_own_credentials() {
+        let cache = Cache::default();
+        let key = Key::of(&Request::new(ListTools::NAME)).expect("a list");
+        let result = Arc::new(Raw::from(json!({ "ttlMs": 60_000 })));
+        let before = cache.of(1).generation();
+        cache.of(1).keep(key.clone(), &result, before, ROOMY);
+        assert!(cache.of(1).get(&key).is_some());
+        assert!(cache.of(2).get(&key).is_none());
+        cache.of(2).keep(key.clone(), &result, before, ROOMY);
+        assert!(cache.of(2).get(&key).is_none(), "it was asked for before the change");
+    }
+
+    /// N3: a reader that was overtaken by a change of credentials is given nothing of the later ones, keeps nothing, and does not
+    /// bring the earlier ones back.
+    #[test]
+    fn a_reader_with_earlier_credentials_finds_no_result_of_later_ones() {
+        let cache = Cache::default();
+        let key = Key::of(&Request::new(ListTools::NAME)).expect("a list");
+        let result = Arc::new(Raw::from(json!({ "ttlMs": 60_000 })));
+        let earlier = cache.of(1);
+        let before = earlier.generation();
+        cache.of(2).keep(key.clone(), &result, cache.of(2).generation(), ROOMY);
+        assert!(earlier.get(&key).is_none());
+        assert_eq!(earlier.generation(), None);
+        earlier.keep(key.clone(), &result, before, ROOMY);
+        #[cfg(feature = "oauth")]
+        earlier.clear();
+        earlier.invalidate(&Change::Tools);
+        assert!(cache.of(2).get(&key).is_some(), "it is there for its own credentials");
     }
 }

@@ -26,8 +26,8 @@ mod sealed {
     use super::{Client, Listing, Method};
 
     pub trait Page: Method {
-        /// Splits a page into its valid entries and the cursor of the next page.
-        fn split(client: &Client, page: Self::Result) -> (Vec<Self::Item>, Option<String>)
+        /// Splits a page, which was asked for with these credentials, into its valid entries and the cursor of the next page.
+        fn split(client: &Client, page: Self::Result, credentials: u64) -> (Vec<Self::Item>, Option<String>)
         where
             Self: Listing;
     }
@@ -40,9 +40,13 @@ macro_rules! listings {
                 type Item = $item;
             }
             impl sealed::Page for $method {
-                fn split(_client: &Client, page: Self::Result) -> (Vec<$item>, Option<String>) {
+                fn split(
+                    _client: &Client,
+                    page: Self::Result,
+                    _credentials: u64,
+                ) -> (Vec<$item>, Option<String>) {
                     let items = page.$member;
-                    $(let items = $check(_client, items);)?
+                    $(let items = $check(_client, items, _credentials);)?
                     (items, page.next_cursor)
                 }
             }
@@ -60,9 +64,11 @@ listings! {
 
 /// Headers and output schemas of listed tools are remembered. Where arguments are mirrored in headers, a tool with
 /// invalid annotations is left out (H3).
-fn known_tools(client: &Client, mut tools: Vec<Tool>) -> Vec<Tool> {
+fn known_tools(client: &Client, mut tools: Vec<Tool>, credentials: u64) -> Vec<Tool> {
     let has_headers = client.transport().has_headers();
-    tools.retain(|tool| client.tools().learn(tool, has_headers));
+    // A list that was asked for with earlier credentials is not remembered for these.
+    client.tools().forget_earlier();
+    tools.retain(|tool| client.tools_of(credentials).learn(tool, has_headers));
     tools
 }
 
@@ -151,9 +157,9 @@ impl<M: Listing> Pages<M> {
     async fn page(&mut self, mut request: Request<'static>) -> Result<Vec<M::Item>, Error> {
         self.bounds.next_page()?;
         self.options.reset_progress();
-        let page = send::fetch(&self.client, &request, &mut self.options).await?;
+        let (page, credentials) = send::fetch_as(&self.client, &request, &mut self.options).await?;
         self.bounds.read(&page)?;
-        let (found, cursor) = M::split(&self.client, send::complete::<M>(&page)?);
+        let (found, cursor) = M::split(&self.client, send::complete::<M>(&page)?, credentials);
         self.bounds.found(found.len(), cursor.as_deref())?;
         if let Some(cursor) = cursor {
             request.set("cursor", text(&cursor)?);

@@ -39,21 +39,32 @@ pub(crate) async fn fetch(
     request: &Request<'_>,
     options: &mut Options,
 ) -> Result<Arc<Raw>, Error> {
+    Ok(fetch_as(client, request, options).await?.0)
+}
+
+/// Returns a result, and the number of the credentials that it was asked for with.
+pub(crate) async fn fetch_as(
+    client: &Client,
+    request: &Request<'_>,
+    options: &mut Options,
+) -> Result<(Arc<Raw>, u64), Error> {
     client.ready(options)?;
     // What else is in `_meta` may well matter to the result.
     let key = if options.extra.is_empty() { Key::of(request) } else { None };
-    let kept = |key| client.cache_store().get(key);
+    let credentials = client.transport().credentials();
+    let kept = |key| client.cache_of(credentials).get(key);
     if let Some(kept) = key.as_ref().filter(|_| !options.fresh).and_then(kept) {
-        return Ok(kept);
+        return Ok((kept, credentials));
     }
     let mut time = RequestTime::new(client.timeout_of(options));
-    let (result, generation) = loop {
-        let generation = client.cache_store().generation();
+    let (result, generation, credentials) = loop {
+        let credentials = client.transport().credentials();
+        let generation = client.cache_of(credentials).generation();
         let sent = time.limit(request, send(client, request, options)).await;
         #[cfg(feature = "opentelemetry")]
         client.end_span(options, sent.as_ref().map(Some));
         match sent {
-            Ok(result) => break (Arc::new(result), generation),
+            Ok(result) => break (Arc::new(result), generation, credentials),
             Err(error) => {
                 authorize(client, request, options, error, &mut time).await?;
             }
@@ -64,7 +75,7 @@ pub(crate) async fn fetch(
     if let Some(key) = key {
         client.cache_store().keep(key, &result, generation, client.cache_capacity());
     }
-    Ok(result)
+    Ok((result, credentials))
 }
 
 /// Gets another token after a refusal that wants one. Otherwise returns the error. All of it is inside the request's timeout,

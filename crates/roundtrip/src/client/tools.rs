@@ -21,8 +21,17 @@ const CAPACITY_BYTES: usize = 32 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Tools(Mutex<Memory>);
 
+/// Tools as the holder of some credentials sees them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ToolsView<'a> {
+    tools: &'a Tools,
+    credentials: u64,
+}
+
 #[derive(Debug, Default)]
 struct Memory {
+    /// Number of the credentials that the tools were listed to. It only grows: a view of earlier ones finds no tool.
+    credentials: u64,
     tools: HashMap<String, Arc<Known>>,
     /// Bytes of their names, output schemas and mirrored headers.
     bytes: usize,
@@ -55,20 +64,32 @@ struct Known {
 }
 
 impl Tools {
-    fn known(&self) -> MutexGuard<'_, Memory> {
-        lock(&self.0)
+    /// Returns the tools as the holder of credentials with this number sees them.
+    pub(crate) fn of(&self, credentials: u64) -> ToolsView<'_> {
+        ToolsView { tools: self, credentials }
+    }
+}
+
+impl ToolsView<'_> {
+    /// Returns the memory, without tools that were listed to earlier credentials. `None` if there are later ones by now.
+    fn known(&self) -> Option<MutexGuard<'_, Memory>> {
+        let mut known = lock(&self.tools.0);
+        if self.credentials > known.credentials {
+            *known = Memory { credentials: self.credentials, ..Memory::default() };
+        }
+        (self.credentials == known.credentials).then_some(known)
+    }
+
+    /// Forgets tools that were listed to earlier credentials.
+    pub(crate) fn forget_earlier(&self) {
+        drop(self.known());
     }
 
     fn get(&self, tool: &str) -> Option<Arc<Known>> {
-        self.known().tools.get(tool).map(Arc::clone)
+        self.known()?.tools.get(tool).map(Arc::clone)
     }
 
-    /// Forgets all tools: other credentials may see others.
-    pub(crate) fn clear(&self) {
-        *self.known() = Memory::default();
-    }
-
-    /// Remembers a tool of a list; returns whether the tool may stay in it (H3).
+    /// Remembers a tool of a list that was asked for with these credentials; returns whether the tool may stay in it (H3).
     pub(crate) fn learn(&self, tool: &Tool, has_headers: bool) -> bool {
         let headers = if has_headers {
             HeaderParams::from_schema(&tool.input_schema.to_value())
@@ -79,18 +100,24 @@ impl Tools {
         let mut known = self.known();
         match headers {
             Ok(headers) if headers.is_empty() && output.is_none() => {
-                known.remove(&tool.name);
+                if let Some(known) = &mut known {
+                    known.remove(&tool.name);
+                }
                 true
             }
             Ok(headers) => {
-                if known.tools.get(&tool.name).is_none_or(|old| !old.says(&headers, output)) {
+                if let Some(known) = &mut known
+                    && known.tools.get(&tool.name).is_none_or(|old| !old.says(&headers, output))
+                {
                     let output = output.cloned();
                     known.insert(&tool.name, Known { headers, output, compiled: OnceLock::new() });
                 }
                 true
             }
             Err(reason) => {
-                known.remove(&tool.name);
+                if let Some(known) = &mut known {
+                    known.remove(&tool.name);
+                }
                 tracing::warn!(tool = &*clip(&tool.name), %reason, "a tool is left out: its header annotations are invalid");
                 false
             }
@@ -196,7 +223,8 @@ mod tests {
     #[cfg(feature = "validation")]
     #[test]
     fn output_schemas_are_remembered_up_to_a_size() {
-        let tools = Tools::default();
+        let store = Tools::default();
+        let tools = store.of(0);
         for number in 0..40 {
             assert!(tools.learn(&tool(&number.to_string(), 1 << 20), false));
         }
@@ -212,7 +240,8 @@ mod tests {
     /// A server that lists other names each time does not fill the memory with annotations.
     #[test]
     fn mirrored_headers_are_remembered_up_to_a_size() {
-        let tools = Tools::default();
+        let store = Tools::default();
+        let tools = store.of(0);
         let long = "x".repeat(200 << 10);
         for number in 0..200 {
             let marked = json!({ "type": "string", "x-mcp-header": "A" });
@@ -220,8 +249,26 @@ mod tests {
             let tool = json!({ "name": number.to_string(), "inputSchema": schema });
             assert!(tools.learn(&serde_json::from_value(tool).unwrap(), true));
         }
-        let known = tools.known();
+        let known = tools.known().expect("no later credentials");
         assert!((100..170).contains(&known.tools.len()), "{}", known.tools.len());
         assert!(known.bytes <= CAPACITY_BYTES);
+    }
+
+    /// N3: tools that were listed to earlier credentials are remembered for no one; those with invalid annotations are left out
+    /// of the list all the same.
+    #[test]
+    fn a_list_from_before_a_change_of_credentials_is_not_remembered() {
+        let tools = Tools::default();
+        let listed = |name: &str, mark: &str| {
+            let marked = json!({ "type": "string", "x-mcp-header": mark });
+            let schema = json!({ "type": "object", "properties": { "a": marked } });
+            serde_json::from_value(json!({ "name": name, "inputSchema": schema })).unwrap()
+        };
+        let earlier = tools.of(1);
+        assert!(earlier.learn(&listed("a", "A"), true) && earlier.get("a").is_some());
+        assert!(tools.of(2).get("a").is_none());
+        assert!(earlier.learn(&listed("a", "A"), true));
+        assert!(!earlier.learn(&listed("b", "not a name"), true));
+        assert!(tools.of(2).get("a").is_none() && earlier.get("a").is_none());
     }
 }

@@ -96,8 +96,9 @@ pub trait Transport: Any + Send + Sync {
         None
     }
 
-    /// Returns a number that changes whenever requests begin to be sent in another name, for example after a sign-in. The
-    /// client then forgets the results that it kept, and keeps no answer to a request from before the change.
+    /// Returns a number that grows whenever requests begin to be sent in another name, for example after a sign-in. The
+    /// client then forgets the results that it kept, and keeps no answer to a request from before the change. A number that is
+    /// smaller than one before it is that of a name which is no longer used: nothing is kept for it.
     fn credentials(&self) -> u64 {
         0
     }

@@ -28,9 +28,9 @@ use self::legacy::Connection;
 use self::link::Http;
 use super::{EVENT_STREAM, JSON};
 use crate::causes::causes;
-#[cfg(feature = "oauth")]
-use crate::client::HttpRefusal;
 use crate::client::{ApiMisuse, BoxFuture, Client, Error, Incoming, Outgoing, Sent, Transport, Unreachable};
+#[cfg(feature = "oauth")]
+use crate::client::{HttpRefusal, until};
 use crate::outbound::by_proxy_unless_local;
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Network;
@@ -133,15 +133,16 @@ impl Transport for HttpTransport {
         if outgoing.method == SubscriptionsListen::NAME
             && let Some(authorizer) = &self.connection.link().oauth.authorizer
         {
-            return authorized::until_signed_out(authorizer, self.connection.send(outgoing));
+            let changed = authorized::changed(authorizer);
+            let sending = self.connection.send(outgoing);
+            return Box::pin(async move { Ok(until(sending.await?, changed)) });
         }
         self.connection.send(outgoing)
     }
 
     #[cfg(feature = "oauth")]
     fn credentials(&self) -> u64 {
-        let authorizer = self.connection.link().oauth.authorizer.as_ref();
-        authorizer.map_or(0, |authorizer| authorizer.tokens().changes())
+        self.connection.link().credentials()
     }
 
     fn has_headers(&self) -> bool {

@@ -274,9 +274,12 @@ impl Authorizer {
         finishing.await.unwrap_or(Err(AuthError::Interrupted))
     }
 
-    /// Drops the tokens, here and in the store.
+    /// Drops the tokens, here and in the store. The scopes that a person declined are asked for again: the next may be another.
     pub(crate) async fn sign_out(&self) -> Result<(), AuthError> {
-        self.tokens.sign_out().await
+        let signed_out = self.tokens.sign_out().await;
+        *lock(&self.attempts) = ResourceAttempts::default();
+        self.unproven.store(false, Ordering::Relaxed);
+        signed_out
     }
 
     /// Returns the tokens.

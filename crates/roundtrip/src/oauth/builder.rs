@@ -282,7 +282,8 @@ impl OAuth {
     }
 
     /// Binds tokens to a key where the server takes that (DPoP). The key is made once, and stored with the tokens. A token that is
-    /// not bound is refused where the server requires it, or the token before was bound.
+    /// not bound is refused where the server requires it, and where the token before was bound: by a renewal, and by a sign-in at
+    /// the same issuer until [`sign_out`](crate::Client::sign_out).
     pub fn dpop(mut self) -> Self {
         self.config.dpop = Some(ProofKey::Stored);
         self

@@ -38,7 +38,7 @@ pub(super) async fn run(
     let mut listener = authorizer.listener(&registrations).await?;
     let redirect_uri = listener.as_ref().map(Listener::redirect_uri).unwrap_or_default();
     let settings = authorizer.settings(&redirect_uri).await?;
-    let need = Need::new(authorizer.server.as_str());
+    let need = Need::new(authorizer.server.as_str()).bound_by(authorizer.tokens.bound_by().await?);
     let need = need.demand(wanted.demand).step_up(wanted.scopes).registrations(registrations);
     let mut step = fetch.drive(SignIn::begin(Arc::clone(&settings), need)?).await?;
     let mut shown = None;

@@ -4,13 +4,13 @@
 //! is read without its lock first, then with it: another process may have renewed the grant. [`super::store`] says what happens
 //! where something fails.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, RwLock};
 use std::time::SystemTime;
 
 use http::HeaderValue;
-use roundtrip_core::auth::{AuthError, Grant, HttpUrl, Registration, ScopeSet, Secret, Terms};
+use roundtrip_core::auth::{AuthError, Grant, HttpUrl, Registration, ScopeSet, Secret, Terms, TokenScheme};
 use roundtrip_core::seal::Timestamp;
 use tokio::sync::watch;
 
@@ -97,10 +97,8 @@ struct Shared {
     server: HttpUrl,
     store: StoreHandle,
     state: RwLock<State>,
-    /// Count of the grants that were no renewals of those before them, and of sign-outs.
-    changes: AtomicU64,
-    /// Count of the sign-outs, for streams that end with them.
-    sign_outs: watch::Sender<u64>,
+    /// Count of the grants that were no renewals of those before them, and of sign-outs. Streams and sessions end with them.
+    changes: watch::Sender<u64>,
     renewals: Flight<Renewed>,
     exchanges: Exchanges,
 }
@@ -137,8 +135,8 @@ struct Unsaved {
 impl Tokens {
     /// Creates a holder for a server, by the URL as the author gave it.
     pub(crate) fn new(server: HttpUrl, store: StoreHandle) -> Self {
-        let (state, changes, sign_outs, renewals, exchanges) = Default::default();
-        Self(Arc::new(Shared { server, store, state, changes, sign_outs, renewals, exchanges }))
+        let (state, changes, renewals, exchanges) = Default::default();
+        Self(Arc::new(Shared { server, store, state, changes, renewals, exchanges }))
     }
 
     /// Counts the exchange of a code, before it is sent.
@@ -154,15 +152,15 @@ impl Tokens {
     /// Returns the count of changes: of grants that were no renewals of those before them, and of sign-outs. A token that is
     /// asked for later is of this count, or of a later one.
     pub(crate) fn changes(&self) -> u64 {
-        self.0.changes.load(Acquire)
+        *self.0.changes.borrow()
     }
 
-    /// Waits for the next sign-out after this call, here or in another process.
-    pub(crate) fn signed_out(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut sign_outs = self.0.sign_outs.subscribe();
+    /// Waits for the next of these changes after this call, here or in another process.
+    pub(crate) fn changed(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut changes = self.0.changes.subscribe();
         async move {
             // A holder that is dropped has signed nobody out.
-            if sign_outs.changed().await.is_err() {
+            if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
         }
@@ -224,6 +222,17 @@ impl Tokens {
             Some(terms) => terms.requested.union(&stored),
             None => stored,
         })
+    }
+
+    /// Returns the issuer of the grant in use, or else of the stored one, if its token is bound to a key.
+    pub(crate) async fn bound_by(&self) -> Result<Option<String>, AuthError> {
+        let bound_by =
+            |grant: &Grant| (grant.scheme == TokenScheme::Dpop).then(|| grant.terms.issuer.clone());
+        let current = read(&self.0.state).current.clone();
+        match current {
+            Some(current) => Ok(bound_by(&current.grant)),
+            None => Ok(self.0.load().await?.grant.as_ref().and_then(bound_by)),
+        }
     }
 
     /// Takes the grant of another process, if it has stored one for which these scopes were requested. Returns whether it has.
@@ -296,17 +305,34 @@ impl Shared {
     }
 
     async fn sign_out(&self) -> Result<(), AuthError> {
-        let signed_out = self.change(|record| record.grant = None).await;
+        let held = self.store.0.lock(self.server.as_str()).await;
+        let signed_out = match &held {
+            Ok(_) => self.drop_stored().await,
+            Err(_) => Ok(()),
+        };
+        // Under the lock: a renewal that waits for it must not find a grant to store again.
         self.forget();
+        held?;
         signed_out
     }
 
-    /// Drops the grant in use, and ends the streams that were opened with it.
+    /// Drops the stored grant, under the lock of the store.
+    async fn drop_stored(&self) -> Result<(), AuthError> {
+        let mut record = self.load().await?;
+        record.grant = None;
+        self.save(&record).await
+    }
+
+    /// Drops the grant in use, and ends the streams and the session that were opened with it.
     fn forget(&self) {
         let mut state = write(&self.state);
         *state = State { looked: true, ..State::default() };
-        self.changes.fetch_add(1, Release);
-        self.sign_outs.send_modify(|count| *count += 1);
+        self.count_change();
+    }
+
+    /// Counts a change. The state is locked meanwhile, so that no request takes the new grant for one of the old count.
+    fn count_change(&self) {
+        self.changes.send_modify(|count| *count += 1);
     }
 
     /// Takes the stored grant if it is another one than the one in use, and good: another process has got it.
@@ -352,7 +378,7 @@ impl Shared {
         let before = state.current.replace(Arc::clone(&current));
         if state.is_change(before.as_deref(), &current.grant, origin) {
             // After the grant, and under its lock: a request of this count is sent with this grant, or with a later one.
-            self.changes.fetch_add(1, Release);
+            self.count_change();
         }
         if is_new {
             (state.over, state.unsaved) = (None, None);
@@ -368,9 +394,10 @@ impl State {
         match origin {
             Origin::SignIn => true,
             Origin::Renewal => false,
-            Origin::Store => {
-                self.looked && before.is_none_or(|before| !before.grant.is_of_same_sign_in(grant))
-            }
+            Origin::Store => match before {
+                Some(before) => !before.grant.is_of_same_sign_in(grant),
+                None => self.looked,
+            },
         }
     }
 }

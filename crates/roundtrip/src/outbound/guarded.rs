@@ -1,8 +1,8 @@
 //! HTTP clients for URLs that came from the network: they lead to no private network (O50).
 
 use std::collections::HashMap;
-use std::error::Error;
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -57,7 +57,8 @@ impl Outbound {
     /// Returns the client for a URL that came from the network.
     ///
     /// # Errors
-    /// Fails if its name has only addresses that the rule does not allow. A name that does not resolve here may do so at a proxy.
+    /// Fails if its name has an address that the rule does not allow: a proxy, or a client of the author's, may choose that one. A name
+    /// that does not resolve here may do so at a proxy.
     pub(crate) async fn checked(&self, url: &HttpUrl) -> Result<&Client, String> {
         // Those that are written as addresses were judged as such.
         if url.address().is_none() {
@@ -83,9 +84,9 @@ struct Guard {
     allows: Arc<Allows>,
 }
 
-/// Error of a name that has only private addresses.
+/// Error of a name that has private addresses.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` has only addresses of private networks: allow those in the settings if that is intended")]
+#[error("`{0}` has addresses of private networks: allow those in the settings if that is intended")]
 struct Private(String);
 
 impl Guard {
@@ -108,37 +109,44 @@ impl Guard {
         lock(&self.hosts).contains_key(&host.to_ascii_lowercase())
     }
 
-    /// Refuses a name that has only private addresses.
+    /// Refuses a name that has private addresses, whatever others it has.
     async fn check(&self, host: &str) -> Result<(), String> {
         let host = host.to_ascii_lowercase();
         let judged = lock(&self.hosts).get(&host).copied().flatten();
         if judged.is_some_and(|judged| judged.elapsed() < JUDGED) {
             return Ok(());
         }
-        match self.addresses(&host).await {
-            Err(error) if error.is::<Private>() => return Err(error.to_string()),
-            _ => lock(&self.hosts).entry(host).and_modify(|judged| *judged = Some(Instant::now())),
-        };
+        // A name that does not resolve is looked up again the next time: it may resolve by then.
+        let Ok(found) = lookup(&host).await else { return Ok(()) };
+        self.judge(&host, &found).map_err(|private| private.to_string())?;
+        lock(&self.hosts).entry(host).and_modify(|judged| *judged = Some(Instant::now()));
         Ok(())
     }
 
-    /// Resolves a name to the addresses that may be connected to.
-    async fn addresses(&self, host: &str) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
-        let found: Vec<SocketAddr> = match tokio::net::lookup_host((host, 0)).await {
-            Ok(found) => found.collect(),
-            // RFC 6761, 6.3: these names are loopback, also where the system does not know them.
-            Err(_) if is_this_machine(host) => vec![(Ipv4Addr::LOCALHOST, 0).into()],
-            Err(error) => return Err(error.into()),
-        };
-        if !self.has(host) {
+    /// Judges all addresses of a name, where another may choose the one that is connected to.
+    fn judge(&self, host: &str, found: &[SocketAddr]) -> Result<(), Private> {
+        let all = found.iter().all(|found| (self.allows)(host, found.ip()));
+        if all { Ok(()) } else { Err(Private(host.to_owned())) }
+    }
+
+    /// Chooses the addresses of a name that may be connected to, where this resolver chooses.
+    fn choose(&self, host: &str, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Private> {
+        if !self.has(host) || found.is_empty() {
             return Ok(found);
         }
-        let is_allowed = |found: &SocketAddr| (self.allows)(host, found.ip());
-        let allowed: Vec<SocketAddr> = found.iter().copied().filter(is_allowed).collect();
-        if allowed.is_empty() && !found.is_empty() {
-            return Err(Private(host.to_owned()).into());
-        }
-        Ok(allowed)
+        let allowed: Vec<SocketAddr> =
+            found.into_iter().filter(|found| (self.allows)(host, found.ip())).collect();
+        if allowed.is_empty() { Err(Private(host.to_owned())) } else { Ok(allowed) }
+    }
+}
+
+/// Resolves a name to all its addresses.
+async fn lookup(host: &str) -> io::Result<Vec<SocketAddr>> {
+    match tokio::net::lookup_host((host, 0)).await {
+        Ok(found) => Ok(found.collect()),
+        // RFC 6761, 6.3: these names are loopback, also where the system does not know them.
+        Err(_) if is_this_machine(host) => Ok(vec![(Ipv4Addr::LOCALHOST, 0).into()]),
+        Err(error) => Err(error),
     }
 }
 
@@ -146,7 +154,7 @@ impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = self.clone();
         Box::pin(async move {
-            let addresses = guard.addresses(name.as_str()).await?;
+            let addresses = guard.choose(name.as_str(), lookup(name.as_str()).await?)?;
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
@@ -196,6 +204,24 @@ mod tests {
             assert!(refused.contains("private networks"), "{refused}");
         }
         assert_eq!(check("https://no-such-name.invalid/keys").await, Ok(()));
+        let judged = |host: &str| lock(&outbound.guard.hosts).get(host).copied().flatten();
+        assert!(judged("no-such-name.invalid").is_none(), "it is looked up again");
+    }
+
+    /// O50: a name with a private address beside a public one is refused ahead of a proxy, or of a client of the author's, which choose
+    /// between them; the resolver here leaves the private one out.
+    #[test]
+    fn a_private_address_does_not_hide_behind_a_public_one() {
+        let guard = guard();
+        assert!(guard.add("tools.example"));
+        let address = |text: &str| SocketAddr::new(text.parse().expect("an address"), 0);
+        let (public, private) = (address("93.184.215.14"), address("169.254.169.254"));
+        for mixed in [[public, private], [private, public]] {
+            assert!(guard.judge("tools.example", &mixed).is_err());
+            assert_eq!(guard.choose("tools.example", mixed.to_vec()).expect("a public one"), [public]);
+        }
+        assert!(guard.judge("tools.example", &[public]).is_ok());
+        assert!(guard.choose("tools.example", vec![private]).is_err());
     }
 
     /// O50: a server cannot make the guard forget, or grow without end.

@@ -142,7 +142,9 @@ fn check_algorithm(known: &Known, key: &dyn Signer) -> Result<(), AuthError> {
 /// Returns whether tokens have to be bound to a key.
 fn requires_dpop(settings: &Settings, known: &Known) -> bool {
     let challenged = known.flow.demand.as_ref().is_some_and(|demand| demand.requires_dpop);
-    challenged || known.target.dpop_required || settings.choices.require_dpop
+    // An author who has taken the key out of the settings wants no bound tokens any more.
+    let bound_before = settings.dpop.is_some() && known.flow.bound_by.as_ref() == Some(&known.server.issuer);
+    challenged || known.target.dpop_required || settings.choices.require_dpop || bound_before
 }
 
 /// Returns the thumbprint of the key that tokens are bound to, where the server wants or takes that.

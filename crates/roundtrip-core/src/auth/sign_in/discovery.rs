@@ -126,6 +126,12 @@ fn of_server_alone(flow: &Flow, issuer: String, assumed: bool) -> Target {
 }
 
 fn ask_issuer(settings: Arc<Settings>, flow: Box<Flow>, target: Target) -> Result<Step, AuthError> {
+    if let Some(chosen) =
+        settings.choices.client_issuer.as_ref().filter(|chosen| !is_chosen(&settings, &target, chosen))
+    {
+        // Before it is asked anything: it must not get a registration, or the browser.
+        return Err(AuthError::WrongIssuer { registered: chosen.clone(), offered: quote(&target.issuer) });
+    }
     if flow.checked.as_ref().is_some_and(|terms| is_elsewhere(&settings, &target, terms)) {
         return Ok(Step::Checked { moved: true });
     }
@@ -139,6 +145,14 @@ fn ask_issuer(settings: Arc<Settings>, flow: Box<Flow>, target: Target) -> Resul
         Some(url) => Ok(SignIn::get(settings, State::Server(flow, target, search), url)),
         None => Err(AuthError::NoServerMetadata(target.issuer)),
     }
+}
+
+/// Returns whether the issuer of a target is the one that the author has chosen, by its own name or by the one of its metadata.
+fn is_chosen(settings: &Settings, target: &Target, chosen: &str) -> bool {
+    target.issuer == chosen
+        || settings.choices.trusts(&target.issuer, chosen)
+        // No string led to an issuer that is assumed: a slash is no difference there.
+        || target.assumed && chosen.strip_suffix('/') == Some(&target.issuer)
 }
 
 /// Returns whether terms are for another resource or issuer than the server's.

@@ -17,12 +17,14 @@ pub struct Need {
     demand: Option<Demand>,
     requested: ScopeSet,
     registrations: Vec<Registration>,
+    bound_by: Option<String>,
 }
 
 impl Need {
     /// Names the server, by the URL as the author gave it.
     pub fn new(server: impl Into<String>) -> Self {
-        Self { server: server.into(), demand: None, requested: ScopeSet::new(), registrations: Vec::new() }
+        let (demand, requested, registrations, bound_by) = Default::default();
+        Self { server: server.into(), demand, requested, registrations, bound_by }
     }
 
     /// Adds the demand of the response that refused the request.
@@ -46,13 +48,20 @@ impl Need {
         self
     }
 
+    /// Names the issuer that bound the token before to the client's key: it has to bind the next one too.
+    #[must_use]
+    pub fn bound_by(mut self, issuer: Option<String>) -> Self {
+        self.bound_by = issuer;
+        self
+    }
+
     /// Checks the server's URL.
     pub(super) fn into_flow(self, settings: &Settings) -> Result<Flow, AuthError> {
         let refuse = |why| AuthError::Server { server: shown_url(&self.server), why };
         let server = HttpUrl::of_server(&self.server).map_err(refuse)?;
         let policy = UrlPolicy::new(server, settings.choices.private_networks).map_err(refuse)?;
-        let Self { demand, requested, registrations, .. } = self;
-        Ok(Flow { policy, demand, requested, registrations, checked: None })
+        let Self { demand, requested, registrations, bound_by, .. } = self;
+        Ok(Flow { policy, demand, requested, registrations, bound_by, checked: None })
     }
 }
 
@@ -63,6 +72,8 @@ pub(super) struct Flow {
     pub(super) demand: Option<Demand>,
     pub(super) requested: ScopeSet,
     pub(super) registrations: Vec<Registration>,
+    /// Issuer that bound the token before to the client's key.
+    pub(super) bound_by: Option<String>,
     /// Terms that are compared with what the server publishes now, in place of a sign-in.
     pub(super) checked: Option<Box<Terms>>,
 }

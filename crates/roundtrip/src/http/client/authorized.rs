@@ -11,7 +11,7 @@ use roundtrip_core::auth::CallAttempts;
 
 use super::link::Http;
 use super::{HttpTransport, http_client};
-use crate::client::{ApiMisuse, BoxFuture, Client, Error, HttpRefusal, Incoming, Sent, Unreachable, until};
+use crate::client::{ApiMisuse, BoxFuture, Client, Error, HttpRefusal, Sent, Unreachable};
 use crate::oauth::{Answered, Authorizer, Fetch, OAuth, Verdict, Wanted, allows};
 use crate::outbound::Outbound;
 
@@ -109,6 +109,9 @@ impl Client {
     /// Finishes a sign-in whose person has come back, in any process: pass the whole callback URL to
     /// [`Pending::answered`](crate::oauth::Pending::answered). The client needs the same settings as the one that began it.
     ///
+    /// The person may be another than the one before: kept results are dropped, streams of changes end, and a server that has
+    /// sessions gets another one.
+    ///
     /// # Errors
     /// Fails if the authorization server gives no token, or it cannot be stored.
     pub async fn sign_in(&self, answered: Answered) -> Result<(), Error> {
@@ -117,7 +120,8 @@ impl Client {
     }
 
     /// Drops the tokens of this client, here and in the store, and the results that it kept. Streams of changes end, and so
-    /// does the session with a server that has sessions. The tokens stay good at the server until they end.
+    /// does the session with a server that has sessions, also where it is just being begun. The tokens stay good at the server
+    /// until they end.
     ///
     /// # Errors
     /// Fails if the store does.
@@ -149,20 +153,14 @@ impl Client {
     }
 }
 
-/// Ends the stream of a request when the client signs out.
-pub(super) fn until_signed_out(
-    authorizer: &Authorizer,
-    sending: BoxFuture<Result<Incoming, Error>>,
-) -> BoxFuture<Result<Incoming, Error>> {
-    let signed_out = authorizer.tokens().signed_out();
-    Box::pin(async move {
-        let incoming = sending.await?;
-        Ok(until(incoming, async move {
-            signed_out.await;
-            let why = "this client has signed out: sign in, and listen again";
-            Error::unreachable(Unreachable::Closed(why.to_owned()), Sent::Maybe)
-        }))
-    })
+/// Waits for a sign-out, or for the grant of another sign-in, and returns the error that ends the streams from before it.
+pub(super) fn changed(authorizer: &Authorizer) -> impl Future<Output = Error> + Send + 'static {
+    let changed = authorizer.tokens().changed();
+    async move {
+        changed.await;
+        let why = "this client has signed out, or in again, perhaps as somebody else: listen again";
+        Error::unreachable(Unreachable::Closed(why.to_owned()), Sent::Maybe)
+    }
 }
 
 /// Makes HTTP clients that keep names from the network away from private addresses.
@@ -177,17 +175,23 @@ impl Http {
     }
 
     /// Sends a request with the token. It is sent again once with a renewed token, and once with a proof that has the nonce
-    /// which the server wants; the body has not been looked at before.
+    /// which the server wants; the body has not been looked at before. `None` means that it was not sent: the client's tokens are
+    /// not of these credentials any more.
     pub(super) async fn authorized(
         &self,
         authorizer: &Arc<Authorizer>,
         method: Method,
         mut headers: HeaderMap,
         body: Option<Bytes>,
-    ) -> Result<Response, Error> {
+        credentials: Option<u64>,
+    ) -> Result<Option<Response>, Error> {
         let mut token = authorizer.token(|| self.fetch(authorizer)).await?;
         let (mut may_renew, mut may_prove) = (true, true);
         loop {
+            // After the token was taken: it is not of a later count than this.
+            if credentials.is_some_and(|credentials| credentials != authorizer.tokens().changes()) {
+                return Ok(None);
+            }
             authorizer.present(&token, &method, &mut headers).await?;
             let mut response = self.exchange_once(method.clone(), headers.clone(), body.clone()).await?;
             match (authorizer.judge(&token, response.status(), response.headers()), &token) {
@@ -203,7 +207,7 @@ impl Http {
                 _ => {}
             }
             response.extensions_mut().insert(TokenNumber(authorizer.number(&token)));
-            return Ok(response);
+            return Ok(Some(response));
         }
     }
 

@@ -12,7 +12,11 @@ use reqwest::Response;
 use roundtrip_core::wire::{ProtocolVersion, RequestId, encode_cancelled};
 
 use super::answer;
+#[cfg(feature = "oauth")]
+use super::authorized::changed;
 use super::link::{BOTH, Http};
+#[cfg(feature = "oauth")]
+use crate::client::until;
 use crate::client::{BoxFuture, Error, Incoming, PeerMisbehaved};
 use crate::http::{EVENT_STREAM, JSON, name};
 use crate::legacy::client::{EraClient, SessionFailure, SessionLink};
@@ -30,6 +34,8 @@ pub(super) type Connection = EraClient<Http>;
 pub(super) struct At {
     id: Option<HeaderValue>,
     version: Option<ProtocolVersion>,
+    /// Number of the credentials that it was begun with; `None` before it has begun. No message of others has its id.
+    credentials: Option<u64>,
 }
 
 impl Http {
@@ -46,11 +52,27 @@ impl Http {
         headers
     }
 
+    /// Sends a request in a session, which is over once the client has other credentials.
+    async fn exchange_at(
+        &self,
+        at: &At,
+        method: Method,
+        headers: HeaderMap,
+        body: Option<Bytes>,
+    ) -> Result<Response, SessionFailure> {
+        // Before a token is looked for in vain; it may be of other credentials in the end all the same.
+        if !self.is_current(at) {
+            return Err(SessionFailure::Gone);
+        }
+        let sent = self.exchange_with(at.credentials, method, headers, body).await?;
+        sent.ok_or(SessionFailure::Gone)
+    }
+
     /// Posts a message in a session; a status that is not a success is a failure.
     async fn post(&self, at: &At, message: Bytes) -> Result<Response, SessionFailure> {
         let mut headers = self.headers_at(at, BOTH);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-        let response = self.exchange(Method::POST, headers, Some(message)).await?;
+        let response = self.exchange_at(at, Method::POST, headers, Some(message)).await?;
         if response.status().is_success() { Ok(response) } else { Err(refused(at, response).await) }
     }
 
@@ -60,7 +82,7 @@ impl Http {
         if let Some(id) = last_id.and_then(|id| HeaderValue::from_bytes(id).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
-        let response = self.exchange(Method::GET, headers, None).await?;
+        let response = self.exchange_at(at, Method::GET, headers, None).await?;
         match (response.status().is_success(), answer::is_stream(&response)) {
             (true, true) => Ok(response),
             (true, false) => {
@@ -107,8 +129,10 @@ impl SessionLink for Http {
     fn begin(&self, _: RequestId, message: Bytes) -> BoxFuture<Result<(At, Incoming), SessionFailure>> {
         let this = self.clone();
         Box::pin(async move {
+            // Before the token is taken, which is of these credentials or of later ones.
+            let credentials = Some(this.credentials());
             let response = this.post(&At::default(), message).await?;
-            let at = At { id: session_of(&response), version: None };
+            let at = At { id: session_of(&response), version: None, credentials };
             let incoming = if answer::is_stream(&response) {
                 resume::stream(this, at.clone(), response)
             } else {
@@ -141,9 +165,20 @@ impl SessionLink for Http {
     fn listen(&self, at: &At) -> BoxFuture<Result<Incoming, SessionFailure>> {
         let (this, at) = (self.clone(), at.clone());
         Box::pin(async move {
+            #[cfg(feature = "oauth")]
+            let changed = this.oauth.authorizer.as_deref().map(changed);
             let response = this.get(&at, None).await?;
-            Ok(resume::endless(this, at, response))
+            let incoming = resume::endless(this, at, response);
+            #[cfg(feature = "oauth")]
+            if let Some(changed) = changed {
+                return Ok(until(incoming, changed));
+            }
+            Ok(incoming)
         })
+    }
+
+    fn is_current(&self, at: &At) -> bool {
+        at.credentials.is_none_or(|credentials| credentials == self.credentials())
     }
 
     /// Sends a cancellation: in a session, closing the connection does not cancel.
@@ -168,7 +203,7 @@ impl SessionLink for Http {
             if at.id.is_some() {
                 let headers = this.headers_at(&at, BOTH);
                 // A server may refuse to let clients end sessions, which does no harm.
-                drop(this.exchange(Method::DELETE, headers, None).await);
+                drop(this.exchange_at(&at, Method::DELETE, headers, None).await);
             }
         })
     }

@@ -53,11 +53,34 @@ impl Http {
         headers: HeaderMap,
         body: Option<Bytes>,
     ) -> Result<Response, Error> {
+        let response = self.exchange_with(None, method, headers, body).await?;
+        response.ok_or_else(|| Error::closed_by_server("the request was not sent", Sent::No))
+    }
+
+    /// Sends a request, if the client still has tokens of the credentials that this number is of.
+    pub(super) async fn exchange_with(
+        &self,
+        credentials: Option<u64>,
+        method: Method,
+        headers: HeaderMap,
+        body: Option<Bytes>,
+    ) -> Result<Option<Response>, Error> {
         #[cfg(feature = "oauth")]
         if let Some(authorizer) = &self.oauth.authorizer {
-            return self.authorized(authorizer, method, headers, body).await;
+            return self.authorized(authorizer, method, headers, body, credentials).await;
         }
-        self.exchange_once(method, headers, body).await
+        let _ = credentials;
+        self.exchange_once(method, headers, body).await.map(Some)
+    }
+
+    /// Returns the number of the credentials that requests are sent with. It grows when these become another person's.
+    #[cfg(any(feature = "legacy", feature = "oauth"))]
+    pub(super) fn credentials(&self) -> u64 {
+        #[cfg(feature = "oauth")]
+        if let Some(authorizer) = &self.oauth.authorizer {
+            return authorizer.tokens().changes();
+        }
+        0
     }
 
     pub(super) async fn exchange_once(

@@ -100,15 +100,25 @@ pub(super) async fn initialize<L: SessionLink>(
     hello: &Hello,
     life: &Life,
 ) -> Result<Arc<Session<L>>, NoSession> {
-    let begun = timeout(PATIENCE, handshake(link, hello, life)).await;
-    begun.unwrap_or_else(|_| Err(Error::timeout(INITIALIZE, PATIENCE).into()))
+    let begun = timeout(PATIENCE, async {
+        // Once more if other credentials came into use while the session began.
+        for _ in 0..2 {
+            if let Some(session) = handshake(link, hello, life).await? {
+                return Ok(session);
+            }
+        }
+        let why = Unreachable::SessionEnded("the session ended as it began".to_owned());
+        Err(Error::unreachable(why, Sent::No).into())
+    });
+    begun.await.unwrap_or_else(|_| Err(Error::timeout(INITIALIZE, PATIENCE).into()))
 }
 
+/// Begins a session. `None` means that it was over at once, because requests have other credentials since.
 async fn handshake<L: SessionLink>(
     link: &L,
     hello: &Hello,
     life: &Life,
-) -> Result<Arc<Session<L>>, NoSession> {
+) -> Result<Option<Arc<Session<L>>>, NoSession> {
     let pinned = hello.caller.pinned.filter(|version| version.era() == Era::Handshake);
     let mut offer = pinned.unwrap_or(NEWEST);
     let (at, result) = match greet(link, hello, offer).await? {
@@ -144,7 +154,8 @@ async fn handshake<L: SessionLink>(
         told => told,
     };
     match told {
-        Ok(()) => Ok(session),
+        Ok(()) => Ok(Some(session)),
+        Err(SessionFailure::Gone) if !link.is_current(&session.at) => Ok(None),
         Err(SessionFailure::Refused(refusal)) => Err(refusal.into_error().into()),
         Err(SessionFailure::Gone) => {
             let why = Unreachable::SessionEnded("the session ended as it began".to_owned());

@@ -78,7 +78,7 @@ impl<L: SessionLink> EraClient<L> {
     /// Adds the session of its requests to the description of the connection.
     #[cfg(feature = "opentelemetry")]
     pub(crate) fn in_session(&self, network: Network) -> Network {
-        let session = self.0.0.session_place();
+        let session = self.0.0.current();
         match session.as_ref().and_then(|session| L::session_id(&session.at)) {
             Some(id) => network.session(id),
             None => network,
@@ -162,11 +162,28 @@ impl<L: SessionLink> Inner<L> {
         lock(&self.session)
     }
 
-    /// Stores a session for further requests, unless the client was closed while it began.
+    /// Returns the session for requests, if it is of the credentials that they are sent with now.
+    fn current(&self) -> Option<Arc<Session<L>>> {
+        let mut place = self.session_place();
+        let session = place.take()?;
+        if self.link.is_current(&session.at) {
+            return Some(Arc::clone(place.insert(session)));
+        }
+        drop(place);
+        // Calls that wait for answers were made with the credentials before.
+        self.open_calls.clear();
+        None
+    }
+
+    /// Stores a session for further requests, unless the client was closed while it began. A session of credentials that were
+    /// replaced meanwhile is not stored: its request finds that it is over, and begins another.
     fn keep(&self, session: &Arc<Session<L>>) -> Result<(), Error> {
         let mut place = self.session_place();
         if session.closed.is_closed() {
             return Err(Error::Closed);
+        }
+        if !self.link.is_current(&session.at) {
+            return Ok(());
         }
         *place = Some(Arc::clone(session));
         *lock(&self.spoken) = Some(session.version);
@@ -271,9 +288,9 @@ impl<L: SessionLink> Inner<L> {
     /// Detects the era, once for all callers that wait for it. A caller that times out does not stop the others.
     async fn find(self: &Arc<Self>, outgoing: &Outgoing, life: &Life) -> Result<Found<L>, Error> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
-        match (self.era(), &*self.session_place()) {
+        match (self.era(), self.current()) {
             (Some(Era::Modern), _) => return Ok(Found::Modern),
-            (Some(Era::Handshake), Some(session)) => return Ok(Found::Legacy(Arc::clone(session))),
+            (Some(Era::Handshake), Some(session)) => return Ok(Found::Legacy(session)),
             _ => {}
         }
         let (this, life) = (Arc::clone(self), life.clone());
@@ -302,11 +319,11 @@ impl<L: SessionLink> Inner<L> {
     async fn session(self: &Arc<Self>, hello: &Hello, life: &Life) -> Result<Arc<Session<L>>, NoSession> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let mut hello = hello.clone();
-        if let Some(session) = &*self.session_place() {
+        if let Some(session) = self.current() {
             // The caller reports a pin on a revision that the server does not speak.
             let other_era = hello.caller.pinned.is_some_and(|pinned| pinned.era() == Era::Modern);
             if other_era || session.suits(&hello) {
-                return Ok(Arc::clone(session));
+                return Ok(session);
             }
             translate::widen(&mut hello.capabilities, &session.declared);
         }

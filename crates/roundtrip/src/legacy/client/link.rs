@@ -42,6 +42,12 @@ pub(crate) trait SessionLink: Link + Clone + Unpin {
     /// Cancels a request, if dropping its messages does not.
     fn cancel(&self, at: &Self::At, id: &RequestId) -> BoxFuture<()>;
 
+    /// Returns whether a session was begun with the credentials that requests are sent with now. One of others is over.
+    fn is_current(&self, at: &Self::At) -> bool {
+        let _ = at;
+        true
+    }
+
     /// Returns the id of a session, if it has one.
     #[cfg(feature = "opentelemetry")]
     fn session_id(at: &Self::At) -> Option<&str> {

@@ -54,8 +54,9 @@ impl FileStore {
     /// Opens a directory, which is made if it is not there.
     ///
     /// # Errors
-    /// Fails if it cannot be made, if it belongs to another user, and if other users can write to it, or to a directory above it
-    /// that is not sticky.
+    /// Fails if it cannot be made. On Unix it also fails if the directory belongs to another user, if its group or others can write to
+    /// it, if a directory above it belongs to a user who is neither this one nor root, and if others can write to one above it that
+    /// is not sticky. A group that can write to a directory above it is not looked at: trust its members, or choose another place.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let directory = directory.into();
         files::make_directory(&directory)?;

@@ -29,12 +29,11 @@ pub(super) fn make_directory(path: &Path) -> Result<(), StoreError> {
     check_directory(path)
 }
 
-/// Refuses a directory of another user, and one in which other users could replace files, or that they could replace as a whole.
-/// One that they can merely list is taken: files are private.
+/// Refuses a directory of another user, and one in which other users could replace files. Parents may be root's too, and are refused
+/// if every user could move what is in them. One that others can merely list is taken: files are private.
 #[cfg(unix)]
 fn check_directory(path: &Path) -> Result<(), StoreError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    const STICKY: u32 = 0o1000;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     let failed = |error| StoreError::io(path, error);
     let metadata = fs::metadata(path).map_err(failed)?;
     check_owner(path, &metadata)?;
@@ -42,11 +41,23 @@ fn check_directory(path: &Path) -> Result<(), StoreError> {
         return Err(StoreError::Exposed { path: path.to_owned() });
     }
     for parent in fs::canonicalize(path).map_err(failed)?.ancestors().skip(1) {
-        let mode = fs::metadata(parent).map_err(|error| StoreError::io(parent, error))?.permissions().mode();
-        // Many systems let a user's own group write to the user's directories: parents are not refused for that.
-        if mode & 0o002 != 0 && mode & STICKY == 0 {
-            return Err(StoreError::Exposed { path: parent.to_owned() });
-        }
+        let metadata = fs::metadata(parent).map_err(|error| StoreError::io(parent, error))?;
+        check_parent(parent, metadata.uid(), metadata.permissions().mode())?;
+    }
+    Ok(())
+}
+
+/// Refuses a parent whose owner, or any other user, could replace what is below it.
+#[cfg(unix)]
+fn check_parent(path: &Path, owner: u32, mode: u32) -> Result<(), StoreError> {
+    const ROOT: u32 = 0;
+    const STICKY: u32 = 0o1000;
+    if owner != ROOT && owner != nix::unistd::geteuid().as_raw() {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
+    // Many systems let a user's own group write to the user's directories: parents are not refused for that.
+    if mode & 0o002 != 0 && mode & STICKY == 0 {
+        return Err(StoreError::Exposed { path: path.to_owned() });
     }
     Ok(())
 }
@@ -224,4 +235,27 @@ fn private() -> OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// O86: a parent of another user is refused, sticky or not, because its owner may move what is in it; root's and the user's own
+    /// are taken, also where a group may write.
+    #[test]
+    fn a_parent_of_another_user_is_refused() {
+        let parent = Path::new("/home/parent");
+        let ours = nix::unistd::geteuid().as_raw();
+        for mode in [0o755, 0o700, 0o1777] {
+            let refused = check_parent(parent, ours + 12345, mode).expect_err("another user's");
+            assert!(refused.to_string().contains("another user"), "{refused}");
+        }
+        for owner in [0, ours] {
+            for mode in [0o755, 0o775, 0o1777] {
+                check_parent(parent, owner, mode).expect("a directory that nobody else can change");
+            }
+            check_parent(parent, owner, 0o777).expect_err("every user can write to it");
+        }
+    }
 }

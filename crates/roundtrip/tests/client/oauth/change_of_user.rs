@@ -8,10 +8,18 @@ use std::time::Duration;
 use roundtrip::oauth::store::MemoryStore;
 use roundtrip::oauth::{OAuth, Pending};
 use roundtrip::server::Listed;
-use roundtrip::{Cache, Client, Error, Server, Tool};
+use roundtrip::{Args, Cache, Changes, Client, Error, Server, Tool};
 use tokio::sync::Notify;
 
+#[cfg(feature = "legacy")]
+use super::world::Gate;
 use super::world::{World, person};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Region {
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: String,
+}
 
 /// A server whose lists stay fresh for ten minutes.
 fn desk() -> Server {
@@ -94,6 +102,40 @@ async fn an_answer_under_way_at_a_sign_out_is_not_kept() {
     assert!(lists(&client, &world).await > 0);
 }
 
+/// N3: a list that was under way at a sign-out teaches the next person's calls nothing.
+#[tokio::test]
+async fn a_list_under_way_at_a_sign_out_is_not_remembered() {
+    let gate = Arc::new((AtomicBool::new(false), Notify::new(), Notify::new()));
+    let (closed, reached, release) = &*gate;
+    let held = Arc::clone(&gate);
+    let region = Tool::new("region", async |Args(found): Args<Region>| found.region);
+    let server = desk().tool(region).around(move |_, next| {
+        let gate = Arc::clone(&held);
+        async move {
+            if gate.0.swap(false, Relaxed) {
+                gate.1.notify_one();
+                gate.2.notified().await;
+            }
+            next.run().await
+        }
+    });
+    let world = World::of(server).await;
+    let client = world.client(person());
+    client.call_tool("hello", ()).await.expect("a result");
+    closed.store(true, Relaxed);
+    let list = tokio::spawn(client.list_tools().into_future());
+    reached.notified().await;
+    client.sign_out().await.expect("an empty store");
+    let (before, arguments) = (world.count("/mcp"), serde_json::json!({ "region": "north" }));
+    release.notify_one();
+    assert_eq!(list.await.expect("no panic").expect("a list").len(), 2);
+    client.call_tool("region", arguments).await.expect("a result");
+    let calls = world.seen("/mcp").split_off(before);
+    let mirrored: Vec<_> = calls.iter().map(|seen| seen.header("mcp-param-region")).collect();
+    assert_eq!(mirrored.first(), Some(&None), "the person has listed nothing");
+    assert_eq!(mirrored.last(), Some(&Some("north")), "and has now");
+}
+
 /// N3: another person's grant that another process has stored empties the cache when it is taken; a renewal does not.
 #[tokio::test]
 async fn a_stored_grant_of_another_person_empties_the_cache() {
@@ -139,6 +181,110 @@ async fn a_stream_of_changes_ends_with_the_sign_out() {
     let error = next.expect("a reason").expect_err("an end");
     assert!(error.to_string().contains("signed out"), "{error}");
     assert!(changes.next().await.is_none());
+}
+
+/// Returns the error that ends a stream.
+async fn end_of(mut changes: Changes) -> Error {
+    let next = tokio::time::timeout(Duration::from_secs(10), changes.next()).await.expect("an end");
+    next.expect("a reason").expect_err("an end")
+}
+
+/// O75: a stream of changes ends where another person takes the place of the one who opened it, here or in another process.
+#[tokio::test]
+async fn a_stream_of_changes_ends_where_another_person_signs_in() {
+    let (world, store) = (World::of(desk()).await, MemoryStore::new());
+    let client = world.client(backend(&store));
+    client.sign_in(answered(&client).await).await.expect("a token");
+    let other = world.client(backend(&MemoryStore::new()));
+    let (bob, carol) = (answered(&other).await, answered(&other).await);
+
+    let changes = client.listen().tools().await.expect("a stream");
+    world.end_tokens();
+    client.call_tool("hello", ()).await.expect("a renewal");
+    client.sign_in(bob).await.expect("a token");
+    let error = end_of(changes).await;
+    assert!(error.to_string().contains("somebody else"), "{error}");
+
+    let changes = client.listen().tools().await.expect("a stream");
+    world.end_tokens();
+    world.client(backend(&store)).sign_in(carol).await.expect("a token");
+    client.call_tool("hello", ()).await.expect("a result, with the stored grant");
+    end_of(changes).await;
+}
+
+/// O75: a session is of the person who began it: another one who signs in, here or in another process, gets another session.
+#[cfg(feature = "legacy")]
+#[tokio::test]
+async fn no_request_of_one_person_is_in_the_session_of_another() {
+    use roundtrip::wire::ProtocolVersion;
+    let (world, store) = (World::of(desk()).await, MemoryStore::new());
+    let client = world.client(backend(&store)).protocol(ProtocolVersion::V2025_11_25);
+    let other = world.client(backend(&MemoryStore::new()));
+    let hello = async || drop(client.call_tool("hello", ()).await.expect("a result"));
+    client.sign_in(answered(&client).await).await.expect("a token");
+    hello().await;
+    let changes = client.listen().tools().await.expect("a stream");
+    assert_eq!(world.checked_sessions(), 1);
+
+    client.sign_in(answered(&other).await).await.expect("a token");
+    end_of(changes).await;
+    hello().await;
+    hello().await;
+    assert_eq!(world.checked_sessions(), 2, "another person has signed in");
+
+    world.end_tokens();
+    world.client(backend(&store)).sign_in(answered(&other).await).await.expect("a token");
+    hello().await;
+    assert_eq!(world.checked_sessions(), 3, "another process has stored another person's grant");
+
+    world.client(backend(&store)).sign_out().await.expect("an empty store");
+    world.end_tokens();
+    client.call_tool("hello", ()).await.expect_err("another process has signed out");
+    client.sign_in(answered(&other).await).await.expect("a token");
+    hello().await;
+    assert_eq!(world.checked_sessions(), 4);
+}
+
+/// O75: a session that is being begun at a sign-out is nobody's: no later request is in it, and none tells that it is ready.
+#[cfg(feature = "legacy")]
+#[tokio::test]
+async fn a_handshake_under_way_at_a_sign_out_leaves_no_session() {
+    use roundtrip::wire::ProtocolVersion;
+    let world = World::of(desk()).await;
+    for pinned in [Some(ProtocolVersion::V2025_11_25), None] {
+        let client = world.client(person());
+        let client = match pinned {
+            Some(version) => client.protocol(version),
+            None => client,
+        };
+        let gate = Arc::new(Gate::default());
+        world.shared().session_gate = Some(Arc::clone(&gate));
+        world.shared().refuses_modern = pinned.is_none();
+        let before = world.checked_sessions();
+        let call = tokio::spawn(client.call_tool("hello", ()).into_future());
+        gate.reached.notified().await;
+        client.sign_out().await.expect("an empty store");
+        world.shared().session_gate = None;
+        gate.open.notify_one();
+        call.await.expect("no panic").expect("a result, in another session");
+        client.call_tool("hello", ()).await.expect("a result");
+        assert_eq!(world.checked_sessions() - before, 2);
+    }
+}
+
+/// O89: scopes that one person has declined are asked of the next.
+#[tokio::test]
+async fn a_refusal_of_one_person_is_not_held_against_the_next() {
+    let world = World::of(desk()).await;
+    let client = world.client(person());
+    world.shared().consent = Some("access_denied");
+    for _ in 0..2 {
+        client.call_tool("hello", ()).await.expect_err("it was declined");
+    }
+    assert_eq!(world.count("/authorize"), 1, "it is not asked for again");
+    client.sign_out().await.expect("an empty store");
+    world.shared().consent = None;
+    client.call_tool("hello", ()).await.expect("another person agrees");
 }
 
 /// O75: a session ends with the sign-out of the person who began it, by a request with that person's token.

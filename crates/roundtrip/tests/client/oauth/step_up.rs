@@ -169,3 +169,18 @@ async fn a_machine_declares_its_extension() {
     let call = world.seen("/mcp").pop().expect("a call").body;
     assert!(call.contains("io.modelcontextprotocol/oauth-client-credentials"), "{call}");
 }
+
+/// O96: an issuer that has bound a token to the client's key has to bind the next one, also where it lists that no more.
+#[tokio::test]
+async fn a_step_up_does_not_take_the_key_off_a_token() {
+    let world =
+        World::needing(greeter(), |seen| if seen.body.contains("tools/call") { "write" } else { "read" })
+            .await;
+    world.shared().dpop = true;
+    let client = world.client(person().dpop());
+    client.list_tools().await.expect("a list");
+    world.shared().dpop = false;
+    client.call_tool("hello", ()).await.expect("a result");
+    let proofs: Vec<_> = world.seen("/token").iter().map(|seen| seen.header("dpop").is_some()).collect();
+    assert_eq!(proofs, [true, true]);
+}

@@ -28,6 +28,11 @@ impl Seen {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
+    /// Returns whether it begins a session.
+    fn begins(&self) -> bool {
+        self.body.contains("\"initialize\"")
+    }
+
     /// The members of a form.
     pub(crate) fn form(&self) -> BTreeMap<String, String> {
         pairs(&self.body)
@@ -66,6 +71,13 @@ pub(crate) struct Shared {
     pub(crate) token_gate: Option<Arc<Gate>>,
     /// Gate at which answers to registrations wait.
     pub(crate) register_gate: Option<Arc<Gate>>,
+    /// Gate at which answers to `initialize` wait.
+    pub(crate) session_gate: Option<Arc<Gate>>,
+    /// `Authorization` headers with which sessions were begun, by their ids.
+    sessions: HashMap<String, Option<String>>,
+    /// Refuses requests of the modern era, as a server of another does.
+    #[cfg(feature = "legacy")]
+    pub(crate) refuses_modern: bool,
     /// Path that is never answered.
     pub(crate) silent: Option<&'static str>,
     /// Number of polls before the person has entered the code of a device.
@@ -153,6 +165,19 @@ impl World {
 
     pub(crate) fn count(&self, path: &str) -> usize {
         self.seen(path).len()
+    }
+
+    /// The sessions so far. Fails if a request in one was sent with another token than its first.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn checked_sessions(&self) -> usize {
+        let shared = self.shared();
+        for seen in shared.log.iter().filter(|seen| seen.path == "/mcp") {
+            if let Some(id) = seen.header("mcp-session-id") {
+                let begun = shared.sessions[id].as_deref();
+                assert_eq!(seen.header("authorization"), begun, "a session has one token: {seen:?}");
+            }
+        }
+        shared.sessions.len()
     }
 
     /// Lets all access tokens end.
@@ -298,9 +323,20 @@ async fn answer(State(mut world): State<World>, request: Request<Body>) -> Respo
     match seen.path.as_str() {
         "/mcp" => match world.guard(&seen) {
             Some(refusal) => refusal,
+            #[cfg(feature = "legacy")]
+            None if world.shared().refuses_modern && seen.header("mcp-method").is_some() => {
+                world.give(StatusCode::BAD_REQUEST, &json!({}))
+            }
             None => {
                 let request = Request::from_parts(parts, Body::from(body));
-                world.http.call(request).await.expect("no error").map(Body::new)
+                let response = world.http.call(request).await.expect("no error").map(Body::new);
+                if let Some(id) = response.headers().get("mcp-session-id").filter(|_| seen.begins()) {
+                    let (id, token) = (id.to_str().expect("text").to_owned(), seen.header("authorization"));
+                    world.shared().sessions.entry(id).or_insert(token.map(str::to_owned));
+                    let gate = world.shared().session_gate.clone();
+                    Gate::pass(gate).await;
+                }
+                response
             }
         },
         "/.well-known/oauth-protected-resource/mcp" => {

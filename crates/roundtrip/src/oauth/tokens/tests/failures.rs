@@ -7,6 +7,7 @@ use roundtrip_core::seal::BoxFuture;
 use serde_json::json;
 
 use super::*;
+use crate::lock::lock;
 use crate::oauth::store::{StoreError, StoreLock};
 
 /// O84: `invalid_grant` drops the refresh token; the error says so, and why, until there is a new sign-in.
@@ -248,4 +249,100 @@ async fn a_panic_does_not_block_the_next_renewal() {
     let (tokens, _) = tokens_with(-1).await;
     assert_eq!(tokens.token(&Broken).await.unwrap_err(), AuthError::Interrupted);
     assert_eq!(token_of(tokens.token(&Issuer::default()).await), "a2");
+}
+
+/// A store whose first lock, of a sign-out, is released a while before its holder goes on: until the next lock is released too.
+#[derive(Clone, Default)]
+struct Overtaking {
+    inner: Faulty,
+    /// Told of every lock that is waited for.
+    waits: Arc<tokio::sync::Notify>,
+    /// Sender and receiver of the release of the second lock.
+    released: Arc<std::sync::Mutex<Option<Releases>>>,
+}
+
+type Releases = (Option<std::sync::mpsc::Sender<()>>, Option<std::sync::mpsc::Receiver<()>>);
+
+/// A lock that does something when it is released.
+struct Held(Option<StoreLock>, Box<dyn FnMut() + Send>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0 = None;
+        self.1();
+    }
+}
+
+impl TokenStore for Overtaking {
+    fn load<'a>(&'a self, server: &'a str) -> Outcome<'a, Option<Record>> {
+        self.inner.load(server)
+    }
+
+    fn save<'a>(&'a self, server: &'a str, record: &'a Record) -> Outcome<'a, ()> {
+        self.inner.save(server, record)
+    }
+
+    fn delete<'a>(&'a self, server: &'a str) -> Outcome<'a, ()> {
+        self.inner.delete(server)
+    }
+
+    fn lock<'a>(&'a self, server: &'a str) -> Outcome<'a, StoreLock> {
+        Box::pin(async move {
+            let mut locking = self.inner.lock(server);
+            let held = tokio::select! {
+                biased;
+                held = &mut locking => held?,
+                () = std::future::ready(()) => {
+                    self.waits.notify_one();
+                    locking.await?
+                }
+            };
+            let mut released = lock(&self.released);
+            let Some((sender, receiver)) = released.as_mut() else { return Ok(held) };
+            let then: Box<dyn FnMut() + Send> = match (receiver.take(), sender.take()) {
+                (Some(second), sender) => {
+                    *released = Some((sender, None));
+                    // Bounded, so that a test which fails ends.
+                    Box::new(move || {
+                        let wait = || second.recv_timeout(std::time::Duration::from_secs(30));
+                        tokio::task::block_in_place(wait).expect("the second lock is released meanwhile");
+                    })
+                }
+                (None, sender) => Box::new(move || {
+                    let _ = sender.as_ref().map(|sender| sender.send(()));
+                }),
+            };
+            Ok(StoreLock::new(Held(Some(held), then)))
+        })
+    }
+}
+
+/// O80: a renewal that waits for the lock of a sign-out stores no grant again that could not be stored before it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_renewal_does_not_undo_a_sign_out() {
+    let store = Overtaking::default();
+    let tokens = over(store.clone());
+    store.inner.writes.store(true, SeqCst);
+    tokens.signed_in(grant(1, life(3600))).await.expect_err("the disk is full");
+    store.inner.writes.store(false, SeqCst);
+    let used = tokens.now().expect("it is in use");
+
+    let held = store.inner.lock(SERVER).await.unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    *lock(&store.released) = Some((Some(sender), Some(receiver)));
+    let signing_out = tokio::spawn({
+        let tokens = tokens.clone();
+        async move { tokens.sign_out().await }
+    });
+    store.waits.notified().await;
+    let renewing = tokio::spawn({
+        let tokens = tokens.clone();
+        async move { tokens.rejected(&used, &Issuer::default()).await }
+    });
+    store.waits.notified().await;
+    drop(held);
+    assert!(renewing.await.unwrap().unwrap().is_none());
+    signing_out.await.unwrap().unwrap();
+    assert_eq!(store.load(SERVER).await.unwrap().unwrap().grant, None);
+    assert!(tokens.now().is_none());
 }

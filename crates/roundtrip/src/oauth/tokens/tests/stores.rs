@@ -190,6 +190,11 @@ async fn what_belongs_to_another_user_is_refused() {
     chown(&folder.0, Some(12345), None).unwrap();
     let error = FileStore::open(&folder.0).unwrap_err();
     assert!(error.to_string().contains("another user"), "{error}");
+    let error = FileStore::open(folder.0.join("below").join("tokens")).unwrap_err();
+    assert!(
+        error.to_string().contains(&format!("`{}` belongs to another user", folder.0.display())),
+        "{error}"
+    );
 }
 
 /// O86: a directory that others could replace as a whole is refused, unless each may only move what is theirs.
