@@ -123,3 +123,22 @@ fn bounded_at(
         _ => Ok(()),
     }
 }
+
+/// Decodes the escapes of a reference.
+fn percent_decoded(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+            let value = digit(bytes.next())? * 16 + digit(bytes.next())?;
+            decoded.push(u8::try_from(value).ok()?);
+        } else {
+            decoded.push(byte);
+        }
+    }
+    String::from_utf8(decoded).ok()
+}

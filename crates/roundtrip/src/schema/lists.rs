@@ -12,7 +12,7 @@ use roundtrip_core::wire::clip;
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
-use super::Misfit;
+use super::{Misfit, percent_decoded};
 use crate::lock::{read, write};
 
 /// Work that is always allowed, in schemas that are applied to a value.
@@ -106,8 +106,8 @@ impl Walk<'_> {
         for (keyword, held) in keywords {
             match keyword.as_str() {
                 "$ref" => {
-                    let target = held.as_str().and_then(|held| held.strip_prefix('#'));
-                    let target = target.and_then(|pointer| self.schema.pointer(pointer));
+                    let pointer = held.as_str().and_then(|held| percent_decoded(held.strip_prefix('#')?));
+                    let target = pointer.and_then(|pointer| self.schema.pointer(&pointer));
                     verdict.and(
                         target.map_or(Verdict::fits(true), |target| self.check(target, value, chain + 1)),
                     );
@@ -355,6 +355,23 @@ mod tests {
         assert_eq!(said::<Flat>(&json!({ "id": 1, "kind": "Box", "at": [1, 2], "more": [] })), None);
         let told = said::<Flat>(&json!({ "id": 1, "kind": "Dot", "at": [1, 2], "more": [[1]] }));
         assert!(told.is_some_and(|told| told.starts_with("/at: ")));
+    }
+
+    #[test]
+    fn a_name_that_is_escaped_is_found() {
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[schemars(rename = "a / b %")]
+        #[expect(dead_code, reason = "it is only read")]
+        struct Odd {
+            x: u8,
+        }
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[serde(untagged)]
+        #[expect(dead_code, reason = "it is only read")]
+        enum Any {
+            Odd(Odd),
+        }
+        assert!(said::<Any>(&json!([1])).is_some());
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl<T, N: Note> ByName<T, N> {
     }
 }
 
-/// Note that a list was read without a known type: into serde's buffer, from which a struct may be read by position,
+/// Note of a list that was read without a known type: into serde's buffer, from which a struct may be read by position,
 /// or into a generic value.
 #[derive(Debug, Default)]
 pub struct Lists(Cell<bool>);
@@ -106,7 +106,7 @@ impl<'de, D: Deserializer<'de>, N: Note> Deserializer<'de> for ByName<D, N> {
         deserialize_enum(name: &'static str, variants: &'static [&'static str])
     }
 
-    pass_on! { alone;
+    pass_on! { plain;
         deserialize_bool()
         deserialize_i8()
         deserialize_i16()
@@ -137,7 +137,7 @@ impl<'de, D: Deserializer<'de>, N: Note> Deserializer<'de> for ByName<D, N> {
 
 /// Returns a visitor of a value that has none inside.
 #[inline]
-fn alone<V, N>(visitor: V, _note: N) -> V {
+fn plain<V, N>(visitor: V, _note: N) -> V {
     visitor
 }
 
