@@ -166,3 +166,52 @@ async fn lists_inside_of_buffered_types_are_taken() {
         }
     }
 }
+
+/// Serde tries the variants in this order, and reads a struct in one of them from a list, but not the fields of a variant.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Spot {
+    Small(Small),
+    Named { name: String, at: Vec<i64> },
+    Numbers(Vec<i64>),
+    Pair(String, Vec<i64>),
+    Nothing,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "a name / that is escaped in a reference %")]
+struct Small {
+    x: u8,
+    #[serde(default)]
+    y: i64,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Located {
+    spot: Spot,
+}
+
+/// N4: a list is told from a struct as serde tells them: only lists that it would read a struct from are refused.
+#[tokio::test]
+async fn a_list_is_told_from_a_struct_as_serde_tells_them() {
+    for (spot, refused) in [
+        (json!({ "x": 1 }), false),
+        (json!([1, 2]), true),
+        (json!([1]), true),
+        (json!([1, 2, 3]), false),
+        (json!([300, 2]), false),
+        (json!([-1]), false),
+        (json!([]), false),
+        (json!(["a", [1]]), false),
+        (json!({ "name": "a", "at": [1, 2] }), false),
+        (json!(null), false),
+    ] {
+        for tool in tools::<Located>() {
+            let result = call(tool, &json!({ "spot": spot })).await;
+            let told = result["content"][0]["text"].as_str().unwrap_or_default();
+            assert_eq!(result["isError"] == true, refused, "{spot}: {result}");
+            let expected = "invalid arguments: /spot: a list, where an object is expected";
+            assert!(!refused || told == expected, "{spot}: {told}");
+        }
+    }
+}

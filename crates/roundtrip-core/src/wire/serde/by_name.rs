@@ -307,8 +307,7 @@ mod tests {
     use serde_json::value::RawValue;
     use serde_json::{Value, json};
 
-    use super::super::decode::{from_str, from_str_noting, from_value};
-    use super::{ByName, Lists};
+    use super::super::decode::{from_str, from_value};
 
     #[derive(Debug, PartialEq, Deserialize)]
     struct Point {
@@ -389,51 +388,6 @@ mod tests {
         let Borrowed { name, rest } = from_str(text).expect("both are there");
         assert_eq!((name, rest.get()), ("a", r#"[ 1,{"x" :2}]"#));
         assert!(text.as_bytes().as_ptr_range().contains(&rest.get().as_ptr()), "it is not a copy");
-    }
-
-    /// Reads a text, and returns whether a list was noted.
-    fn noted<T: for<'a> Deserialize<'a>>(value: &Value) -> bool {
-        let lists = Lists::default();
-        from_str_noting::<T>(&value.to_string(), &lists).expect("it fits");
-        let of_tree = Lists::default();
-        T::deserialize(ByName::noting(value, &of_tree)).expect("it fits");
-        assert_eq!(lists.any(), of_tree.any(), "{value}");
-        lists.any()
-    }
-
-    #[test]
-    fn lists_that_serde_buffers_are_noted() {
-        #[derive(Deserialize)]
-        struct Flat {
-            #[serde(flatten)]
-            _inner: BTreeMap<String, Pair>,
-        }
-        #[derive(Deserialize)]
-        #[serde(tag = "kind")]
-        enum Tagged {
-            At { _at: Point },
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        #[expect(dead_code, reason = "it is only read")]
-        enum Untagged {
-            At(Point),
-        }
-        #[derive(Deserialize)]
-        #[serde(tag = "kind", content = "of")]
-        #[expect(dead_code, reason = "it is only read")]
-        enum Adjacent {
-            At(Point),
-        }
-        let point = || json!({ "x": 1, "y": 2 });
-        assert!(noted::<Flat>(&json!({ "a": [1, point()] })));
-        assert!(noted::<Tagged>(&json!({ "kind": "At", "_at": [1, 2] })));
-        assert!(noted::<Untagged>(&json!([1, 2])) && noted::<Vec<Untagged>>(&json!([[1, 2]])));
-        assert!(noted::<Adjacent>(&json!({ "of": [1, 2], "kind": "At" })), "the content is ahead of its tag");
-        assert!(noted::<Value>(&json!({ "a": [] })));
-        assert!(!noted::<Tagged>(&json!({ "kind": "At", "_at": point() })));
-        assert!(!noted::<Vec<Untagged>>(&json!([point()])), "a list of a known type");
-        assert!(!noted::<(i64, Vec<Shape>)>(&json!([1, [{ "Line": [point(), point()] }]])));
     }
 
     #[test]
