@@ -7,6 +7,9 @@ mod demo;
 mod exit;
 mod files;
 mod interrupt;
+#[cfg(test)]
+#[path = "../../roundtrip-core/tests/common/listed.rs"]
+mod listed;
 mod mark;
 mod nearest;
 mod output;

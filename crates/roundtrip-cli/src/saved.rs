@@ -207,3 +207,24 @@ pub(crate) fn stopped<M: Method>(file: &Path, server: &Endpoint, pending: &Pendi
         .with("saved", shown.clone())
         .note(format!("the call is kept in {shown}: go on with `{words}`"))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::listed::assert_read_by_name;
+
+    #[test]
+    fn a_list_is_not_taken_for_a_saved_flow() {
+        for server in [json!({ "url": "https://a" }), json!({ "named": { "config": "c", "name": "n" } })] {
+            let content = json!({
+                "format": FORMAT, "version": VERSION, "server": server, "pending": 1, "mark": "m",
+            });
+            assert_read_by_name(&content, |file| json::from_str::<Content>(&file.to_string()).is_ok());
+        }
+        let flow =
+            json!({ "method": "tools/call", "flow": { "params": 1, "meta": 1 }, "answers": { "a": 1 } });
+        assert_read_by_name(&flow, |flow| json::from_str::<Request>(&flow.to_string()).is_ok());
+    }
+}

@@ -122,6 +122,9 @@ pub mod http;
 mod in_process;
 #[cfg(feature = "legacy")]
 pub mod legacy;
+#[cfg(test)]
+#[path = "../../roundtrip-core/tests/common/listed.rs"]
+mod listed;
 mod lock;
 #[cfg(feature = "oauth")]
 pub mod oauth;

@@ -5,6 +5,7 @@ mod closest;
 mod enforced;
 #[cfg(feature = "validation")]
 mod explain;
+mod lists;
 #[cfg(feature = "validation")]
 mod meter;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub(crate) use lists::refuse_misplaced;
 pub(crate) use validator::Schema;
 
 /// Limits of a schema: its depth, its values, and the total length of the paths to them (N5).
@@ -76,10 +78,6 @@ impl Check {
 
 /// Reason why a value is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(
-    not(feature = "validation"),
-    expect(dead_code, reason = "nothing is refused where nothing is validated")
-)]
 pub(crate) enum Misfit {
     /// The value does not fit the schema: paths and reasons.
     Problems(String),
@@ -124,4 +122,23 @@ fn bounded_at(
         }),
         _ => Ok(()),
     }
+}
+
+/// Decodes the escapes of a reference.
+fn percent_decoded(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+            let value = digit(bytes.next())? * 16 + digit(bytes.next())?;
+            decoded.push(u8::try_from(value).ok()?);
+        } else {
+            decoded.push(byte);
+        }
+    }
+    String::from_utf8(decoded).ok()
 }

@@ -100,6 +100,66 @@ enum Setting {
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Place {
+    city: String,
+    platform: u8,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "at")]
+enum Stop {
+    Place(Place),
+    Both(Place, Place),
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum End {
+    Place(Place),
+    Open,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Way {
+    Train { to: Place },
+    Walk,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Buffered {
+    stop: Stop,
+    end: End,
+    #[serde(flatten)]
+    way: Way,
+}
+
+/// N4: a list is not taken for a struct inside of what serde buffers, though no validator looks.
+#[tokio::test]
+async fn a_list_is_not_taken_for_a_struct_without_a_validator() {
+    let place = || json!({ "city": "Bern", "platform": 7 });
+    let good = json!({
+        "stop": { "at": [place(), place()], "type": "Both" },
+        "end": place(),
+        "kind": "train",
+        "to": place(),
+    });
+    let call = async |arguments: Value| {
+        let tool = Tool::new("tool", async |Args(all): Args<Buffered>| Json(all));
+        play(server(tool)).tool("tool", arguments).await.expect("a result")
+    };
+    assert_eq!(call(good.clone()).await["isError"], Value::Null);
+    for at in ["/stop/at/0", "/end", "/to"] {
+        let mut arguments = good.clone();
+        *arguments.pointer_mut(at).expect("a place") = json!(["Bern", 7]);
+        let refused = call(arguments).await;
+        let told = refused["content"][0]["text"].as_str().unwrap_or_default();
+        let expected = format!("invalid arguments: {at}: a list, where an object is expected");
+        assert!(refused["isError"] == true && told == expected, "{at}: {refused}");
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Everything {
     people: u8,

@@ -1,4 +1,5 @@
-//! `cargo xtask mutations`: switches off one check of authorization or of tasks at a time, and shows that a test notices.
+//! `cargo xtask mutations`: switches off one check of authorization, of tasks, of JSON or of stored replies at a time, and shows
+//! that a test notices.
 //!
 //! The sources are copied to a worktree of git below `target/mutations`, with what is not committed yet. There each check gets a
 //! switch, which an environment variable turns: so the tests are built once for all mutations. With no check switched off each
@@ -6,6 +7,7 @@
 
 mod grants;
 mod list;
+mod records;
 mod suite;
 mod tasks;
 
@@ -22,6 +24,7 @@ use crate::process;
 use crate::workspace::Workspace;
 use grants::GRANTS;
 use list::AUTHORIZATION;
+use records::RECORDS;
 use suite::{Mutation, Suite};
 use tasks::TASKS;
 
@@ -32,7 +35,7 @@ const BUILD_LIMIT: Duration = Duration::from_secs(1800);
 const TEST_LIMIT: Duration = Duration::from_secs(60);
 
 fn all() -> impl Iterator<Item = &'static Mutation> {
-    AUTHORIZATION.iter().chain(GRANTS).chain(TASKS)
+    AUTHORIZATION.iter().chain(GRANTS).chain(TASKS).chain(RECORDS)
 }
 
 /// Runs all mutations, or the named ones; false when one goes unnoticed.

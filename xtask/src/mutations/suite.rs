@@ -53,3 +53,10 @@ pub(super) static CLIENT: Suite = Suite {
     #[cfg(test)]
     folder: "crates/roundtrip/tests/client",
 };
+
+pub(super) static STORE: Suite = Suite {
+    package: "roundtrip-store",
+    target: &["--all-features", "--lib"],
+    #[cfg(test)]
+    folder: "crates/roundtrip-store/src",
+};

@@ -107,3 +107,19 @@ impl Folder {
         self.0.join(format!("{}.sign-in", Digest::of("sign-in", &[server.as_bytes()])))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use roundtrip::wire::json::from_str;
+    use serde_json::json;
+
+    use super::*;
+    use crate::listed::assert_read_by_name;
+
+    #[test]
+    fn a_list_is_not_taken_for_a_note() {
+        let note =
+            json!({ "version": VERSION, "server": "https://a", "keptIn": "file", "issuer": "https://b" });
+        assert_read_by_name(&note, |note| from_str::<Note>(&note.to_string()).is_ok());
+    }
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderValue;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::challenge::TokenScheme;
 use super::client_auth::ClientAuthMethod;
@@ -13,6 +13,7 @@ use super::scope::ScopeSet;
 use super::secret::Secret;
 use super::url::HttpUrl;
 use crate::seal::Timestamp;
+use crate::wire::json::ByName;
 
 /// Time before its end at which a token is renewed.
 const EARLY: Duration = Duration::from_secs(30);
@@ -51,7 +52,7 @@ pub struct Terms {
 }
 
 /// Tokens of one issuer for one resource. It serialises as JSON: store it as safely as a password.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Grant {
     /// Terms on which the tokens were got.
@@ -66,6 +67,25 @@ pub struct Grant {
     pub refresh_token: Option<Secret>,
     /// Scopes that were granted.
     pub granted: ScopeSet,
+}
+
+/// The stored form of [`Grant`].
+#[derive(Deserialize)]
+#[serde(remote = "Grant")]
+struct Stored {
+    terms: Terms,
+    access_token: Secret,
+    scheme: TokenScheme,
+    expires_at: Option<u64>,
+    refresh_token: Option<Secret>,
+    granted: ScopeSet,
+}
+
+// A store is trusted no more than a peer: lists are not taken for structs.
+impl<'de> Deserialize<'de> for Grant {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Stored::deserialize(ByName::new(deserializer))
+    }
 }
 
 impl Grant {

@@ -48,7 +48,7 @@ pub use self::serde::Raw;
 
 /// Decoding of JSON that a peer or a store wrote: structs are read by the names of their fields, never from lists.
 pub mod json {
-    pub use super::serde::{ByName, from_slice, from_str, from_value};
+    pub use super::serde::{ByName, Lists, Note, from_slice, from_str, from_str_noting, from_value};
 }
 
 pub use bare_tasks::*;

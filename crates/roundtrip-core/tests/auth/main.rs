@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod addresses;
 #[cfg(test)]
+mod by_name;
+#[cfg(test)]
 mod callbacks;
 #[cfg(test)]
 mod challenges;
@@ -16,6 +18,9 @@ mod discovery;
 mod documents;
 #[cfg(test)]
 mod dpop;
+#[cfg(test)]
+#[path = "../common/listed.rs"]
+mod listed;
 #[cfg(test)]
 mod machines;
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The wire types against the published examples and against vectors of our own.
 
 #[cfg(test)]
+mod buffered;
+#[cfg(test)]
 mod by_name;
 #[cfg(test)]
 mod examples;

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::percent_decoded;
+
 /// Longest chain of schemas that apply to one value, and most paths over such chains in the whole schema.
 const MAX_CHAIN: usize = 64;
 const MAX_PATHS: usize = 100_000;
@@ -126,24 +128,6 @@ fn pointer_of(root: &Value, anchors: &HashMap<String, String>, reference: &str) 
     }
     let anchored = anchors.get(&fragment).cloned();
     anchored.ok_or_else(|| format!("the reference `{reference}` points to nothing in the schema"))
-}
-
-fn percent_decoded(text: &str) -> Option<String> {
-    if !text.contains('%') {
-        return Some(text.to_owned());
-    }
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-            let value = digit(bytes.next())? * 16 + digit(bytes.next())?;
-            decoded.push(u8::try_from(value).ok()?);
-        } else {
-            decoded.push(byte);
-        }
-    }
-    String::from_utf8(decoded).ok()
 }
 
 /// Encodes a pointer as the fragment of a reference.

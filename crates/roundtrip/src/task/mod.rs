@@ -15,6 +15,8 @@ mod parts;
 mod record;
 mod rows;
 mod store;
+#[cfg(test)]
+mod stored_by_name;
 mod time;
 mod view;
 

@@ -65,6 +65,23 @@ async fn a_head_past_its_bound_is_refused() {
     }
 }
 
+/// H7: blanks around values and empty lines ahead of a request have an end too, 128 KiB with the rest of the head.
+#[tokio::test]
+async fn blanks_in_a_head_have_an_end() {
+    const LINE: &str = "POST /mcp HTTP/1.1";
+    let running = Running::start(server()).await;
+    let blanks = |size| call(LINE, &format!("Host: localhost\r\nX-Filler:{}x\r\n", " ".repeat(size)));
+    let lines = |size: usize| format!("{}{}", "\r\n".repeat(size / 2), call(LINE, "Host: localhost\r\n"));
+    for request in [blanks(60_000), lines(60_000)] {
+        assert_eq!(answer(&running, &request).await.status, 200);
+    }
+    for request in [blanks(140_000), blanks(1_000_000), lines(140_000), lines(1_000_000)] {
+        let mut connection = running.connect().await;
+        connection.raw(request.as_bytes()).await;
+        assert_eq!(connection.head().await.status, 431);
+    }
+}
+
 /// H6: a request of HTTP/1.1 names one host (RFC 9112, 3.2). With two, a proxy in front may have checked the other.
 #[tokio::test]
 async fn a_request_names_one_host() {

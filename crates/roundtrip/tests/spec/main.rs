@@ -8,6 +8,7 @@ mod asked;
 mod asking;
 #[cfg(feature = "authorize")]
 mod authorize;
+mod buffered;
 mod by_hand;
 mod by_name;
 mod clocks;

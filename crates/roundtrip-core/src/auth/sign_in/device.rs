@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::http::{AuthRequest, AuthResponse};
 use super::machine::{SignIn, State, Step};
@@ -19,6 +19,7 @@ use crate::auth::surroundings::Surroundings;
 use crate::auth::text::{PeerError, quote};
 use crate::auth::url::HttpUrl;
 use crate::seal::Timestamp;
+use crate::wire::json::ByName;
 
 /// Pause between two questions where the server names none (RFC 8628, 3.2), and what `slow_down` adds, in seconds.
 const PAUSE: u64 = 5;
@@ -28,7 +29,7 @@ const LONGEST_PAUSE: u64 = 60;
 const LONGEST_LIFE: u64 = 3600;
 
 /// A sign-in that waits for a code to be entered elsewhere. It serialises as JSON, and any process can finish it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DevicePending {
     pub(super) terms: Terms,
     pub(super) code: Secret,
@@ -37,6 +38,26 @@ pub struct DevicePending {
     verification_uri_complete: Option<HttpUrl>,
     ends_at: u64,
     pause: u64,
+}
+
+/// The stored form of [`DevicePending`].
+#[derive(Deserialize)]
+#[serde(remote = "DevicePending")]
+struct Stored {
+    terms: Terms,
+    code: Secret,
+    user_code: String,
+    verification_uri: HttpUrl,
+    verification_uri_complete: Option<HttpUrl>,
+    ends_at: u64,
+    pause: u64,
+}
+
+// A store is trusted no more than a peer: lists are not taken for structs.
+impl<'de> Deserialize<'de> for DevicePending {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Stored::deserialize(ByName::new(deserializer))
+    }
 }
 
 impl DevicePending {

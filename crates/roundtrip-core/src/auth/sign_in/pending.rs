@@ -18,13 +18,27 @@ use crate::auth::secret::Secret;
 use crate::auth::surroundings::Surroundings;
 use crate::auth::url::{HttpUrl, UrlError};
 use crate::seal::Timestamp;
+use crate::wire::json::ByName;
 
 /// A sign-in that waits for the browser to come back: the URL to open, and all that is needed to finish it.
 ///
 /// It serialises as JSON, and any process can finish it with the callback URL. It contains the verifier of the code, and a
 /// client secret if the issuer gave one: store it as safely as those, and drop it once it was answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pending {
+    url: HttpUrl,
+    state: Secret,
+    verifier: Verifier,
+    redirect_uri: HttpUrl,
+    promises_iss: bool,
+    begun_at: u64,
+    terms: Terms,
+}
+
+/// The stored form of [`Pending`].
+#[derive(Deserialize)]
+#[serde(remote = "Pending")]
+struct Stored {
     #[serde(deserialize_with = "request_url")]
     url: HttpUrl,
     state: Secret,
@@ -33,6 +47,13 @@ pub struct Pending {
     promises_iss: bool,
     begun_at: u64,
     terms: Terms,
+}
+
+// A store is trusted no more than a peer: lists are not taken for structs.
+impl<'de> Deserialize<'de> for Pending {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Stored::deserialize(ByName::new(deserializer))
+    }
 }
 
 /// A sign-in whose person has come back with a code.

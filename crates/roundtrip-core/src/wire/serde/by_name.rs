@@ -1,6 +1,7 @@
 //! Structs by the names of their fields. Serde's derive reads a struct from a list too, by position: a gateway
 //! that looks for `method` or `name` in the text of such a message does not find it.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{
@@ -13,36 +14,87 @@ use serde::de::{
 /// inside are read are wrapped in it too.
 ///
 /// Serde buffers the content of untagged, internally tagged and flattened types, and reads it without this
-/// wrapper.
+/// wrapper. With a note of [`Lists`] ([`noting`](Self::noting)) it is known afterwards that there was a list in such
+/// content.
 #[derive(Debug)]
-pub struct ByName<T>(T);
+pub struct ByName<T, N = ()>(T, N);
 
 impl<T> ByName<T> {
     /// Wraps a deserializer.
     pub const fn new(deserializer: T) -> Self {
-        Self(deserializer)
+        Self(deserializer, ())
     }
 }
 
-/// Declares methods that pass on a visitor: `$visitor` wraps it if there can be values inside.
+impl<'n, T> ByName<T, &'n Lists> {
+    /// Wraps a deserializer, and notes lists that were read without a known type.
+    pub const fn noting(deserializer: T, lists: &'n Lists) -> Self {
+        Self(deserializer, lists)
+    }
+}
+
+impl<T, N: Note> ByName<T, N> {
+    /// Wraps a deserializer with a place for a note.
+    pub(super) const fn with(deserializer: T, note: N) -> Self {
+        Self(deserializer, note)
+    }
+}
+
+/// Note of a list that was read without a known type: into serde's buffer, from which a struct may be read by position,
+/// or into a generic value.
+#[derive(Debug, Default)]
+pub struct Lists(Cell<bool>);
+
+impl Lists {
+    /// Returns whether there was such a list.
+    pub fn any(&self) -> bool {
+        self.0.get()
+    }
+}
+
+/// Place for a note. The unit type takes none, and costs nothing.
+pub trait Note: Copy {
+    /// Notes a list.
+    fn list(self);
+}
+
+impl Note for () {
+    #[inline]
+    fn list(self) {}
+}
+
+impl Note for &Lists {
+    #[inline]
+    fn list(self) {
+        self.0.set(true);
+    }
+}
+
+/// What a visitor reads: a type with named fields, a type that is known, or any value.
+const NAMED: u8 = 0;
+const KNOWN: u8 = 1;
+const ANY: u8 = 2;
+
+/// Declares methods that pass on a visitor: `$visitor` wraps it, with the note, if there can be values inside.
 macro_rules! pass_on {
     ($visitor:expr; $($method:ident($($name:ident: $type:ty),*))*) => {
         $(
             #[inline]
             fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Self::Error> {
-                self.0.$method($($name,)* $visitor(visitor))
+                self.0.$method($($name,)* $visitor(visitor, self.1))
             }
         )*
     };
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for ByName<D> {
+impl<'de, D: Deserializer<'de>, N: Note> Deserializer<'de> for ByName<D, N> {
     type Error = D::Error;
 
-    pass_on! { Inside::<_, false>; deserialize_struct(name: &'static str, fields: &'static [&'static str]) }
+    pass_on! { Inside::<_, _, NAMED>; deserialize_struct(name: &'static str, fields: &'static [&'static str]) }
 
-    pass_on! { Inside::<_, true>;
-        deserialize_any()
+    pass_on! { Inside::<_, _, ANY>; deserialize_any() }
+
+    pass_on! { Inside::<_, _, KNOWN>;
         deserialize_bytes()
         deserialize_byte_buf()
         deserialize_option()
@@ -54,7 +106,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for ByName<D> {
         deserialize_enum(name: &'static str, variants: &'static [&'static str])
     }
 
-    pass_on! { std::convert::identity;
+    pass_on! { plain;
         deserialize_bool()
         deserialize_i8()
         deserialize_i16()
@@ -83,8 +135,14 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for ByName<D> {
     }
 }
 
-/// Visitor that reads the values inside by name. A type with named fields has no `LISTS`.
-struct Inside<V, const LISTS: bool>(V);
+/// Returns a visitor of a value that has none inside.
+#[inline]
+fn plain<V, N>(visitor: V, _note: N) -> V {
+    visitor
+}
+
+/// Visitor that reads the values inside by name.
+struct Inside<V, N, const READS: u8>(V, N);
 
 /// Declares the methods of a visitor that have no values inside.
 macro_rules! scalars {
@@ -98,7 +156,7 @@ macro_rules! scalars {
     };
 }
 
-impl<'de, V: Visitor<'de>, const LISTS: bool> Visitor<'de> for Inside<V, LISTS> {
+impl<'de, V: Visitor<'de>, N: Note, const READS: u8> Visitor<'de> for Inside<V, N, READS> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,49 +198,51 @@ impl<'de, V: Visitor<'de>, const LISTS: bool> Visitor<'de> for Inside<V, LISTS> 
 
     #[inline]
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        self.0.visit_some(ByName(deserializer))
+        self.0.visit_some(ByName(deserializer, self.1))
     }
 
     #[inline]
     fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        self.0.visit_newtype_struct(ByName(deserializer))
+        self.0.visit_newtype_struct(ByName(deserializer, self.1))
     }
 
     #[inline]
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<V::Value, A::Error> {
-        if LISTS {
-            self.0.visit_seq(ByName(list))
-        } else {
-            Err(de::Error::invalid_type(Unexpected::Seq, &self))
+        if READS == NAMED {
+            return Err(de::Error::invalid_type(Unexpected::Seq, &self));
         }
+        if READS == ANY {
+            self.1.list();
+        }
+        self.0.visit_seq(ByName(list, self.1))
     }
 
     #[inline]
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(ByName(map))
+        self.0.visit_map(ByName(map, self.1))
     }
 
     #[inline]
     fn visit_enum<A: EnumAccess<'de>>(self, variant: A) -> Result<V::Value, A::Error> {
-        self.0.visit_enum(ByName(variant))
+        self.0.visit_enum(ByName(variant, self.1))
     }
 }
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for ByName<S> {
+impl<'de, S: DeserializeSeed<'de>, N: Note> DeserializeSeed<'de> for ByName<S, N> {
     type Value = S::Value;
 
     #[inline]
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
-        self.0.deserialize(ByName(deserializer))
+        self.0.deserialize(ByName(deserializer, self.1))
     }
 }
 
-impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for ByName<A> {
+impl<'de, A: SeqAccess<'de>, N: Note> SeqAccess<'de> for ByName<A, N> {
     type Error = A::Error;
 
     #[inline]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
-        self.0.next_element_seed(ByName(seed))
+        self.0.next_element_seed(ByName(seed, self.1))
     }
 
     #[inline]
@@ -191,7 +251,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for ByName<A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for ByName<A> {
+impl<'de, A: MapAccess<'de>, N: Note> MapAccess<'de> for ByName<A, N> {
     type Error = A::Error;
 
     // A key of JSON is a string: there is nothing inside.
@@ -202,7 +262,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for ByName<A> {
 
     #[inline]
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        self.0.next_value_seed(ByName(seed))
+        self.0.next_value_seed(ByName(seed, self.1))
     }
 
     #[inline]
@@ -211,18 +271,18 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for ByName<A> {
     }
 }
 
-impl<'de, A: EnumAccess<'de>> EnumAccess<'de> for ByName<A> {
+impl<'de, A: EnumAccess<'de>, N: Note> EnumAccess<'de> for ByName<A, N> {
     type Error = A::Error;
-    type Variant = ByName<A::Variant>;
+    type Variant = ByName<A::Variant, N>;
 
     #[inline]
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self::Variant), A::Error> {
         let (name, content) = self.0.variant_seed(seed)?;
-        Ok((name, ByName(content)))
+        Ok((name, ByName(content, self.1)))
     }
 }
 
-impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for ByName<A> {
+impl<'de, A: VariantAccess<'de>, N: Note> VariantAccess<'de> for ByName<A, N> {
     type Error = A::Error;
 
     #[inline]
@@ -232,11 +292,11 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for ByName<A> {
 
     #[inline]
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
-        self.0.newtype_variant_seed(ByName(seed))
+        self.0.newtype_variant_seed(ByName(seed, self.1))
     }
 
-    pass_on! { Inside::<_, true>; tuple_variant(len: usize) }
-    pass_on! { Inside::<_, false>; struct_variant(fields: &'static [&'static str]) }
+    pass_on! { Inside::<_, _, KNOWN>; tuple_variant(len: usize) }
+    pass_on! { Inside::<_, _, NAMED>; struct_variant(fields: &'static [&'static str]) }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::de::Read;
 use serde_json::{Error, Value};
 
-use super::by_name::ByName;
+use super::by_name::{ByName, Lists, Note};
 use crate::wire::{clip, clip_error};
 
 /// Decodes a text.
@@ -12,7 +12,15 @@ use crate::wire::{clip, clip_error};
 /// # Errors
 /// Fails if the text is not JSON, or does not fit the type.
 pub fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
-    whole(serde_json::Deserializer::from_str(text))
+    whole(serde_json::Deserializer::from_str(text), ())
+}
+
+/// Decodes a text, and notes [`Lists`] that serde has buffered.
+///
+/// # Errors
+/// Fails if the text is not JSON, or does not fit the type.
+pub fn from_str_noting<'a, T: Deserialize<'a>>(text: &'a str, lists: &Lists) -> Result<T, Error> {
+    whole(serde_json::Deserializer::from_str(text), lists)
 }
 
 /// Decodes bytes.
@@ -20,7 +28,7 @@ pub fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
 /// # Errors
 /// Fails if they are not JSON, or do not fit the type.
 pub fn from_slice<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
-    whole(serde_json::Deserializer::from_slice(bytes))
+    whole(serde_json::Deserializer::from_slice(bytes), ())
 }
 
 /// Decodes a generic value.
@@ -31,8 +39,11 @@ pub fn from_value<'a, T: Deserialize<'a>>(value: &'a Value) -> Result<T, Error> 
     T::deserialize(ByName::new(value))
 }
 
-fn whole<'a, R: Read<'a>, T: Deserialize<'a>>(mut json: serde_json::Deserializer<R>) -> Result<T, Error> {
-    let value = T::deserialize(ByName::new(&mut json))?;
+fn whole<'a, R: Read<'a>, T: Deserialize<'a>, N: Note>(
+    mut json: serde_json::Deserializer<R>,
+    note: N,
+) -> Result<T, Error> {
+    let value = T::deserialize(ByName::with(&mut json, note))?;
     json.end()?;
     Ok(value)
 }

@@ -170,3 +170,42 @@ async fn off_runtime<T: Send + 'static>(
     let ended = tokio::task::spawn_blocking(work).await;
     ended.map_err(|error| StoreError::Failed(error.into()))?
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::listed::assert_read_by_name;
+
+    const SERVER: &str = "https://tools.example/mcp";
+
+    fn record() -> Value {
+        let (issuer, endpoint) = ("https://login.example", "https://login.example/token");
+        let client = json!({
+            "issuer": issuer, "client_id": "id", "source": "dynamic", "secret": "s", "secret_expires_at": 7,
+            "method": "client_secret_post", "redirect_uri": "http://127.0.0.1:7777/callback",
+        });
+        let terms = json!({
+            "server": SERVER, "resource": SERVER, "issuer": issuer, "resource_metadata": null,
+            "token_endpoint": endpoint, "client": client, "method": "client_secret_post", "requested": "a",
+            "dpop": null, "requires_dpop": false, "assumed_endpoints": false, "sign_in": "x",
+        });
+        let grant = json!({
+            "terms": terms, "access_token": "a", "scheme": "Bearer", "expires_at": 1, "refresh_token": "r",
+            "granted": "a",
+        });
+        json!({ "grant": grant, "registrations": [client], "proof_key": "k" })
+    }
+
+    #[test]
+    fn a_list_is_not_taken_for_a_stored_record() {
+        let store = FileStore { directory: PathBuf::new(), account: "ada".into(), wait: LONGEST_WAIT };
+        let content = json!({ "version": VERSION, "server": SERVER, "account": "ada", "record": record() });
+        assert_read_by_name(&content, |stored| {
+            store.decode(Path::new("file"), SERVER, stored.to_string().as_bytes()).is_ok()
+        });
+        // Other stores may read it without `wire::json`.
+        assert_read_by_name(&record(), |stored| serde_json::from_value::<Record>(stored.clone()).is_ok());
+    }
+}

@@ -11,11 +11,13 @@ use roundtrip_core::wire::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call::{Arguments, Call, Rejection, known};
 use super::needs::Needs;
 use super::strings;
+use crate::schema::refuse_misplaced;
 use crate::server::notify::outbox::Outbox;
 use crate::server::notify::status::StatusSlot;
 
@@ -55,9 +57,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromCall for Args<T> {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         match &call.arguments {
             Arguments::Text(raw) => parse_text(raw.map_or("{}", RawValue::get)),
-            Arguments::Value(value) => {
-                serde_path_to_error::deserialize(json::ByName::new(value)).map_err(|error| describe(&error))
-            }
+            Arguments::Value(value) => parse_value(value),
             Arguments::Strings(pairs) => parse_strings(pairs.iter().map(|(name, value)| (&**name, &**value))),
             Arguments::Typed(typed) => parse_strings(known(typed)),
         }
@@ -76,15 +76,37 @@ fn parse_strings<'a, T: DeserializeOwned>(
     strings::parse(&pairs).map_err(Rejection::Arguments)
 }
 
-/// Parses arguments; a second time only to find the path of an error.
-fn parse_text<T: DeserializeOwned>(text: &str) -> Result<T, Rejection> {
-    json::from_str(text).map_err(|first| {
+/// Parses arguments; a second time only to find the path of an error, or if serde has buffered a list.
+fn parse_text<T: DeserializeOwned + JsonSchema + 'static>(text: &str) -> Result<T, Rejection> {
+    let lists = json::Lists::default();
+    let parsed = json::from_str_noting(text, &lists).map_err(|first| {
         let mut again = serde_json::Deserializer::from_str(text);
         match serde_path_to_error::deserialize::<_, T>(json::ByName::new(&mut again)) {
             Err(error) => describe(&error),
             Ok(_) => Rejection::Arguments(clip_error(&first)),
         }
-    })
+    })?;
+    if lists.any() {
+        let value = json::from_str(text).map_err(|error| Rejection::Arguments(clip_error(&error)))?;
+        refuse_lists::<T>(&value)?;
+    }
+    Ok(parsed)
+}
+
+fn parse_value<T: DeserializeOwned + JsonSchema + 'static>(value: &Value) -> Result<T, Rejection> {
+    let lists = json::Lists::default();
+    let parsed = serde_path_to_error::deserialize(json::ByName::noting(value, &lists));
+    let parsed = parsed.map_err(|error| describe(&error))?;
+    if lists.any() {
+        refuse_lists::<T>(value)?;
+    }
+    Ok(parsed)
+}
+
+/// Refuses lists that serde has read a struct from.
+#[cold]
+fn refuse_lists<T: JsonSchema + 'static>(value: &Value) -> Result<(), Rejection> {
+    refuse_misplaced::<T>(value).map_err(|misfit| Rejection::Arguments(misfit.to_string()))
 }
 
 fn describe(error: &serde_path_to_error::Error<serde_json::Error>) -> Rejection {

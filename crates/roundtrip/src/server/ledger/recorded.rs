@@ -72,3 +72,40 @@ impl Recorded {
 fn can_be_tried_again(error: &ErrorObject) -> bool {
     matches!(error.code, INTERNAL_ERROR | MISSING_REQUIRED_CLIENT_CAPABILITY | BUSY)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::listed::assert_read_by_name;
+
+    /// Returns whether a stored reply is read.
+    fn is_read(reply: &Value) -> bool {
+        match Recorded::read(reply.to_string().as_bytes()) {
+            Ok(_) => true,
+            Err(error) => error.code != INTERNAL_ERROR,
+        }
+    }
+
+    #[test]
+    fn a_list_is_not_taken_for_a_recorded_reply() {
+        let text = || json!({ "type": "text", "text": "a", "annotations": { "priority": 1 } });
+        let task = || json!({ "taskId": "t", "status": "working", "createdAt": "", "lastUpdatedAt": "" });
+        let page = json!({ "mode": "url", "message": "m", "url": "https://a" });
+        let mut whole_task = task();
+        whole_task["resultType"] = json!("task");
+        for reply in [
+            json!({ "tool": { "content": [text()], "resultType": "complete" } }),
+            json!({ "prompt": { "messages": [{ "role": "user", "content": text() }] } }),
+            json!({ "resource": { "contents": [{ "uri": "a:b", "text": "t" }] } }),
+            json!({ "asks": { "resultType": "input_required", "requestState": "s",
+                "inputRequests": { "k": { "method": "elicitation/create", "params": page } } } }),
+            json!({ "task": whole_task }),
+            json!({ "bareTask": { "resultType": "complete", "task": task() } }),
+            json!({ "error": { "code": -32602, "message": "m" } }),
+        ] {
+            assert_read_by_name(&reply, is_read);
+        }
+    }
+}
