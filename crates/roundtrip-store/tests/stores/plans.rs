@@ -28,7 +28,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("task-reseal-work", "'', $i, ''"),
     ("task-take", "$d, ARRAY[$d], ARRAY[$d], '{9}', '{}', 1000"),
     ("task-view", "$i, $d, $d, true"),
-    ("task-write", "$i, $d, $d, 0, true, true, NULL, NULL, '', '', NULL, '{0}', '{1}', '{x}'"),
+    ("task-write", "$i, $d, $d, 0, true, true, NULL, NULL, '', '', NULL, '{0}', '{1}', '{x}', true"),
 ];
 
 /// 20,000 tasks of three services, 7 kinds and 500 accounts, with two pieces each.
