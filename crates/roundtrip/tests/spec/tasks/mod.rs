@@ -14,6 +14,7 @@ mod leases;
 mod ledger;
 mod lifecycle;
 mod memory;
+mod orphans;
 mod parts;
 mod places;
 mod sep_2322;
