@@ -8,7 +8,6 @@ use crate::StoreError;
 pub(crate) const MIGRATION_TIME: Duration = Duration::from_secs(30 * 60);
 
 /// Warns of rows that an earlier release would not have written, if there were any: they are not tasks, and were left out.
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) fn warn_of_left_out(rows: i64) {
     if rows > 0 {
         tracing::warn!(rows, "rows of the table of tasks are not tasks: they were left out of the new table");

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::{Holder, Id, Inner, Records};
 use crate::StoreError;
 
-/// Shortest time that the database has for a renewal, and longest pause after one that failed.
+/// Shortest time that the database has for a renewal, and longest pause after a renewal that failed.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Renewer of claims. It waits for none of the store's connections, and opens its own in the runtime that uses it.

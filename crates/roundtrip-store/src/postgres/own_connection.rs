@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::error;
 use crate::StoreError;
 
-/// Longest time for a renewal, a new connection included. A shorter lease bounds it, too: a renewal is no use to one that has ended.
+/// Longest time for a renewal, a new connection included. A shorter lease bounds it, too: it would have ended.
 const PATIENCE: Duration = Duration::from_secs(8);
 const SHORTEST: Duration = Duration::from_secs(1);
 

@@ -145,7 +145,7 @@ async fn a_server_adopts_the_tasks_of_its_tools(site: &impl TaskSite) {
     assert_eq!(seen.steps.load(Ordering::SeqCst), 2, "what was not stored before is stored now");
 }
 
-/// K5: an adopted task goes on from its journal: a step that was stored does not run again, and a question is asked once.
+/// K5: an adopted task continues from its journal: a step that was stored does not run again, and a question is asked once.
 async fn an_adopted_task_repeats_no_step_and_no_question(site: &impl TaskSite) {
     let seen = Seen::default();
     let journal = seen.journal().await;

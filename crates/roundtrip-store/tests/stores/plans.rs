@@ -97,7 +97,7 @@ async fn tasks_of_others_cost_nothing_on_postgres() {
     drop(instance(&site).await);
     let mut database = site.connect().await;
     // All of one service: 5,000 of a kind that nobody has, 5,000 of another that are not due, both of 100 accounts, and of the good
-    // kind and account one that is due, 10,000 that are not, and 10,000 that are held.
+    // kind and account a single one is due, 10,000 are not, and 10,000 are held.
     let fill = "INSERT INTO roundtrip_task (id, service, owner, account, kind, version, fence, held, live, due, view, work) \
                 SELECT md5(n::text), decode(md5('s'), 'hex'), decode(md5('o'), 'hex'), \
                 decode(md5(CASE WHEN n % 3 = 0 THEN (n % 200)::text ELSE 'a' END), 'hex'), \

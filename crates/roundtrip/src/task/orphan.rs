@@ -29,7 +29,7 @@ impl OrphanTask {
     }
 
     /// Returns the task as a service adopts it that runs it as this kind. A task that has not ended and has stored nothing yet gets a
-    /// journal with these pins: steps are added to one that is there.
+    /// journal with these pins: steps are added to a journal that is there.
     ///
     /// # Errors
     /// Fails if the bytes are not those of a task.
@@ -92,7 +92,7 @@ mod tests {
     fn orphan(journal: &[u8]) -> OrphanTask {
         let record = json!({
             "tool": "job", "status": "input_required", "message": null, "created": 1, "updated": 2, "ttl": null,
-            "call": { "params": { "name": "job" }, "principal": null }, "flow": [7; 16], "rounds": 1,
+            "call": { "params": { "name": "job" }, "principal": null }, "flow": vec![7; 16], "rounds": 1,
             "questions": [{ "wire": "sure", "key": "sure", "request": { "method": "roots/list" } }],
             "spent": [], "answers": {}, "cancelled": false, "result": null, "error": null,
         });

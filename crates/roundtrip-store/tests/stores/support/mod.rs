@@ -48,7 +48,7 @@ pub(crate) trait Site {
     /// Writes a byte over the first one of every reply.
     fn damage(&self, first: u8) -> impl Future<Output = ()>;
 
-    /// Gives every claim to a holder that is not there. Its lease goes on.
+    /// Gives every claim to a holder that is not there. Its lease stays as it is.
     fn disown(&self) -> impl Future<Output = ()>;
 
     /// Ends every lease now.

@@ -19,7 +19,7 @@ use crate::task::{Millis, OrphanTask, TaskId, TaskKey, TaskOwner, TaskStoreError
 const BATCH: usize = 100;
 /// Shortest and longest pause between two passes. A tool that is added meanwhile ends a longer one after the shortest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(60 * 60));
-/// Most orphans that are remembered as those of others. Any further one is read in each pass.
+/// Most orphans that are remembered because their tools are another server's. Any further one is read in each pass.
 const REMEMBERED: usize = 10_000;
 /// Failures in a row that end a pass: the store is likely to be away.
 const FAILURES: usize = 8;
@@ -116,7 +116,7 @@ impl Failures {
 }
 
 impl TaskService {
-    /// Returns whether tasks of an earlier release may be there. Ask before a task is looked for: one that is not found may have been
+    /// Returns whether tasks of an earlier release may be there. Ask before a task is looked for: it may be
     /// adopted in between.
     pub(super) fn adopts(&self) -> bool {
         self.adopts.load(Ordering::Relaxed)

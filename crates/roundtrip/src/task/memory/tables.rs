@@ -254,8 +254,8 @@ impl Tables {
         })
     }
 
-    /// Returns the next account behind one that has a task which is due. Of a kind that is not among these, the first account is
-    /// looked at only.
+    /// Returns the next account with a task that is due, from behind a pair on. Of a kind that is not among these, the first account
+    /// is looked at only.
     pub(super) fn next_waiting(
         &self,
         (service, kinds): (&Digest, &[Digest]),

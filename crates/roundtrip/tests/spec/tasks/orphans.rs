@@ -12,7 +12,7 @@ use super::layer::{Layer, Layered};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Tasks in memory, beside those of an earlier release.
+/// Tasks in memory, beside tasks of an earlier release.
 #[derive(Default)]
 struct WithOrphans {
     inner: MemoryTasks,
@@ -86,7 +86,7 @@ fn prefixed(bytes: &[u8]) -> Vec<u8> {
 fn orphan(number: u8, tool: &str) -> OrphanTask {
     let record = json!({
         "tool": tool, "status": "working", "message": null, "created": 1, "updated": 1, "ttl": null,
-        "call": { "params": { "name": tool }, "principal": null }, "flow": [number; 16], "rounds": 0,
+        "call": { "params": { "name": tool }, "principal": null }, "flow": vec![number; 16], "rounds": 0,
         "questions": [], "spent": [], "answers": {}, "cancelled": false, "result": null, "error": null,
     });
     let view = [&1_u64.to_be_bytes()[..], &prefixed(tool.as_bytes()), &prefixed(b"{}")].concat();
