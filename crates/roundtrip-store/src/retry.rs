@@ -13,14 +13,25 @@ const ATTEMPT: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs an operation until it succeeds, fails for good, or its time is over.
-pub(crate) async fn retry<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, StoreError>
+pub(crate) async fn retry<T, F>(attempt: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    retry_within(ATTEMPT, attempt).await
+}
+
+/// Runs an operation as [`retry`] does, with another bound for each attempt.
+pub(crate) async fn retry_within<T, F>(
+    bound: Duration,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
     let end = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(20);
     loop {
-        let error = match in_time(attempt()).await {
+        let error = match timeout(bound, attempt()).await.unwrap_or(Err(StoreError::TimedOut)) {
             Ok(value) => return Ok(value),
             Err(error) => error,
         };

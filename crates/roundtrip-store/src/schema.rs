@@ -1,6 +1,18 @@
 //! Versions of the tables, and the steps from one to the next (K5).
 
+use std::time::Duration;
+
 use crate::StoreError;
+
+/// Longest time for the steps that a database needs, and for the wait while another instance makes them: a table may be large.
+pub(crate) const MIGRATION_TIME: Duration = Duration::from_secs(30 * 60);
+
+/// Warns of rows that an earlier release would not have written, if there were any: they are not tasks, and were left out.
+pub(crate) fn warn_of_left_out(rows: i64) {
+    if rows > 0 {
+        tracing::warn!(rows, "rows of the table of tasks are not tasks: they were left out of the new table");
+    }
+}
 
 /// Steps that make the tables. The first makes version 1 of nothing, the next version 2 of that, and so on: add steps, and never
 /// change one that was released.

@@ -47,6 +47,8 @@ WHERE typeof(id) = 'text' AND length(CAST(id AS BLOB)) = 32 AND id NOT GLOB '*[^
 DROP TABLE roundtrip_tasks;
 DROP TABLE roundtrip_tasks_live;
 ALTER TABLE roundtrip_tasks_changes RENAME TO roundtrip_task_changes;
+-- No two rows have the number of one change, whatever the counter was before.
+UPDATE roundtrip_task_changes SET last = max(last, coalesce((SELECT max(changed) FROM roundtrip_task), 0));
 
 CREATE INDEX roundtrip_task_owner ON roundtrip_task (service, owner, id);
 -- Tasks of one account and kind are beside each other, the one that is due first in front: the next account is one step away.

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use roundtrip::seal::{Digest, Timestamp};
 use roundtrip::server::ledger::RoundKey;
+use tokio::sync::watch;
 
 use super::{Holder, Inner, Records};
 use crate::retry::in_time;
@@ -41,7 +42,11 @@ impl ClaimedReply {
 /// Replies that wait to be recorded, of all callers. None is dropped for want of room: they are of rounds that have had their
 /// effects.
 #[derive(Default)]
-pub(super) struct Backlog(Mutex<Queue>);
+pub(super) struct Backlog {
+    queue: Mutex<Queue>,
+    /// True while a reply waits.
+    waits: watch::Sender<bool>,
+}
 
 #[derive(Default)]
 struct Queue {
@@ -72,8 +77,20 @@ impl Backlog {
         self.lock().replies.is_empty()
     }
 
+    /// Waits until no reply waits.
+    pub(super) async fn emptied(&self) {
+        // The sender is here, so this does not fail.
+        let _ = self.waits.subscribe().wait_for(|waits| !waits).await;
+    }
+
+    /// Returns whether a worker has to be started: replies wait, and there is none. It counts as started.
+    fn wants_worker(&self) -> bool {
+        let mut queue = self.lock();
+        !queue.replies.is_empty() && !std::mem::replace(&mut queue.has_worker, true)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a reply that was refused. Returns whether a worker has to be started.
@@ -83,6 +100,7 @@ impl Backlog {
         let own = queue.of(reply.key.owner()).saturating_add(reply.size());
         queue.owners.insert(*reply.key.owner(), own);
         queue.replies.push_back(Arc::new(reply));
+        self.waits.send_replace(true);
         !std::mem::replace(&mut queue.has_worker, true)
     }
 
@@ -112,6 +130,7 @@ impl Backlog {
             0 => drop(queue.owners.remove(owner)),
             left => drop(queue.owners.insert(*owner, left)),
         }
+        self.waits.send_replace(!queue.replies.is_empty());
     }
 }
 
@@ -123,8 +142,19 @@ impl<R: Records> Inner<R> {
                 error = error as &dyn std::error::Error,
                 "the database takes no replies: they are kept in memory, and recorded as soon as it does"
             );
-            tokio::spawn(Worker { ledger: Arc::clone(self), has_ended: false }.run());
+            self.start_worker();
         }
+    }
+
+    /// Starts a worker in this runtime, if replies wait that have none: the runtime of the last one has ended.
+    pub(super) fn ensure_worker(self: &Arc<Self>) {
+        if self.backlog.wants_worker() {
+            self.start_worker();
+        }
+    }
+
+    fn start_worker(self: &Arc<Self>) {
+        tokio::spawn(Worker { ledger: Arc::clone(self), has_ended: false }.run());
     }
 }
 

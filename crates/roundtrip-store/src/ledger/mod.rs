@@ -3,11 +3,12 @@
 mod backlog;
 mod guard;
 mod held;
+mod renewal;
 mod upkeep;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,12 +18,15 @@ use roundtrip::server::ledger::{Claim, LedgerError, RoundKey};
 use self::backlog::{Backlog, ClaimedReply};
 use self::guard::Guard;
 use self::held::Held;
+use self::renewal::ThreadEnd;
 use crate::moment::Moment;
 use crate::opening::Settings;
 use crate::retry::retry;
 use crate::to_end::ToEnd;
 use crate::vault::Vault;
 use crate::{StoreError, Usage};
+
+pub(crate) use self::renewal::ClaimRenewer;
 
 /// Shortest and longest pause between two looks at a round that another instance runs.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
@@ -53,11 +57,13 @@ pub(crate) enum Found {
 ///
 /// A record has one end: of the lease while its round runs, of the reply afterwards. Past its end it counts as gone.
 pub(crate) trait Records: Send + Sync + 'static {
-    /// Claims a round that has no live record, or the record of this claim, whose lease is renewed.
+    /// Claims a round that has no live record, or the record of this claim, whose lease is renewed. A round that has no record is not
+    /// claimed if there is no room for another.
     fn claim(
         &self,
         key: &RoundKey,
         holder: &Holder,
+        has_room: bool,
     ) -> impl Future<Output = Result<Found, StoreError>> + Send;
 
     /// Returns whether a claim on the round is live.
@@ -75,8 +81,8 @@ pub(crate) trait Records: Send + Sync + 'static {
     /// Replaces a stored reply with the same one, sealed anew.
     fn reseal(&self, id: &Id, old: &[u8], new: &[u8]) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Renews the leases of claims.
-    fn renew(&self, claims: &[(Id, Holder)]) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Returns a handle that renews the leases of claims.
+    fn renewer(&self) -> Box<dyn ClaimRenewer>;
 
     /// Removes the record of a claim that has no reply.
     fn release(&self, id: &Id, holder: &Holder) -> impl Future<Output = Result<(), StoreError>> + Send;
@@ -97,6 +103,8 @@ struct Inner<R> {
     held: Held,
     backlog: Backlog,
     lease: Duration,
+    /// The thread that renews claims, from the first one on.
+    renewals: OnceLock<ThreadEnd>,
     /// Half of every claim's id; the other half is counted.
     instance: [u8; 8],
     claims: AtomicU64,
@@ -121,17 +129,14 @@ impl<R: Records> SharedLedger<R> {
         getrandom::fill(&mut instance).map_err(|_| StoreError::NoRandomness)?;
         let vault = Vault::new(settings.ring.clone());
         let (held, backlog, lease) = (Held::default(), Backlog::default(), settings.lease);
-        let claims = AtomicU64::new(0);
-        let inner = Arc::new(Inner { records, vault, held, backlog, lease, instance, claims });
+        let (renewals, claims) = (OnceLock::new(), AtomicU64::new(0));
+        let inner = Arc::new(Inner { records, vault, held, backlog, lease, renewals, instance, claims });
         upkeep::start(&inner, lease / 3);
         Ok(Self(inner))
     }
 
     pub(crate) fn claim<'a>(&'a self, key: &'a RoundKey) -> BoxFuture<'a, Result<Claim, LedgerError>> {
         Box::pin(async move {
-            if !self.0.backlog.has_room(key.owner()) {
-                return Err(LedgerError::Full);
-            }
             let mut swept = false;
             loop {
                 match ToEnd::new(Arc::clone(&self.0).attempt(*key)).await? {
@@ -148,16 +153,25 @@ impl<R: Records> SharedLedger<R> {
                         guard.dismiss();
                         return Ok(Claim::OtherCall);
                     }
-                    // What is over makes room; it is swept here if the upkeep has not come to it yet.
+                    // What is over makes room; it is swept here if the upkeep has not come to it yet. For replies that wait it makes none.
                     (Found::Full, guard) => {
                         guard.dismiss();
-                        if swept || retry(|| self.0.records.sweep()).await? == 0 {
+                        let has_room = self.0.backlog.has_room(key.owner());
+                        if swept || !has_room || retry(|| self.0.records.sweep()).await? == 0 {
                             return Err(LedgerError::Full);
                         }
                         swept = true;
                     }
                 }
             }
+        })
+    }
+
+    /// Waits until no reply waits to be recorded.
+    pub(crate) fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.0.ensure_worker();
+            self.0.backlog.emptied().await;
         })
     }
 
@@ -175,7 +189,8 @@ impl<R: Records> Inner<R> {
             let mut sent = Moment::now();
             let claim = || {
                 sent = Moment::now();
-                self.records.claim(&key, guard.holder())
+                // Looked at each time: replies may have begun to wait meanwhile. A round that was recorded is found all the same.
+                self.records.claim(&key, guard.holder(), self.backlog.has_room(key.owner()))
             };
             let found = retry(claim).await?;
             // The lease counts from before the statement was sent. A machine that was suspended while the answer was on its way
@@ -185,6 +200,7 @@ impl<R: Records> Inner<R> {
             }
             if matches!(found, Found::Claimed) {
                 self.held.insert(*key.id(), *guard.holder());
+                self.ensure_renewals();
             }
             return Ok((found, guard));
         }
@@ -198,7 +214,7 @@ impl<R: Records> Inner<R> {
         if self.records.record(id, holder, &reply.sealed, end).await? {
             return Ok(());
         }
-        match self.records.claim(&reply.key, holder).await? {
+        match self.records.claim(&reply.key, holder, true).await? {
             Found::Claimed if self.records.record(id, holder, &reply.sealed, end).await? => Ok(()),
             Found::Full => Err(StoreError::NoSpace),
             _ => Err(StoreError::LeaseLost),
@@ -272,6 +288,10 @@ macro_rules! ledger_of {
                 Result<roundtrip::server::ledger::Claim, roundtrip::server::ledger::LedgerError>,
             > {
                 self.ledger.claim(key)
+            }
+
+            fn settled(&self) -> roundtrip::seal::BoxFuture<'_, ()> {
+                self.ledger.settled()
             }
         }
 

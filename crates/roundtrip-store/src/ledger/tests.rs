@@ -23,6 +23,8 @@ type Rows = HashMap<Id, (Holder, Option<Vec<u8>>)>;
 struct Stored {
     rows: Mutex<Rows>,
     refuses: AtomicBool,
+    /// True if sweeps do not end.
+    hangs: AtomicBool,
     attempts: AtomicU64,
     renewals: AtomicU64,
     /// Time that passes before the next answer to a claim. Another process runs the round meanwhile.
@@ -40,7 +42,10 @@ impl Stored {
 }
 
 impl Records for Table {
-    async fn claim(&self, key: &RoundKey, holder: &Holder) -> Result<Found, StoreError> {
+    async fn claim(&self, key: &RoundKey, holder: &Holder, has_room: bool) -> Result<Found, StoreError> {
+        if !has_room && !self.0.rows().contains_key(key.id()) {
+            return Ok(Found::Full);
+        }
         let found = match self.0.rows().entry(*key.id()).or_insert((*holder, None)) {
             (_, Some(reply)) => Found::Done(reply.clone()),
             (own, None) if own == holder => Found::Claimed,
@@ -73,9 +78,8 @@ impl Records for Table {
         Ok(())
     }
 
-    async fn renew(&self, claims: &[(Id, Holder)]) -> Result<(), StoreError> {
-        self.0.renewals.fetch_add(claims.len() as u64, Ordering::SeqCst);
-        Ok(())
+    fn renewer(&self) -> Box<dyn ClaimRenewer> {
+        Box::new(self.clone())
     }
 
     async fn release(&self, id: &Id, holder: &Holder) -> Result<(), StoreError> {
@@ -84,11 +88,21 @@ impl Records for Table {
     }
 
     async fn sweep(&self) -> Result<u64, StoreError> {
+        if self.0.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         Ok(0)
     }
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         Ok(Usage::default())
+    }
+}
+
+impl ClaimRenewer for Table {
+    fn renew<'a>(&'a mut self, claims: &'a [(Id, Holder)]) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.0.renewals.fetch_add(claims.len() as u64, Ordering::SeqCst);
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 
@@ -122,7 +136,11 @@ impl<'a> MakeWriter<'a> for Log {
 }
 
 fn ledger() -> (SharedLedger<Table>, Arc<Stored>) {
-    let (table, settings) = (Table::default(), Opening::<()>::new("").settings);
+    ledger_with(Opening::<()>::new("").settings.lease)
+}
+
+fn ledger_with(lease: Duration) -> (SharedLedger<Table>, Arc<Stored>) {
+    let (table, settings) = (Table::default(), Settings { lease, ..Opening::<()>::new("").settings });
     (SharedLedger::start(table.clone(), &settings).unwrap(), table.0)
 }
 
@@ -165,7 +183,7 @@ async fn one_worker_records_all_replies_that_wait() {
     tokio::time::sleep(outage).await;
     let attempts = stored.attempts.load(Ordering::SeqCst);
     assert!((290..=301).contains(&attempts), "{attempts}");
-    assert!(stored.renewals.load(Ordering::SeqCst) >= 50 * 29, "{:?}", stored.renewals);
+    assert_eq!(ledger.0.held.all().len(), 50, "their claims are renewed");
     stored.refuses.store(false, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(stored.recorded(), 50, "{:?}", begun.elapsed());
@@ -204,6 +222,81 @@ async fn waiting_replies_refuse_new_rounds_and_are_not_dropped() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(stored.recorded(), 10);
     run(&ledger, &key(100, b"ada")).await.expect("room");
+}
+
+/// K3: a repeat of a recorded round gets its reply though replies wait past their bound, and a round that was waited for is not
+/// begun then.
+#[tokio::test(start_paused = true)]
+async fn waiting_replies_refuse_no_repeat() {
+    let (ledger, stored) = ledger();
+    let recorded = run(&ledger, &key(1, b"ada")).await.unwrap();
+    recorded.record("reply".into(), later()).await.unwrap();
+    let (large, abandoned) =
+        (run(&ledger, &key(2, b"ada")).await.unwrap(), run(&ledger, &key(3, b"ada")).await.unwrap());
+    let waits = tokio::spawn({
+        let ledger = ledger.clone();
+        async move { ledger.claim(&key(3, b"ada")).await }
+    });
+    tokio::task::yield_now().await;
+    stored.refuses.store(true, Ordering::SeqCst);
+    assert!(large.record(vec![b'x'; 64 << 20].into(), later()).await.is_err());
+    let claimed = ledger.claim(&key(1, b"ada")).await;
+    assert!(matches!(&claimed, Ok(Claim::Replay(reply)) if reply == "reply"), "{claimed:?}");
+    assert!(matches!(ledger.claim(&key(4, b"ada")).await, Err(LedgerError::Full)));
+    drop(abandoned);
+    assert!(matches!(waits.await.unwrap(), Err(LedgerError::Full)), "there was room when it began to wait");
+}
+
+/// K3: a process that stops waits until the replies that were refused are recorded.
+#[tokio::test(start_paused = true)]
+async fn a_ledger_is_settled_once_no_reply_waits() {
+    let (ledger, stored) = ledger();
+    ledger.settled().await;
+    let guard = run(&ledger, &key(1, b"ada")).await.unwrap();
+    stored.refuses.store(true, Ordering::SeqCst);
+    assert!(guard.record("reply".into(), later()).await.is_err());
+    let settled = tokio::time::timeout(Duration::from_secs(60), ledger.settled());
+    assert!(settled.await.is_err(), "it is not recorded yet");
+    stored.refuses.store(false, Ordering::SeqCst);
+    ledger.settled().await;
+    assert_eq!(stored.recorded(), 1);
+}
+
+/// M6: claims are renewed while a handler blocks its runtime for longer than a lease, and while sweeps do not end.
+#[tokio::test]
+async fn claims_are_renewed_while_a_handler_blocks() {
+    let lease = Duration::from_millis(60);
+    let (ledger, stored) = ledger_with(lease);
+    stored.hangs.store(true, Ordering::SeqCst);
+    let guard = run(&ledger, &key(1, b"ada")).await.unwrap();
+    let renewals = || stored.renewals.load(Ordering::SeqCst);
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while renewals() < 10 && std::time::Instant::now() < until {
+        std::thread::sleep(lease);
+    }
+    assert!(renewals() >= 10, "{}", renewals());
+    drop(guard);
+}
+
+/// K3: replies whose worker has ended with its runtime are recorded by another, though none follows that is refused.
+#[test]
+fn replies_are_recorded_though_the_runtime_of_their_worker_has_ended() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let first = runtime();
+    let (ledger, stored) = first.block_on(async {
+        let (ledger, stored) = ledger_with(Duration::from_millis(60));
+        let guard = run(&ledger, &key(1, b"ada")).await.unwrap();
+        stored.refuses.store(true, Ordering::SeqCst);
+        assert!(guard.record("reply".into(), later()).await.is_err());
+        (ledger, stored)
+    });
+    drop(first);
+    stored.refuses.store(false, Ordering::SeqCst);
+    runtime().block_on(async {
+        let emptied = tokio::time::timeout(Duration::from_secs(20), ledger.0.backlog.emptied());
+        emptied.await.expect("the thread of the claims starts a worker");
+    });
+    assert_eq!(stored.recorded(), 1);
 }
 
 /// M6: a claim that another process has taken over by the time its answer is seen does not run its round. The lease counts from

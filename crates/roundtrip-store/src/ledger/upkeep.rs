@@ -1,4 +1,4 @@
-//! Upkeep of a ledger: leases are renewed, records that are over are removed.
+//! Upkeep of a ledger: records that are over are removed.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -20,27 +20,25 @@ async fn turns<R: Records>(ledger: Weak<Inner<R>>, period: Duration) {
     loop {
         tokio::time::sleep(period).await;
         let Some(ledger) = ledger.upgrade() else { return };
-        let turn = ledger.turn().await;
+        let swept = ledger.sweep().await;
         // An outage is logged once.
-        if let Err(error) = &turn
+        if let Err(error) = &swept
             && !is_failing
         {
-            tracing::warn!(error = error as &dyn std::error::Error, "the upkeep of the ledger fails");
+            tracing::warn!(
+                error = error as &dyn std::error::Error,
+                "records that are over cannot be removed"
+            );
         }
-        if is_failing && turn.is_ok() {
-            tracing::info!("the upkeep of the ledger succeeds again");
+        if is_failing && swept.is_ok() {
+            tracing::info!("records that are over are removed again");
         }
-        is_failing = turn.is_err();
+        is_failing = swept.is_err();
     }
 }
 
 impl<R: Records> Inner<R> {
-    /// Renews the leases first: they are what cannot wait.
-    async fn turn(&self) -> Result<(), StoreError> {
-        let claims = self.held.all();
-        if !claims.is_empty() {
-            retry(|| self.records.renew(&claims)).await?;
-        }
+    async fn sweep(&self) -> Result<(), StoreError> {
         for _ in 0..BATCHES {
             if retry(|| self.records.sweep()).await? < u64::from(BATCH) {
                 break;

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 
 use super::error;
 use crate::StoreError;
+use crate::retry::in_time;
 
 /// Connections of a store. One that was interrupted in the middle of a statement is closed, not used again.
 pub(super) struct Connections {
@@ -31,7 +32,7 @@ impl Connections {
     where
         F: Future<Output = Result<PgConnection, StoreError>>,
     {
-        let connection = self.options.connect().await.map_err(error)?;
+        let connection = in_time(async { self.options.connect().await.map_err(error) }).await?;
         let connection = run(connection).await?;
         self.idle().push(connection);
         Ok(())

@@ -1,14 +1,17 @@
 //! The ledger in PostgreSQL. Its clock is the database's.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use roundtrip::seal::BoxFuture;
 use roundtrip::server::ledger::RoundKey;
 use sqlx::Row;
-use sqlx::postgres::PgRow;
+use sqlx::postgres::{PgConnectOptions, PgRow};
 
 use super::connections::Connections;
 use super::error;
-use crate::ledger::{BATCH, Found, Holder, Id, Records};
+use super::own_connection::OwnConnection;
+use crate::ledger::{BATCH, ClaimRenewer, Found, Holder, Id, Records};
 use crate::opening::Settings;
 use crate::{StoreError, Usage};
 
@@ -29,17 +32,13 @@ const USAGE: &str = "SELECT coalesce(sum(records), 0)::bigint, coalesce(sum(byte
                      FROM roundtrip_ledger_counts WHERE owner = ''";
 
 /// Statements of the ledger.
-#[derive(Debug)]
 pub(super) struct PostgresRecords {
     pub(super) connections: Arc<Connections>,
+    pub(super) options: PgConnectOptions,
     pub(super) settings: Settings,
 }
 
 impl PostgresRecords {
-    fn lease(&self) -> i64 {
-        amount(u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX))
-    }
-
     /// Removes the counts of callers that hold nothing any more. Returns the number of records that were removed.
     async fn tidy(&self, removed: Option<PgRow>) -> Result<u64, StoreError> {
         let Some(row) = removed else { return Ok(0) };
@@ -52,14 +51,14 @@ impl PostgresRecords {
 }
 
 impl Records for PostgresRecords {
-    async fn claim(&self, key: &RoundKey, holder: &Holder) -> Result<Found, StoreError> {
-        let capacity = self.settings.capacity;
+    async fn claim(&self, key: &RoundKey, holder: &Holder, has_room: bool) -> Result<Found, StoreError> {
+        let capacity = if has_room { self.settings.capacity } else { Usage::default() };
         let statement = sqlx::query(CLAIM)
             .bind(&key.id()[..])
             .bind(&key.call().as_bytes()[..])
             .bind(&key.owner().as_bytes()[..])
             .bind(&holder[..])
-            .bind(self.lease())
+            .bind(millis(self.settings.lease))
             .bind(amount(capacity.records))
             .bind(amount(capacity.bytes));
         let Some(row) = self.connections.run(statement).await? else { return Ok(Found::Running) };
@@ -90,11 +89,9 @@ impl Records for PostgresRecords {
         self.connections.run(sqlx::query(RESEAL).bind(new).bind(&id[..]).bind(old)).await.map(drop)
     }
 
-    async fn renew(&self, claims: &[(Id, Holder)]) -> Result<(), StoreError> {
-        let (ids, holders): (Vec<&[u8]>, Vec<&[u8]>) =
-            claims.iter().map(|(id, holder)| (&id[..], &holder[..])).unzip();
-        let statement = sqlx::query(RENEW).bind(self.lease()).bind(ids).bind(holders);
-        self.connections.run(statement).await.map(drop)
+    fn renewer(&self) -> Box<dyn ClaimRenewer> {
+        let connection = OwnConnection::new(self.options.clone());
+        Box::new(PostgresClaims { connection, lease: self.settings.lease })
     }
 
     async fn release(&self, id: &Id, holder: &Holder) -> Result<(), StoreError> {
@@ -113,6 +110,28 @@ impl Records for PostgresRecords {
             None => Ok(Usage::default()),
         }
     }
+}
+
+/// Renewer of claims.
+struct PostgresClaims {
+    connection: OwnConnection,
+    lease: Duration,
+}
+
+impl ClaimRenewer for PostgresClaims {
+    fn renew<'a>(&'a mut self, claims: &'a [(Id, Holder)]) -> BoxFuture<'a, Result<(), StoreError>> {
+        let lease = self.lease;
+        let statement = move || {
+            let (ids, holders): (Vec<&[u8]>, Vec<&[u8]>) =
+                claims.iter().map(|(id, holder)| (&id[..], &holder[..])).unzip();
+            sqlx::query(RENEW).bind(millis(lease)).bind(ids).bind(holders)
+        };
+        Box::pin(async move { self.connection.renew(lease, statement).await.map(drop) })
+    }
+}
+
+fn millis(lease: Duration) -> i64 {
+    amount(u64::try_from(lease.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Returns an amount as the database takes it. Sums of a few stay within its range.

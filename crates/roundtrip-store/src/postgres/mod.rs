@@ -3,15 +3,18 @@
 mod connections;
 mod ledger;
 mod listener;
+mod own_connection;
 mod rates;
 mod tasks;
 
 use std::ffi::OsString;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection};
+use tokio::time::sleep;
 
 use self::connections::Connections;
 use self::ledger::PostgresRecords;
@@ -21,8 +24,8 @@ use self::tasks::PostgresTasks;
 use crate::ledger::{SharedLedger, ledger_of};
 use crate::opening::{Open, Settings};
 use crate::rates::rates_of;
-use crate::retry::retry;
-use crate::schema::Migrations;
+use crate::retry::{in_time, retry_within};
+use crate::schema::{MIGRATION_TIME, Migrations, warn_of_left_out};
 use crate::tasks::{SharedTasks, new_origin, tasks_of};
 use crate::{Opening, StoreError};
 
@@ -32,6 +35,12 @@ const MIGRATIONS: Migrations = Migrations(&[
     include_str!("../../migrations/postgres/0003-rates.sql"),
     include_str!("../../migrations/postgres/0004-task-services.sql"),
 ]);
+
+/// Version of the tables that made tasks a service's own.
+const TASK_SERVICES: i64 = 4;
+
+/// Shortest and longest pause between two attempts at the lock under which tables are made.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
 /// Number of the advisory lock under which tables are made: "roundtri" in ASCII.
 const MIGRATION_LOCK: i64 = 0x726f_756e_6474_7269;
@@ -61,7 +70,7 @@ impl Postgres {
     ///
     /// # Errors
     /// Awaiting it fails if the address cannot be read, the database cannot be reached within 10 seconds, refuses the
-    /// user, or has the tables of a later release.
+    /// user, or has the tables of a later release. Tables of an earlier release are brought up to date, which may take minutes.
     pub fn connect(url: &str) -> Opening<Self> {
         Opening::new(url)
     }
@@ -87,32 +96,68 @@ impl Open for Postgres {
         let options = PgConnectOptions::from_str(url).map_err(|_| StoreError::Address("postgres"))?;
         let options = options.application_name("roundtrip").disable_statement_logging();
         let connections = Arc::new(Connections::new(options.clone(), settings.connections));
-        retry(|| connections.with_new(migrate)).await?;
+        retry_within(MIGRATION_TIME, || connections.with_new(migrate)).await?;
         let origin = new_origin()?;
         let rows = PostgresTasks::start(Arc::clone(&connections), options.clone(), origin);
-        let tasks = SharedTasks::new(rows, OtherInstances { options, origin }, &settings);
+        let elsewhere = OtherInstances { options: options.clone(), origin };
+        let tasks = SharedTasks::new(rows, elsewhere, &settings);
         let rates = Arc::new(PostgresRates::new(Arc::clone(&connections)));
-        let records = PostgresRecords { connections, settings: settings.clone() };
+        let records = PostgresRecords { connections, options, settings: settings.clone() };
         Ok(Self { ledger: SharedLedger::start(records, &settings)?, tasks, rates })
     }
 }
 
 /// Makes the tables, or brings them up to date, under a lock that all instances take.
 async fn migrate(mut connection: PgConnection) -> Result<PgConnection, StoreError> {
-    let mut transaction = connection.begin().await.map_err(error)?;
-    let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(MIGRATION_LOCK);
-    lock.execute(&mut *transaction).await.map_err(error)?;
-    let table = "CREATE TABLE IF NOT EXISTS roundtrip_schema (version bigint NOT NULL)";
-    sqlx::raw_sql(table).execute(&mut *transaction).await.map_err(error)?;
-    let found = sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM roundtrip_schema");
-    let found: i64 = found.fetch_one(&mut *transaction).await.map_err(error)?;
+    let mut transaction = in_time(async { connection.begin().await.map_err(error) }).await?;
+    lock(&mut transaction).await?;
+    let found = in_time(version(&mut transaction)).await?;
     for (version, step) in MIGRATIONS.after(found)? {
+        let moves_tasks = version == TASK_SERVICES;
+        let before = if moves_tasks {
+            count(&mut transaction, "SELECT count(*) FROM roundtrip_tasks").await?
+        } else {
+            0
+        };
+        // A bound for the statements of calls is not meant for this one.
+        let unbounded = sqlx::raw_sql("SET LOCAL statement_timeout = 0");
+        unbounded.execute(&mut *transaction).await.map_err(error)?;
         sqlx::raw_sql(step).execute(&mut *transaction).await.map_err(error)?;
+        if moves_tasks {
+            let after = count(&mut transaction, "SELECT count(*) FROM roundtrip_task").await?;
+            warn_of_left_out(before - after);
+        }
         let insert = sqlx::query("INSERT INTO roundtrip_schema (version) VALUES ($1)").bind(version);
         insert.execute(&mut *transaction).await.map_err(error)?;
     }
     transaction.commit().await.map_err(error)?;
     Ok(connection)
+}
+
+/// Waits for the lock of a migration as long as another instance has it. Each attempt is an exchange of its own, so that a database
+/// that does not answer is noticed.
+async fn lock(connection: &mut PgConnection) -> Result<(), StoreError> {
+    let (mut pause, longest) = PAUSES;
+    loop {
+        let lock = sqlx::query_scalar("SELECT pg_try_advisory_xact_lock($1)").bind(MIGRATION_LOCK);
+        if in_time(async { lock.fetch_one(&mut *connection).await.map_err(error) }).await? {
+            return Ok(());
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// Returns the version of the tables.
+async fn version(connection: &mut PgConnection) -> Result<i64, StoreError> {
+    let table = "CREATE TABLE IF NOT EXISTS roundtrip_schema (version bigint NOT NULL)";
+    sqlx::raw_sql(table).execute(&mut *connection).await.map_err(error)?;
+    count(connection, "SELECT coalesce(max(version), 0) FROM roundtrip_schema").await
+}
+
+/// Returns the number that a statement finds.
+async fn count(connection: &mut PgConnection, statement: &'static str) -> Result<i64, StoreError> {
+    sqlx::query_scalar(statement).fetch_one(connection).await.map_err(error)
 }
 
 /// Names an error by its SQLSTATE; one without is of the connection.

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use redis::{Script, ScriptInvocation};
+use roundtrip::seal::BoxFuture;
 use roundtrip::server::ledger::RoundKey;
 
 use super::link::Link;
-use crate::ledger::{BATCH, Found, Holder, Id, Records};
+use crate::ledger::{BATCH, ClaimRenewer, Found, Holder, Id, Records};
 use crate::opening::Settings;
 use crate::{StoreError, Usage};
 
@@ -30,17 +31,23 @@ static RESEAL: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scr
 pub(super) struct RedisRecords {
     link: Arc<Link>,
     settings: Settings,
+    keys: Keys,
+}
+
+/// Keys of the ledger.
+#[derive(Debug, Clone)]
+struct Keys {
     /// Beginning of all keys.
     prefix: String,
     /// Keys of all records together: their ends, the counts of callers, the share of each record.
     shared: [String; 3],
 }
 
-impl RedisRecords {
-    pub(super) fn new(link: Arc<Link>, settings: Settings) -> Self {
-        let prefix = format!("{{{}}}:ledger:", settings.prefix);
+impl Keys {
+    fn new(prefix: &str) -> Self {
+        let prefix = format!("{{{prefix}}}:ledger:");
         let shared = ["ends", "counts", "shares"].map(|name| format!("{prefix}{name}"));
-        Self { link, settings, prefix, shared }
+        Self { prefix, shared }
     }
 
     /// Begins a script with the keys that all records share.
@@ -53,8 +60,14 @@ impl RedisRecords {
     }
 
     /// Returns the key of a record.
-    fn record_key(&self, id: &Id) -> String {
+    fn of(&self, id: &Id) -> String {
         format!("{}{}", self.prefix, hex(id))
+    }
+}
+
+impl RedisRecords {
+    pub(super) fn new(link: Arc<Link>, settings: Settings) -> Self {
+        Self { link, keys: Keys::new(&settings.prefix), settings }
     }
 
     fn lease(&self) -> u64 {
@@ -64,11 +77,12 @@ impl RedisRecords {
 }
 
 impl Records for RedisRecords {
-    async fn claim(&self, key: &RoundKey, holder: &Holder) -> Result<Found, StoreError> {
-        let mut script = self.script(&CLAIM);
-        script.key(self.record_key(key.id())).arg(hex(key.id())).arg(&key.call().as_bytes()[..]);
+    async fn claim(&self, key: &RoundKey, holder: &Holder, has_room: bool) -> Result<Found, StoreError> {
+        let capacity = if has_room { self.settings.capacity } else { Usage::default() };
+        let mut script = self.keys.script(&CLAIM);
+        script.key(self.keys.of(key.id())).arg(hex(key.id())).arg(&key.call().as_bytes()[..]);
         script.arg(hex(key.owner().as_bytes())).arg(&holder[..]).arg(self.lease());
-        script.arg(self.settings.capacity.records).arg(self.settings.capacity.bytes);
+        script.arg(capacity.records).arg(capacity.bytes);
         let (state, reply): (i64, Vec<u8>) = self.link.run(&script).await?;
         Ok(match state {
             0 => Found::Claimed,
@@ -80,46 +94,62 @@ impl Records for RedisRecords {
     }
 
     async fn is_running(&self, id: &Id) -> Result<bool, StoreError> {
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.record_key(id)).arg("holder").arg("reply");
-        let (holder, reply): (Option<Vec<u8>>, Option<Vec<u8>>) = self.link.query(&command).await?;
-        Ok(holder.is_some() && reply.is_none())
+        let (mut fields, key) = (redis::pipe(), self.keys.of(id));
+        // The reply itself is not read: it may be large, and duplicates look several times a second.
+        fields.hexists(&key, "holder").hexists(&key, "reply");
+        let (is_claimed, has_reply): (bool, bool) = self.link.query_all(&fields).await?;
+        Ok(is_claimed && !has_reply)
     }
 
     async fn record(&self, id: &Id, holder: &Holder, reply: &[u8], end: i64) -> Result<bool, StoreError> {
-        let mut script = self.script(&RECORD);
-        script.key(self.record_key(id)).arg(hex(id)).arg(&holder[..]).arg(reply).arg(end);
+        let mut script = self.keys.script(&RECORD);
+        script.key(self.keys.of(id)).arg(hex(id)).arg(&holder[..]).arg(reply).arg(end);
         self.link.run(&script).await
     }
 
     async fn reseal(&self, id: &Id, old: &[u8], new: &[u8]) -> Result<(), StoreError> {
-        self.link.run(RESEAL.prepare_invoke().key(self.record_key(id)).arg(old).arg(new)).await
+        self.link.run(RESEAL.prepare_invoke().key(self.keys.of(id)).arg(old).arg(new)).await
     }
 
-    async fn renew(&self, claims: &[(Id, Holder)]) -> Result<(), StoreError> {
-        let mut script = self.script(&RENEW);
-        script.arg(self.lease());
-        for (id, holder) in claims {
-            script.key(self.record_key(id)).arg(hex(id)).arg(&holder[..]);
-        }
-        self.link.run(&script).await
+    fn renewer(&self) -> Box<dyn ClaimRenewer> {
+        Box::new(RedisClaims { link: self.link.another(), keys: self.keys.clone(), lease: self.lease() })
     }
 
     async fn release(&self, id: &Id, holder: &Holder) -> Result<(), StoreError> {
-        let mut script = self.script(&RELEASE);
-        script.key(self.record_key(id)).arg(hex(id)).arg(&holder[..]);
+        let mut script = self.keys.script(&RELEASE);
+        script.key(self.keys.of(id)).arg(hex(id)).arg(&holder[..]);
         self.link.run(&script).await
     }
 
     async fn sweep(&self) -> Result<u64, StoreError> {
-        self.link.run(self.script(&SWEEP).arg(BATCH)).await
+        self.link.run(self.keys.script(&SWEEP).arg(BATCH)).await
     }
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         let mut command = redis::cmd("HMGET");
-        command.arg(&self.shared[1]).arg("records:all").arg("bytes:all");
+        command.arg(&self.keys.shared[1]).arg("records:all").arg("bytes:all");
         let (records, bytes): (Option<u64>, Option<u64>) = self.link.query(&command).await?;
         Ok(Usage { records: records.unwrap_or_default(), bytes: bytes.unwrap_or_default() })
+    }
+}
+
+/// Renewer of claims.
+struct RedisClaims {
+    link: Link,
+    keys: Keys,
+    lease: u64,
+}
+
+impl ClaimRenewer for RedisClaims {
+    fn renew<'a>(&'a mut self, claims: &'a [(Id, Holder)]) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut script = self.keys.script(&RENEW);
+            script.arg(self.lease);
+            for (id, holder) in claims {
+                script.key(self.keys.of(id)).arg(hex(id)).arg(&holder[..]);
+            }
+            self.link.run(&script).await
+        })
     }
 }
 

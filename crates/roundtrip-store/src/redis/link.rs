@@ -29,6 +29,11 @@ impl Link {
         Ok(Self { client, connection: Mutex::new(None) })
     }
 
+    /// Returns a link with its own connection to the same database.
+    pub(super) fn another(&self) -> Self {
+        Self { client: self.client.clone(), connection: Mutex::new(None) }
+    }
+
     /// Runs a script.
     pub(super) async fn run<T: FromRedisValue>(
         &self,
@@ -43,6 +48,16 @@ impl Link {
     pub(super) async fn query<T: FromRedisValue>(&self, command: &redis::Cmd) -> Result<T, StoreError> {
         let mut connection = self.connect().await?;
         let outcome = command.query_async(&mut connection).await;
+        self.checked(outcome).await
+    }
+
+    /// Runs commands in one exchange.
+    pub(super) async fn query_all<T: FromRedisValue>(
+        &self,
+        commands: &redis::Pipeline,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.connect().await?;
+        let outcome = commands.query_async(&mut connection).await;
         self.checked(outcome).await
     }
 

@@ -2,12 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
+use roundtrip::seal::BoxFuture;
 use roundtrip::server::ledger::RoundKey;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::Sql;
+use super::file::File;
+use super::own_connection::OwnConnection;
 use super::writer::{Change, Writer};
-use crate::ledger::{BATCH, Found, Holder, Id, Records};
+use crate::ledger::{BATCH, ClaimRenewer, Found, Holder, Id, Records};
 use crate::opening::Settings;
 use crate::tasks::unsigned;
 use crate::{StoreError, Usage};
@@ -36,15 +39,16 @@ pub(super) const ALL_STATEMENTS: &[&str] =
 const ALL: &[u8] = b"";
 
 /// Statements of the ledger. All go through the writer: nearly every one may change something.
-#[derive(Debug)]
 pub(super) struct SqliteRecords {
+    pub(super) file: File,
     pub(super) writer: Writer,
     pub(super) settings: Settings,
 }
 
 impl Records for SqliteRecords {
-    async fn claim(&self, key: &RoundKey, holder: &Holder) -> Result<Found, StoreError> {
-        let Settings { lease, capacity, .. } = self.settings;
+    async fn claim(&self, key: &RoundKey, holder: &Holder, has_room: bool) -> Result<Found, StoreError> {
+        let lease = self.settings.lease;
+        let capacity = if has_room { self.settings.capacity } else { Usage::default() };
         self.writer.run(ClaimRound { key: *key, holder: *holder, lease, capacity }).await
     }
 
@@ -60,8 +64,9 @@ impl Records for SqliteRecords {
         self.writer.run(Reseal { id: *id, old: old.to_vec(), new: new.to_vec() }).await
     }
 
-    async fn renew(&self, claims: &[(Id, Holder)]) -> Result<(), StoreError> {
-        self.writer.run(Renew { claims: claims.to_vec(), lease: self.settings.lease }).await
+    fn renewer(&self) -> Box<dyn ClaimRenewer> {
+        let connection = OwnConnection::new(self.file.clone());
+        Box::new(SqliteClaims { connection, lease: self.settings.lease })
     }
 
     async fn release(&self, id: &Id, holder: &Holder) -> Result<(), StoreError> {
@@ -216,20 +221,22 @@ impl Change for Reseal {
     }
 }
 
-struct Renew {
-    claims: Vec<(Id, Holder)>,
+/// Renewer of claims.
+struct SqliteClaims {
+    connection: OwnConnection,
     lease: Duration,
 }
 
-impl Change for Renew {
-    type Output = ();
-
-    fn run(&self, connection: &Connection) -> Sql<()> {
-        let mut renew = connection.prepare_cached(RENEW)?;
-        for (id, holder) in &self.claims {
-            renew.execute(params![lease_end(self.lease), id, holder])?;
-        }
-        Ok(())
+impl ClaimRenewer for SqliteClaims {
+    fn renew<'a>(&'a mut self, claims: &'a [(Id, Holder)]) -> BoxFuture<'a, Result<(), StoreError>> {
+        let (claims, end) = (claims.to_vec(), lease_end(self.lease));
+        Box::pin(self.connection.commit(move |connection| {
+            let mut renew = connection.prepare_cached(RENEW)?;
+            for (id, holder) in &claims {
+                renew.execute(params![end, id, holder])?;
+            }
+            Ok(())
+        }))
     }
 }
 

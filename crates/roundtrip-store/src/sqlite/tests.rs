@@ -67,7 +67,7 @@ fn a_new_file_is_opened_by_many_at_once() {
         let open = || {
             start.wait();
             let mut connection = folder.file().connect().map_err(error)?;
-            migrate(&mut connection)
+            migrate(&mut connection).map(drop)
         };
         std::thread::scope(|scope| {
             let opened: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
@@ -119,6 +119,32 @@ async fn a_locked_file_is_waited_for() {
     assert!(matches!(cause(&error), StoreError::Locked), "{error:?}");
     other.execute_batch("COMMIT").unwrap();
     record(&store, 2, 1).await.unwrap();
+}
+
+/// K5: a file whose tables are of an earlier release may be in the hands of the process that brings them up to date: it is waited
+/// for. One that is up to date is an error by name.
+#[tokio::test]
+async fn a_file_that_another_process_brings_up_to_date_is_waited_for() {
+    let folder = Folder::new();
+    let mut impatient = folder.file();
+    impatient.lock_timeout = Duration::from_millis(20);
+    let other = folder.file().connect().unwrap();
+    for step in ["CREATE TABLE roundtrip_schema (version INTEGER NOT NULL)", MIGRATIONS.0[0], MIGRATIONS.0[1]]
+    {
+        other.execute_batch(step).unwrap();
+    }
+    other.execute_batch("INSERT INTO roundtrip_schema VALUES (1), (2); BEGIN IMMEDIATE").unwrap();
+    let mut opening = tokio::spawn({
+        let file = impatient.clone();
+        async move { start(file, &settings()).await }
+    });
+    let waits = tokio::time::timeout(Duration::from_millis(500), &mut opening).await;
+    assert!(waits.is_err(), "{waits:?}");
+    other.execute_batch("COMMIT").unwrap();
+    opening.await.unwrap().unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = start(impatient, &settings()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Locked), "{error:?}");
 }
 
 /// K2: a file that is no database is refused, and left as it is.

@@ -122,6 +122,10 @@ macro_rules! tasks_of {
                     self.tasks.orphans(after, most)
                 }
 
+                fn remove_orphans(&self, now: Millis, most: usize) -> TaskAnswer<'_, usize> {
+                    self.tasks.remove_orphans(now, most)
+                }
+
                 fn orphan<'a>(
                     &'a self,
                     owner: &'a TaskOwner,

@@ -13,7 +13,7 @@ pub(crate) use self::news::{Elsewhere, Heard};
 pub(crate) use self::row::{
     Unreadable, digest_of, id_of, millis_of, number_of, owner_of, readable, signed, unsigned,
 };
-pub(crate) use self::rows::{Answer, Pair, PairSearch, Rows, Wish};
+pub(crate) use self::rows::{Answer, ORPHAN_GRACE, Pair, PairSearch, Rows, Wish};
 pub(crate) use self::seal::{CALL, Field, JOURNAL, PARTS, Reseal};
 pub(crate) use self::store::SharedTasks;
 #[cfg(feature = "sqlite")]

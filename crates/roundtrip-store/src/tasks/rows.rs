@@ -12,6 +12,9 @@ use roundtrip::task::{
 use super::seal::Reseal;
 use crate::StoreError;
 
+/// Milliseconds after its end for which a task without a service that has not ended may still be adopted.
+pub(crate) const ORPHAN_GRACE: i64 = 60_000;
+
 /// Answer of a database.
 pub(crate) type Answer<T> = Result<T, StoreError>;
 
@@ -87,7 +90,7 @@ pub(crate) trait Rows: Send + Sync + 'static {
         most: usize,
     ) -> impl Future<Output = Answer<Vec<(TaskId, Bytes)>>> + Send;
 
-    /// Returns tasks without a service, in the order of their identifiers.
+    /// Returns tasks without a service, in the order of their identifiers, without their bytes.
     fn orphans(
         &self,
         after: Option<&TaskId>,
@@ -100,6 +103,10 @@ pub(crate) trait Rows: Send + Sync + 'static {
         owner: &TaskOwner,
         id: &TaskId,
     ) -> impl Future<Output = Answer<Option<OrphanTask>>> + Send;
+
+    /// Removes tasks without a service that have ended and expired, or have not ended and expired [`ORPHAN_GRACE`] ago. Returns how
+    /// many.
+    fn remove_orphans(&self, now: Millis, most: usize) -> impl Future<Output = Answer<usize>> + Send;
 
     /// Gives an orphan of this version to a service, and the next version.
     fn adopt(&self, task: &AdoptedTask) -> impl Future<Output = Answer<bool>> + Send;
@@ -115,7 +122,7 @@ pub(crate) trait Rows: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub(crate) struct PairSearch {
     pub(crate) service: Digest,
-    /// Kinds of interest, sorted. Of any other, the first pair that is due is enough.
+    /// Kinds of interest, sorted. Of any other, the first pair is enough, due or not.
     pub(crate) kinds: Vec<Digest>,
     /// Pair behind which to begin.
     pub(crate) after: Option<Waiting>,

@@ -158,23 +158,6 @@ impl<R: Rows> Inner<R> {
         }
         Ok(adopted)
     }
-
-    /// Returns orphans that can be opened. Those that cannot keep no other from being found.
-    async fn orphans(&self, after: Option<&TaskId>, most: usize) -> Answer<Vec<OrphanTask>> {
-        let (mut found, mut after) = (Vec::new(), after.cloned());
-        while found.len() < most {
-            let wanted = most - found.len();
-            let read = retry(|| self.rows.orphans(after.as_ref(), wanted)).await?;
-            let Some(last) = read.last() else { break };
-            after = Some(last.id.clone());
-            found.extend(read.into_iter().filter_map(|task| {
-                let id = task.id.clone();
-                let log = |error: &crate::StoreError| self.seals.log(&id, error);
-                self.seals.open_orphan(task).inspect_err(log).ok()
-            }));
-        }
-        Ok(found)
-    }
 }
 
 /// A write to the end: a statement that is on its way cannot be taken back, and its change has to be told.
@@ -331,7 +314,11 @@ impl<R: Rows> TaskStore for SharedTasks<R> {
     }
 
     fn orphans<'a>(&'a self, after: Option<&'a TaskId>, most: usize) -> TaskAnswer<'a, Vec<OrphanTask>> {
-        Box::pin(async move { Ok(self.0.orphans(after, most).await?) })
+        Box::pin(async move { Ok(retry(|| self.0.rows.orphans(after, most)).await?) })
+    }
+
+    fn remove_orphans(&self, now: Millis, most: usize) -> TaskAnswer<'_, usize> {
+        Box::pin(async move { Ok(retry(|| self.0.rows.remove_orphans(now, most)).await?) })
     }
 
     fn orphan<'a>(&'a self, owner: &'a TaskOwner, id: &'a TaskId) -> TaskAnswer<'a, Option<OrphanTask>> {

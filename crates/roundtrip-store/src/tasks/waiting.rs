@@ -30,8 +30,7 @@ pub(super) async fn waiting(
         let due = pairs.iter().filter(|pair| pair.is_due).map(|pair| pair.waiting);
         found.extend(due.filter(|pair| horizon.is_none_or(|horizon| *pair <= horizon)));
         let Some(end) = horizon else { break };
-        let is_reported = !knows(&end.kind) && found.iter().any(|pair| pair.kind == end.kind);
-        search.after = Some(if is_reported { last_of(end.kind) } else { end });
+        search.after = Some(if knows(&end.kind) { end } else { last_of(end.kind) });
     }
     Ok(found.into_iter().take(most).collect())
 }

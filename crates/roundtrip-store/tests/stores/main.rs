@@ -6,9 +6,13 @@
 #[macro_use]
 mod support;
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod adoption;
 #[cfg(all(unix, feature = "sqlite"))]
 mod behind_a_proxy;
 mod contract;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod costs;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod example;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]

@@ -1,21 +1,19 @@
 //! Tasks that the release before has stored, which knew no services (K5).
 
-use std::time::Duration;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use roundtrip::seal::{Keyring, RecordLabel};
 use roundtrip::task::{AdoptedTask, Millis, OrphanTask, TaskId, TaskKey, TaskOwner, TaskStore};
-use roundtrip::{Ask, Client, FormRequest, Server, Task, Tasks, Tool, ToolError, When};
-use serde_json::{Value, json};
 
 use crate::support::tasks::{HOUR, ada, digest, id, pair, ring, sealed, shop, take};
-use crate::support::{OldTask, TaskSite, instance};
+use crate::support::{Log, OldTask, TaskSite, instance};
 
 on_each_store_of_tasks! {
     orphans_are_opened_and_adopted
     an_orphan_is_adopted_once
     orphans_that_cannot_be_opened_hide_no_other
-    a_server_adopts_the_tasks_of_its_tools
+    orphans_that_have_expired_are_removed
     an_instance_of_before_can_do_nothing
     rows_that_are_no_tasks_are_left_out
 }
@@ -28,7 +26,7 @@ fn sealed_before(key: u8, owner: &TaskOwner, id: &TaskId, kind: &str, content: &
 }
 
 /// A task as the release before has stored it.
-fn old_task(key: u8, number: u8, owner: TaskOwner, (view, work): (&[u8], &[u8])) -> OldTask {
+pub(crate) fn old_task(key: u8, number: u8, owner: TaskOwner, (view, work): (&[u8], &[u8])) -> OldTask {
     let id = id(number);
     OldTask {
         view: sealed_before(key, &owner, &id, "task view", view),
@@ -38,7 +36,14 @@ fn old_task(key: u8, number: u8, owner: TaskOwner, (view, work): (&[u8], &[u8]))
         account: pair(1).account.as_bytes().to_vec(),
         live: true,
         due: Some(1),
+        expires: None,
     }
+}
+
+/// Returns the time in so many milliseconds.
+pub(crate) fn in_millis(millis: i64) -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a time").as_millis();
+    i64::try_from(now).expect("a time") + millis
 }
 
 /// Three tasks of Ada's: one that waits for an answer, one that is due, and one that has ended.
@@ -70,16 +75,16 @@ async fn orphans_are_opened_and_adopted(site: &impl TaskSite) {
     three(site).await;
     let store = sealed(site, &[2, 1]).await;
     let orphans = store.orphans(None, 2).await.expect("orphans");
-    let texts = |orphans: &[OrphanTask]| {
-        let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
-        orphans
-            .iter()
-            .map(|orphan| format!("{} {}", text(&orphan.view), text(&orphan.work)))
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(texts(&orphans), ["view 1 work 1", "view 2 work 2"]);
     let rest = store.orphans(Some(&orphans[1].id), 2).await.expect("orphans");
-    assert_eq!(texts(&rest), ["view 3 work 3"]);
+    for (number, orphan) in (1..).zip(orphans.iter().chain(&rest)) {
+        assert_eq!((&orphan.id, orphan.owner), (&id(number), ada()));
+        assert!(orphan.view.is_empty() && orphan.work.is_empty(), "a list reads no bytes");
+        let read = store.orphan(&orphan.owner, &orphan.id).await.expect("an answer").expect("an orphan");
+        assert_eq!(
+            (read.view, read.work),
+            (format!("view {number}").into(), format!("work {number}").into())
+        );
+    }
     assert!(store.orphans(Some(&rest[0].id), 2).await.expect("none").is_empty());
     assert!(take(&store, 9, HOUR).await.is_empty(), "nobody works on them yet");
     assert!(site.bytes("SELECT account FROM roundtrip_task_live").await.is_empty(), "nor are they counted");
@@ -123,78 +128,45 @@ async fn an_orphan_is_adopted_once(site: &impl TaskSite) {
     assert_eq!(work.expect("work").journal.len(), 1);
 }
 
-/// K5, K6: orphans whose key is gone, even a whole page of them, keep no other from being found, and stay.
+/// K5, K6: orphans whose key is gone keep no other from being found, and stay.
 async fn orphans_that_cannot_be_opened_hide_no_other(site: &impl TaskSite) {
     let old = |key, number| old_task(key, number, ada(), (b"view", b"work"));
     site.old_release(&[old(9, 1), old(9, 2), old(1, 3), old(9, 4)]).await;
     let store = sealed(site, &[1]).await;
-    let found = store.orphans(None, 2).await.expect("orphans");
-    assert_eq!(found.iter().map(|orphan| &orphan.id).collect::<Vec<_>>(), [&id(3)]);
+    assert_eq!(store.orphans(None, 9).await.expect("orphans").len(), 4);
+    assert!(store.orphan(&ada(), &id(3)).await.expect("an answer").is_some());
     let error = store.orphan(&ada(), &id(1)).await.expect_err("its key is gone");
     assert!(matches!(error, roundtrip::task::TaskStoreError::Unreadable(_)), "{error:?}");
-    assert_eq!(sealed(site, &[1, 9]).await.orphans(None, 9).await.expect("orphans").len(), 4, "none is lost");
+    assert!(sealed(site, &[1, 9]).await.orphan(&ada(), &id(1)).await.expect("an answer").is_some());
 }
 
-/// Bytes behind their length.
-fn prefixed(bytes: &[u8]) -> Vec<u8> {
-    [&u32::try_from(bytes.len()).expect("a length").to_be_bytes()[..], bytes].concat()
-}
-
-/// View and work of a task of the tool `job`, as the release before wrote them.
-fn old_bytes(number: u8, status: &str, more: &Value, parts: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    let (now, flow) = (1_790_000_000_000_u64, [number; 16]);
-    let mut record = json!({
-        "tool": "job", "status": status, "message": null, "created": now, "updated": now, "ttl": null,
-        "call": { "params": { "name": "job", "arguments": {} }, "principal": null },
-        "flow": flow, "rounds": 0, "questions": [], "spent": [], "answers": {}, "cancelled": false,
-        "result": null, "error": null,
-    });
-    let mut task = json!({ "taskId": id(number).as_str(), "status": status,
-        "createdAt": "2026-09-21T13:33:20.000Z", "lastUpdatedAt": "2026-09-21T13:33:20.000Z", "ttlMs": null });
-    for (name, value) in more.as_object().expect("an object") {
-        record[name] = value.clone();
-        if name == "result" {
-            task[name] = value.clone();
-        }
-    }
-    let tool = prefixed(b"job");
-    let view = [&now.to_be_bytes()[..], &tool, &prefixed(task.to_string().as_bytes()), parts].concat();
-    (view, prefixed(record.to_string().as_bytes()))
-}
-
-/// K5: a server adopts the tasks of its tools that the release before has stored: it runs those that are due, asks what was asked,
-/// and shows the results of those that have ended.
-async fn a_server_adopts_the_tasks_of_its_tools(site: &impl TaskSite) {
-    let question = json!([{ "wire": "sure", "key": "sure", "request": { "method": "elicitation/create", "params": {
-        "mode": "form", "message": "Go on?", "requestedSchema": {
-            "type": "object", "properties": { "confirm": { "type": "boolean" } }, "required": ["confirm"] } } } }]);
-    let result = json!({ "content": [{ "type": "text", "text": "was done" }] });
-    let parts = prefixed(br#"{"type":"text","text":"a part"}"#);
-    let tasks = [
-        (1, "working", json!({}), &[][..], Some(1), true),
-        (2, "completed", json!({ "result": result, "call": null }), &parts, None, false),
-        (3, "input_required", json!({ "questions": question, "rounds": 1 }), &[], None, true),
-    ];
-    let tasks = tasks.map(|(number, status, more, parts, due, live)| {
-        let (view, work) = old_bytes(number, status, &more, parts);
-        OldTask { due, live, ..old_task(1, number, TaskOwner::new(None), (&view, &work)) }
-    });
-    site.old_release(&tasks).await;
-    let job = async |ask: Ask| {
-        let sure = ask.confirm("sure", "Go on?").await?;
-        Ok::<_, ToolError>(format!("done: {sure}"))
+/// K5: orphans that nobody adopts go at the end of their time: at once if they have ended, else a minute later.
+async fn orphans_that_have_expired_are_removed(site: &impl TaskSite) {
+    let old = |number, live, expires| OldTask {
+        live,
+        expires,
+        due: None,
+        ..old_task(1, number, ada(), (b"view", b"work"))
     };
-    let tasks = Tasks::new(sealed(site, &[1]).await);
-    let server = Server::new("jobs", "1.0.0").tool(Tool::new("job", job).task(When::Required)).tasks(tasks);
-    let client = Client::in_process(server).expect("a server");
-    let client = client.on_form(async |form: FormRequest| form.accept(json!({ "confirm": true })));
-    for (number, expected) in [(2, "was done"), (1, "done: true"), (3, "done: true")] {
-        let task = Task::new("job", id(number).as_str());
-        let mut task = client.task(task);
-        let waiting = tokio::time::timeout(Duration::from_secs(30), task.wait());
-        let result = waiting.await.expect("in time").expect("a result");
-        assert_eq!(result.text(), expected, "{number}");
-    }
+    let (past, just, later) = (Some(in_millis(-70_000)), Some(in_millis(-10_000)), Some(in_millis(100_000)));
+    site.old_release(&[
+        old(1, false, past),
+        old(2, false, just),
+        old(3, false, later),
+        old(4, true, past),
+        old(5, true, just),
+        old(6, true, later),
+        old(7, false, None),
+        old(8, true, None),
+    ])
+    .await;
+    let (store, now) = (sealed(site, &[1]).await, Millis(in_millis(0).cast_unsigned()));
+    assert_eq!(store.remove_orphans(now, 2).await.expect("an answer"), 2);
+    assert_eq!(store.remove_orphans(now, 2).await.expect("an answer"), 1);
+    assert_eq!(store.remove_orphans(now, 2).await.expect("an answer"), 0);
+    let left = store.orphans(None, 9).await.expect("orphans");
+    let left: Vec<_> = left.into_iter().map(|orphan| orphan.id).collect();
+    assert_eq!(left, [id(3), id(5), id(6), id(7), id(8)]);
 }
 
 /// K5: statements of the release before fail once the tables have changed: an instance that still runs takes nothing and writes
@@ -233,9 +205,45 @@ async fn rows_that_are_no_tasks_are_left_out(site: &impl TaskSite) {
         good(),
     ];
     site.old_release(&bad).await;
+    let log = Log::default();
+    let listening = log.listen();
     let store = sealed(site, &[1]).await;
+    drop(listening);
+    let log = log.text();
+    assert!(log.contains("WARN") && log.contains("left out") && log.contains("rows=4"), "{log}");
     assert_eq!(store.orphans(None, 9).await.expect("orphans").len(), 1);
     assert_eq!(site.bytes("SELECT view FROM roundtrip_task").await.len(), 1);
+}
+
+/// K5: a migration of a large table takes longer than a call may, and instances that start meanwhile wait for it.
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_migration_is_waited_for_on_postgres() {
+    let Some(site) = crate::support::PostgresSite::new().await else { return };
+    let bad = OldTask { owner: b"short".to_vec(), ..old_task(1, 1, ada(), (b"view", b"work")) };
+    site.old_release(&[bad, old_task(1, 2, ada(), (b"view", b"work"))]).await;
+    // One row that takes as long as millions would, and a bound for statements of calls.
+    site.execute(
+        "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(9); RETURN old; END'; \
+         CREATE TRIGGER slowly BEFORE DELETE ON roundtrip_tasks FOR EACH ROW EXECUTE FUNCTION slowly()",
+    )
+    .await;
+    let bounded =
+        crate::support::PostgresSite { url: format!("{}&options[statement_timeout]=5000", site.url) };
+    let opened = tokio::join!(instance(&bounded), instance(&site), instance(&site));
+    assert_eq!(opened.2.orphans(None, 9).await.expect("orphans").len(), 1);
+}
+
+/// K5: a counter of changes that is behind the tasks it has counted does not keep them from being adopted.
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn a_counter_of_changes_that_is_behind_is_mended() {
+    let site = crate::support::SqliteSite::new();
+    three(&site).await;
+    site.execute("UPDATE roundtrip_tasks_changes SET last = 0").await;
+    let store = sealed(&site, &[1]).await;
+    let orphan = store.orphan(&ada(), &id(2)).await.expect("an answer").expect("an orphan");
+    assert!(store.adopt(adopted(&orphan, true)).await.expect("an answer"));
 }
 
 /// K5: statements that an instance of before has prepared on a connection fail too.

@@ -21,6 +21,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("task-parts", "$i, $d, $d, 0, 9"),
     ("task-read", "$i, $d, $d"),
     ("task-remove", "$d, ARRAY[$i], '{0}'"),
+    ("task-remove-orphans", "60000, 100"),
     ("task-renew", "ARRAY[$i], '{1}', 1000"),
     ("task-reseal-piece", "'', $i, '', 0, 0"),
     ("task-reseal-result", "'', $i, ''"),
@@ -95,13 +96,13 @@ async fn tasks_of_others_cost_nothing_on_postgres() {
     let Some(site) = PostgresSite::new().await else { return };
     drop(instance(&site).await);
     let mut database = site.connect().await;
-    // All of one service: 10,000 of a kind that nobody has, and of the good kind and account one that is due, 10,000 that are not,
-    // and 10,000 that are held.
+    // All of one service: 5,000 of a kind that nobody has, 5,000 of another that are not due, both of 100 accounts, and of the good
+    // kind and account a single one is due, 10,000 are not, and 10,000 are held.
     let fill = "INSERT INTO roundtrip_task (id, service, owner, account, kind, version, fence, held, live, due, view, work) \
                 SELECT md5(n::text), decode(md5('s'), 'hex'), decode(md5('o'), 'hex'), \
                 decode(md5(CASE WHEN n % 3 = 0 THEN (n % 200)::text ELSE 'a' END), 'hex'), \
-                decode(md5(CASE WHEN n % 3 = 0 THEN 'foreign' ELSE 'good' END), 'hex'), 0, 0, n % 3 = 2, true, \
-                CASE WHEN n % 3 = 0 OR n = 1 THEN n ELSE 9000000000000 END, '', '' FROM generate_series(1, 30000) n; \
+                decode(md5(CASE WHEN n % 6 = 0 THEN 'foreign' WHEN n % 6 = 3 THEN 'later' ELSE 'good' END), 'hex'), \
+                0, 0, n % 3 = 2, true, CASE WHEN n % 6 = 0 OR n = 1 THEN n ELSE 9000000000000 END, '', '' FROM generate_series(1, 30000) n; \
                 ANALYZE roundtrip_task";
     run(&mut database, fill.to_owned()).await;
     let (service, good, account) =

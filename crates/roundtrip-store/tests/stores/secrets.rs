@@ -1,46 +1,10 @@
 //! Addresses and passwords are shown nowhere.
 
 use std::error::Error;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 
 use roundtrip_store::StoreError;
-use tracing_subscriber::fmt::MakeWriter;
 
-/// Everything that is logged in this thread, at any level.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    /// Logs here until the guard is dropped.
-    fn listen(&self) -> tracing::subscriber::DefaultGuard {
-        let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false);
-        tracing::subscriber::set_default(subscriber.with_writer(self.clone()).finish())
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().expect("no panic")).into_owned()
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no panic").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Log {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
-}
+use crate::support::Log;
 
 /// Everything an error shows.
 fn shown(error: &StoreError) -> String {

@@ -60,13 +60,19 @@ async fn services_do_not_see_each_others_tasks(site: &impl TaskSite) {
     assert_eq!(take(&store, 9, HOUR).await.iter().map(|task| &task.key).collect::<Vec<_>>(), [&key(1)]);
     store.remove(&other, &[(id(1), 1), (id(2), 0)]).await.expect("an answer");
     assert!(store.read(&key(1), Millis(9)).await.expect("an answer").is_some(), "it is not theirs");
-    assert_eq!(site.bytes("SELECT service FROM roundtrip_task_live").await, [shop().as_bytes().to_vec()]);
+    // PostgreSQL keeps a count of none until a task of the account that has ended is removed.
+    assert_eq!(
+        site.bytes("SELECT service FROM roundtrip_task_live WHERE live > 0").await,
+        [shop().as_bytes().to_vec()]
+    );
 }
 
 /// K7: a row that is not a task's is refused by the database, so that it can stop no worker.
 async fn a_row_that_is_no_task_is_refused(site: &impl TaskSite) {
     let store = instance(site).await;
-    store.create(task(1), 1, Millis(1)).await.expect("a task");
+    // As it is stored, its work is not as long as a digest.
+    let work = "work of another length than a digest".into();
+    store.create(NewTask { work, ..task(1) }, 1, Millis(1)).await.expect("a task");
     for change in [
         "UPDATE roundtrip_task SET id = 'not hexadecimal'",
         "UPDATE roundtrip_task SET id = upper(replace(id, '0', 'a'))",

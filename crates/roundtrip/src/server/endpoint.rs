@@ -157,9 +157,13 @@ impl Endpoint {
     }
 
     /// Waits until every round that holds a claim in the [`ledger`](super::ledger) has been recorded: those of clients that
-    /// have hung up go on without a connection. Await it last when you shut down, under a timeout of yours.
+    /// have hung up go on without a connection, and replies that a database has refused are tried again. Await it last when you shut
+    /// down, under a timeout of yours.
     pub async fn finished(&self) {
         self.0.flows.admission.finished().await;
+        if let Some(config) = &self.0.ledger {
+            config.ledger.settled().await;
+        }
     }
 
     /// Returns the number of calls that run now, open subscriptions not included.

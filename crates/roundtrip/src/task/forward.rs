@@ -104,6 +104,10 @@ impl<S: TaskStore + ?Sized> TaskStore for Arc<S> {
         (**self).orphan(owner, id)
     }
 
+    fn remove_orphans(&self, now: Millis, most: usize) -> TaskAnswer<'_, usize> {
+        (**self).remove_orphans(now, most)
+    }
+
     fn adopt(&self, task: AdoptedTask) -> TaskAnswer<'_, bool> {
         (**self).adopt(task)
     }

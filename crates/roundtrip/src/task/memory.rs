@@ -148,20 +148,21 @@ impl TaskStore for MemoryTasks {
         let tables = self.tables();
         let (mut waiting, mut last) = (Vec::new(), after);
         while waiting.len() < most
-            && let Some(next) = tables.next_waiting(service, last, now)
+            && let Some(next) = tables.next_waiting((service, kinds), last, now)
         {
             waiting.push(next);
-            let is_wanted = kinds.binary_search(&next.kind).is_ok();
-            last = Some(if is_wanted { next } else { next.last_of_kind() });
+            last = Some(next.or_last_of_other(kinds));
         }
         ready(waiting)
     }
 
     fn take<'a>(&'a self, request: TakeRequest<'a>, now: Millis) -> TaskAnswer<'a, Vec<TakenTask>> {
-        let (mut tables, times) = (self.tables(), (now, now.plus(request.lease)));
-        let taken = request.wanted.iter().flat_map(|(waiting, most)| {
-            tables.take((request.service, *waiting, *most), request.except, times)
-        });
+        let (except, times) = (request.except.iter().collect(), (now, now.plus(request.lease)));
+        let mut tables = self.tables();
+        let taken = request
+            .wanted
+            .iter()
+            .flat_map(|(waiting, most)| tables.take((request.service, *waiting, *most), &except, times));
         ready(taken.collect())
     }
 

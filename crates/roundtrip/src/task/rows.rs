@@ -142,9 +142,12 @@ impl Waiting {
     pub(super) const FIRST: Self =
         Self { kind: Digest::from_bytes([0; Digest::LEN]), account: Digest::from_bytes([0; Digest::LEN]) };
 
-    /// Returns the pair that sorts behind all others of this kind.
-    pub(super) fn last_of_kind(self) -> Self {
-        Self { account: Digest::from_bytes([u8::MAX; Digest::LEN]), ..self }
+    /// Returns the pair behind which a search for these kinds continues: of a kind that is not among them, one pair is enough.
+    pub(super) fn or_last_of_other(self, kinds: &[Digest]) -> Self {
+        match kinds.binary_search(&self.kind) {
+            Ok(_) => self,
+            Err(_) => Self { account: Digest::from_bytes([u8::MAX; Digest::LEN]), ..self },
+        }
     }
 }
 
@@ -196,9 +199,9 @@ pub struct OrphanTask {
     pub owner: TaskOwner,
     /// Number of the last change.
     pub version: u64,
-    /// The task as clients saw it, with its result.
+    /// The task as clients saw it, with its result; empty in a list.
     pub view: Bytes,
-    /// The call, the journal and the answers.
+    /// The call, the journal and the answers; empty in a list.
     pub work: Bytes,
 }
 

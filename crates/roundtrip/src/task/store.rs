@@ -66,7 +66,8 @@ pub trait TaskStore: Send + Sync {
     fn append<'a>(&'a self, key: &'a TaskKey, fence: u64, pieces: &'a [Chunk]) -> TaskAnswer<'a, bool>;
 
     /// Returns accounts with tasks that are due by `now`, in the order of kinds and accounts from behind `after` on, at most
-    /// `most`. Of kinds that are not among these, which must be sorted, one account is enough: the caller learns that they wait.
+    /// `most`. Of kinds that are not among these, which must be sorted, the first account is enough, and none if its tasks are not
+    /// due: it is for the log.
     ///
     /// The cost must grow with the number of kinds and accounts, not with the number of tasks.
     fn waiting<'a>(
@@ -114,7 +115,7 @@ pub trait TaskStore: Send + Sync {
     fn changes(&self) -> Box<dyn TaskChanges>;
 
     /// Returns up to `most` tasks without a service, in the order of their identifiers, from behind `after` on: an earlier release
-    /// has stored them. An orphan that cannot be opened is left out. The default is a store that never had such tasks.
+    /// has stored them. Their bytes are not read: view and work are empty. The default is a store that never had such tasks.
     fn orphans<'a>(&'a self, after: Option<&'a TaskId>, most: usize) -> TaskAnswer<'a, Vec<OrphanTask>> {
         let _ = (after, most);
         Box::pin(std::future::ready(Ok(Vec::new())))
@@ -124,6 +125,13 @@ pub trait TaskStore: Send + Sync {
     fn orphan<'a>(&'a self, owner: &'a TaskOwner, id: &'a TaskId) -> TaskAnswer<'a, Option<OrphanTask>> {
         let _ = (owner, id);
         Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Removes up to `most` tasks without a service that have expired by `now`, and returns how many. A task that has not ended is
+    /// removed a minute later: a service that has its tool may still adopt it, and end it.
+    fn remove_orphans(&self, now: Millis, most: usize) -> TaskAnswer<'_, usize> {
+        let _ = (now, most);
+        Box::pin(std::future::ready(Ok(0)))
     }
 
     /// Gives an orphan of this version to a service, and returns whether it was there. It gets the next version.

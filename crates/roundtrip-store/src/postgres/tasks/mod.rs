@@ -18,14 +18,15 @@ use sqlx::query::Query;
 use self::renewer::PostgresRenewer;
 use self::statements::{
     ADOPT, APPEND, CREATE, EXPIRED, GIVE_BACK, LIST, LOAD, ORPHAN, ORPHANS, PAIRS, PARTS_FROM, READ, REMOVE,
-    RESEAL_PIECE, RESEAL_RESULT, RESEAL_VIEW, RESEAL_WORK, TAKE, VIEW, WRITE,
+    REMOVE_ORPHANS, RESEAL_PIECE, RESEAL_RESULT, RESEAL_VIEW, RESEAL_WORK, TAKE, VIEW, WRITE,
 };
 use super::connections::Connections;
 use super::error;
 use super::listener::Announcer;
+use super::own_connection::OwnConnection;
 use crate::tasks::{
-    Answer, CALL, Field, JOURNAL, Origin, PARTS, Pair, PairSearch, Reseal, Rows, Unreadable, Wish, digest_of,
-    id_of, millis_of, number_of, owner_of, readable, signed, unsigned,
+    Answer, CALL, Field, JOURNAL, ORPHAN_GRACE, Origin, PARTS, Pair, PairSearch, Reseal, Rows, Unreadable,
+    Wish, digest_of, id_of, millis_of, number_of, owner_of, readable, signed, unsigned,
 };
 
 type Read<T> = Result<T, sqlx::Error>;
@@ -159,7 +160,7 @@ impl Rows for PostgresTasks {
     }
 
     fn renewer(&self) -> Box<dyn LeaseRenewer> {
-        Box::new(PostgresRenewer::new(self.options.clone()))
+        Box::new(PostgresRenewer(OwnConnection::new(self.options.clone())))
     }
 
     async fn expired(&self, service: &Digest, _: Millis, most: usize) -> Answer<Vec<ExpiredTask>> {
@@ -195,7 +196,17 @@ impl Rows for PostgresTasks {
     async fn orphans(&self, after: Option<&TaskId>, most: usize) -> Answer<Vec<OrphanTask>> {
         let after = after.map_or("", TaskId::as_str);
         let rows = self.connections.rows(sqlx::query(ORPHANS).bind(after).bind(signed(most as u64))).await?;
-        Ok(readable(rows.iter().map(orphan_of)))
+        Ok(readable(rows.iter().map(|row| {
+            let (id, owner, version) = (id(row)?, owner(row, 1)?, unsigned(row.try_get(2)?));
+            Read::Ok(OrphanTask { id, owner, version, view: Bytes::new(), work: Bytes::new() })
+        })))
+    }
+
+    async fn remove_orphans(&self, _: Millis, most: usize) -> Answer<usize> {
+        let statement = sqlx::query(REMOVE_ORPHANS).bind(ORPHAN_GRACE).bind(signed(most as u64));
+        let removed = self.connections.run(statement).await?.map(|row| row.try_get(0));
+        let removed = unsigned(removed.transpose().map_err(error)?.unwrap_or_default());
+        Ok(usize::try_from(removed).unwrap_or(usize::MAX))
     }
 
     async fn orphan(&self, owner: &TaskOwner, id: &TaskId) -> Answer<Option<OrphanTask>> {

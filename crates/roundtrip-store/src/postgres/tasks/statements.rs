@@ -18,6 +18,7 @@ pub(super) const EXPIRED: &str = include_str!("../sql/task-expired.sql");
 pub(super) const LIST: &str = include_str!("../sql/task-list.sql");
 pub(super) const ORPHANS: &str = include_str!("../sql/task-orphans.sql");
 pub(super) const ORPHAN: &str = include_str!("../sql/task-orphan.sql");
+pub(super) const REMOVE_ORPHANS: &str = include_str!("../sql/task-remove-orphans.sql");
 pub(super) const RESEAL_VIEW: &str = include_str!("../sql/task-reseal-view.sql");
 pub(super) const RESEAL_WORK: &str = include_str!("../sql/task-reseal-work.sql");
 pub(super) const RESEAL_RESULT: &str = include_str!("../sql/task-reseal-result.sql");

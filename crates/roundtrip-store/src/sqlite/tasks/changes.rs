@@ -9,15 +9,15 @@ use roundtrip::task::{
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::statements::{
-    ADD, ADOPT, CREATE, DUE, FORGET_JOURNAL, GIVE_BACK, IS_HELD, KNOWN, LIVE, NEXT, REMOVE, RESEAL_PIECE,
-    RESEAL_RESULT, RESEAL_VIEW, RESEAL_WORK, SIZE, TAKE, WRITE,
+    ADD, ADOPT, CREATE, DUE, FORGET_JOURNAL, GIVE_BACK, IS_HELD, KNOWN, LIVE, NEXT, REMOVE, REMOVE_ORPHANS,
+    RESEAL_PIECE, RESEAL_RESULT, RESEAL_VIEW, RESEAL_WORK, SIZE, TAKE, WRITE,
 };
 use super::{owner, unreadable};
 use crate::sqlite::Sql;
 use crate::sqlite::writer::Change;
 use crate::tasks::{
-    CALL, Field, JOURNAL, Origin, PARTS, Reseal, Wish, digest_of, id_of, millis_of, readable, signed,
-    unsigned,
+    CALL, Field, JOURNAL, ORPHAN_GRACE, Origin, PARTS, Reseal, Wish, digest_of, id_of, millis_of, readable,
+    signed, unsigned,
 };
 
 /// Returns the number of the next change.
@@ -249,6 +249,20 @@ impl Change for RemoveTasks {
             remove.execute(params![id.as_str(), self.service.as_bytes(), signed(*version)])?;
         }
         Ok(())
+    }
+}
+
+pub(super) struct RemoveOrphans {
+    pub(super) now: Millis,
+    pub(super) most: i64,
+}
+
+impl Change for RemoveOrphans {
+    type Output = usize;
+
+    fn run(&self, connection: &Connection) -> Sql<usize> {
+        let parameters = params![signed(self.now.0), after(self.now, -ORPHAN_GRACE), self.most];
+        connection.prepare_cached(REMOVE_ORPHANS)?.execute(parameters)
     }
 }
 

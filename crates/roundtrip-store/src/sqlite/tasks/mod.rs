@@ -16,7 +16,8 @@ use roundtrip::task::{
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, params};
 
 use self::changes::{
-    AdoptTask, AppendPieces, CreateTask, GiveBackTask, RemoveTasks, ResealTasks, TakeTasks, WriteTask,
+    AdoptTask, AppendPieces, CreateTask, GiveBackTask, RemoveOrphans, RemoveTasks, ResealTasks, TakeTasks,
+    WriteTask,
 };
 use self::renewer::SqliteRenewer;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use self::statements::{
 pub(super) use self::watch::OtherProcesses;
 use super::Sql;
 use super::file::File;
+use super::own_connection::OwnConnection;
 use super::reader::Reader;
 use super::writer::Writer;
 use crate::tasks::{
@@ -135,7 +137,7 @@ impl Rows for SqliteTasks {
     }
 
     fn renewer(&self) -> Box<dyn LeaseRenewer> {
-        Box::new(SqliteRenewer::new(self.file.clone()))
+        Box::new(SqliteRenewer(OwnConnection::new(self.file.clone())))
     }
 
     async fn expired(&self, service: &Digest, now: Millis, most: usize) -> Answer<Vec<ExpiredTask>> {
@@ -173,7 +175,10 @@ impl Rows for SqliteTasks {
     async fn orphans(&self, after: Option<&TaskId>, most: usize) -> Answer<Vec<OrphanTask>> {
         let (after, most) = (after.map_or("", TaskId::as_str).to_owned(), signed(most as u64));
         let orphans = move |connection: &Connection| {
-            readable_rows(connection, ORPHANS, params![after, most], orphan_of)
+            readable_rows(connection, ORPHANS, params![after, most], |row| {
+                let (id, owner, version) = (id(row)?, owner(row, 1)?, unsigned(row.get(2)?));
+                Ok(OrphanTask { id, owner, version, view: Bytes::new(), work: Bytes::new() })
+            })
         };
         self.reader.many(orphans).await
     }
@@ -185,6 +190,10 @@ impl Rows for SqliteTasks {
             statement.query_row(params![id.as_str(), owner.as_bytes()], orphan_of).optional()
         };
         self.reader.few(orphan).await
+    }
+
+    async fn remove_orphans(&self, now: Millis, most: usize) -> Answer<usize> {
+        self.writer.run(RemoveOrphans { now, most: signed(most as u64) }).await
     }
 
     async fn adopt(&self, task: &AdoptedTask) -> Answer<bool> {
@@ -221,7 +230,7 @@ fn pairs_of(connection: &Connection, search: &PairSearch, held: bool, now: Milli
             kind: digest_of("kind", &kind).map_err(unreadable)?,
             account: digest_of("account", &account).map_err(unreadable)?,
         };
-        if is_due && search.kinds.binary_search(&waiting.kind).is_err() {
+        if search.kinds.binary_search(&waiting.kind).is_err() {
             account = last_of(waiting.kind).account.as_bytes().to_vec();
         }
         due += usize::from(is_due);

@@ -82,9 +82,12 @@ pub(super) const EXPIRED: &str = "SELECT id, owner, version, live FROM roundtrip
 pub(super) const REMOVE: &str = "DELETE FROM roundtrip_task WHERE id = ? AND service = ? AND version = ?";
 pub(super) const LIST: &str =
     "SELECT id, view FROM roundtrip_task WHERE service = ? AND owner = ? AND id > ? ORDER BY id LIMIT ?";
-pub(super) const ORPHANS: &str = "SELECT id, owner, version, view, work \
+pub(super) const ORPHANS: &str = "SELECT id, owner, version \
     FROM roundtrip_task INDEXED BY roundtrip_task_orphans \
     WHERE service IS NULL AND id > ? ORDER BY id LIMIT ?";
+/// `?1` now, `?2` now less the grace of those that have not ended, `?3` most.
+pub(super) const REMOVE_ORPHANS: &str = "DELETE FROM roundtrip_task WHERE id IN (SELECT id FROM roundtrip_task \
+    WHERE service IS NULL AND expires <= ?1 AND (NOT live OR expires <= ?2) ORDER BY expires LIMIT ?3)";
 pub(super) const ORPHAN: &str = "SELECT id, owner, version, view, work FROM roundtrip_task \
     WHERE service IS NULL AND id = ? AND owner = ?";
 /// `?1` id, `?2` service, `?3` owner, `?4` version.
@@ -126,6 +129,7 @@ pub(in crate::sqlite) const ALL_STATEMENTS: &[&str] = &[
     REMOVE,
     LIST,
     ORPHANS,
+    REMOVE_ORPHANS,
     ORPHAN,
     ADOPT,
     RESEAL_VIEW,

@@ -100,9 +100,11 @@ async fn steps_beside(others: u32) -> [i32; 3] {
     let mut connection = folder.file().connect().unwrap();
     let fill = connection.transaction().unwrap();
     for number in 0..others {
-        // Some are of a kind that nobody has; others are of the good kind, and not due or held.
+        // Some are of kinds that nobody has, due, not due or held; others are of the good kind, and not due or held.
         let (kind, due, held) = match number % 3 {
-            0 => (digest(2), 1, 0),
+            0 if number % 2 == 0 => (digest(2), 1, 0),
+            0 if number % 4 == 1 => (digest(1), i64::MAX, 0),
+            0 => (digest(4), 100, 1),
             1 => (digest(3), i64::MAX, 0),
             _ => (digest(3), 100, 1),
         };
@@ -168,4 +170,63 @@ async fn a_journal_costs_what_is_appended() {
     let [half, whole] = written;
     assert!(whole * 10 <= half * 21, "{written:?}");
     assert!(whole / 4_000 <= 10_000, "{written:?}");
+}
+
+/// K7: SQLite reads no result that is not asked for.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn no_result_is_read_that_is_not_asked_for() {
+    /// Bytes that this thread has read from files so far.
+    fn read_so_far() -> u64 {
+        let io = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+        io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+    }
+    let folder = Folder::new();
+    drop(start(folder.file(), &settings()).await.unwrap());
+    let connection = folder.file().connect().unwrap();
+    for number in 0..50 {
+        let fill = "INSERT INTO roundtrip_task (id, service, owner, account, kind, version, fence, held, live, expires, changed, \
+                    origin, view, work, result) VALUES (?, ?, ?, ?, ?, 1, 1, 0, 0, 1, ?, x'', x'77', x'77', randomblob(1048576))";
+        let (key, account) = (key(number), digest(2));
+        let row = params![
+            key.id.as_str(),
+            key.service.as_bytes(),
+            key.owner.as_bytes(),
+            account.as_bytes(),
+            account.as_bytes(),
+            number
+        ];
+        connection.execute(fill, row).unwrap();
+    }
+    connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let (service, owner, id) = (digest(1), TaskOwner::new(None), key(7).id);
+    let read = |statement: &'static str, parameters: &dyn Fn(&mut rusqlite::Statement<'_>) -> usize| {
+        // A connection that has no page yet.
+        let fresh = folder.file().connect().unwrap();
+        let mut statement = fresh.prepare(statement).unwrap();
+        let before = read_so_far();
+        let rows = parameters(&mut statement);
+        (rows, read_so_far() - before)
+    };
+    fn rows(statement: &mut rusqlite::Statement<'_>, parameters: impl Params) -> usize {
+        let mut rows = statement.query(parameters).unwrap();
+        let mut number = 0;
+        while let Some(row) = rows.next().unwrap() {
+            // Every column is fetched.
+            (0..).map_while(|column| row.get_ref(column).ok()).for_each(drop);
+            number += 1;
+        }
+        number
+    }
+    let (service, owner) = (service.as_bytes(), owner.as_bytes());
+    let (listed, bytes) = read(LIST, &|statement| rows(statement, params![service, owner, "", 50]));
+    assert!(listed == 50 && bytes < 1 << 20, "{listed} tasks, {bytes} bytes");
+    let (expired, bytes) = read(EXPIRED, &|statement| rows(statement, params![service, 9, 50]));
+    assert!(expired == 50 && bytes < 1 << 20, "{expired} tasks, {bytes} bytes");
+    let view = |with_result: bool| {
+        let parameters = params![id.as_str(), service, owner, 9, with_result];
+        read(VIEW, &|statement| rows(statement, parameters))
+    };
+    let [(_, without), (_, with)] = [view(false), view(true)];
+    assert!(without < 100_000 && with > 1 << 20, "{without} and {with} bytes");
 }

@@ -1,5 +1,6 @@
 //! Stores of a test's own, on every database there is.
 
+mod log;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "redis"))]
@@ -19,6 +20,7 @@ use roundtrip::server::Ledger;
 use roundtrip::server::ledger::{Claim, ClaimGuard, LedgerError, RoundKey};
 use roundtrip_store::{Opening, StoreError, Usage};
 
+pub(crate) use log::Log;
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::PostgresSite;
 #[cfg(any(feature = "postgres", feature = "redis"))]
@@ -45,6 +47,9 @@ pub(crate) trait Site {
 
     /// Writes a byte over the first one of every reply.
     fn damage(&self, first: u8) -> impl Future<Output = ()>;
+
+    /// Gives every claim to a holder that is not there. Its lease stays as it is.
+    fn disown(&self) -> impl Future<Output = ()>;
 
     /// Ends every lease now.
     fn expire(&self) -> impl Future<Output = ()>;
@@ -144,6 +149,7 @@ pub(crate) struct OldTask {
     pub(crate) account: Vec<u8>,
     pub(crate) live: bool,
     pub(crate) due: Option<i64>,
+    pub(crate) expires: Option<i64>,
     pub(crate) view: Vec<u8>,
     pub(crate) work: Vec<u8>,
 }

@@ -52,6 +52,11 @@ impl Site for PostgresSite {
         change.execute(&mut self.connect().await).await.expect("a change");
     }
 
+    async fn disown(&self) {
+        let change = sqlx::query("UPDATE roundtrip_ledger SET holder = decode(repeat('00', 16), 'hex')");
+        change.execute(&mut self.connect().await).await.expect("a change");
+    }
+
     async fn expire(&self) {
         let change = sqlx::query("UPDATE roundtrip_ledger SET ends = 1");
         change.execute(&mut self.connect().await).await.expect("a change");
@@ -89,11 +94,11 @@ impl TaskSite for PostgresSite {
             sqlx::raw_sql(step).execute(&mut connection).await.expect("tables");
         }
         let create = "INSERT INTO roundtrip_tasks (id, owner, account, version, fence, live, due, expires, view, work) \
-                      VALUES ($1, $2, $3, 0, 0, $4, $5, NULL, $6, $7)";
+                      VALUES ($1, $2, $3, 0, 0, $4, $5, $6, $7, $8)";
         for task in tasks {
             let row =
                 sqlx::query(create).bind(&task.id).bind(&task.owner).bind(&task.account).bind(task.live);
-            let row = row.bind(task.due).bind(&task.view).bind(&task.work);
+            let row = row.bind(task.due).bind(task.expires).bind(&task.view).bind(&task.work);
             row.execute(&mut connection).await.expect("a task");
         }
     }

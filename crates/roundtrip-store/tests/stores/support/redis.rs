@@ -62,6 +62,13 @@ impl Site for RedisSite {
         }
     }
 
+    async fn disown(&self) {
+        let mut connection = self.connect().await;
+        for key in self.records().await {
+            let _: () = connection.hset(key, "holder", vec![0_u8; 16]).await.expect("a change");
+        }
+    }
+
     async fn expire(&self) {
         let mut connection = self.connect().await;
         for key in self.records().await {

@@ -69,6 +69,10 @@ impl Site for SqliteSite {
         self.change(change, [vec![first]]);
     }
 
+    async fn disown(&self) {
+        self.change("UPDATE roundtrip_ledger SET holder = zeroblob(16)", ());
+    }
+
     async fn expire(&self) {
         self.change("UPDATE roundtrip_ledger SET ends = 1", ());
     }
@@ -102,10 +106,11 @@ impl TaskSite for SqliteSite {
             connection.execute_batch(step).expect("tables");
         }
         let create = "INSERT INTO roundtrip_tasks (id, owner, account, version, fence, live, due, expires, view, work, \
-                      changed, origin) VALUES (?,?,?,0,0,?,?,NULL,?,?,?,x'0102030405060708')";
-        for (changed, task) in (1_i64..).zip(tasks) {
-            let OldTask { id, owner, account, live, due, view, work } = task;
-            let row = rusqlite::params![id, owner, account, live, due, view, work, changed];
+                      changed, origin) VALUES (?,?,?,0,0,?,?,?,?,?,?,x'0102030405060708')";
+        let next = "UPDATE roundtrip_tasks_changes SET last = last + 1 WHERE one = 1 RETURNING last";
+        for OldTask { id, owner, account, live, due, expires, view, work } in tasks {
+            let changed: i64 = connection.query_row(next, (), |row| row.get(0)).expect("a number");
+            let row = rusqlite::params![id, owner, account, live, due, expires, view, work, changed];
             connection.execute(create, row).expect("a task");
         }
     }

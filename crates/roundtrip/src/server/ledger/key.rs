@@ -76,8 +76,8 @@ impl RoundKey {
         &self.call
     }
 
-    /// Returns the digest of the caller whose share of a ledger the record takes: of the principal, or of the address of
-    /// a caller without one. It is not part of a round's identity: look records up by [`id`](Self::id) alone.
+    /// Returns the digest of the caller whose share of a ledger the record takes: of the server's audience, and of the principal or
+    /// the address of a caller without one. It is not part of a round's identity: look records up by [`id`](Self::id) alone.
     pub const fn owner(&self) -> &Digest {
         &self.owner
     }

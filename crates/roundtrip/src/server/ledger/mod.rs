@@ -71,6 +71,12 @@ pub trait Ledger: Send + Sync {
     ///
     /// The future is dropped when the caller goes away; a claim made by then must be released.
     fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>>;
+
+    /// Waits until every reply is recorded that was [deferred](LedgerError::Deferred): a process that stops waits for it. The default
+    /// is a ledger that defers none.
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Claim on a round that is being run, and that no other request may run meanwhile.
@@ -127,6 +133,10 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
     fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>> {
         (**self).claim(key, until)
     }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        (**self).settled()
+    }
 }
 
 /// Handle to a server's ledger.
@@ -136,6 +146,11 @@ pub(crate) struct LedgerHandle(Arc<dyn Ledger>);
 impl LedgerHandle {
     pub(crate) fn new(ledger: impl Ledger + 'static) -> Self {
         Self(Arc::new(ledger))
+    }
+
+    /// Waits until every reply is recorded that was deferred.
+    pub(crate) async fn settled(&self) {
+        self.0.settled().await;
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use roundtrip_core::error::{BUSY, needed_scope};
-use roundtrip_core::seal::{CLOCK_SKEW, Reason, Rejected, Timestamp};
+use roundtrip_core::seal::{CLOCK_SKEW, Digest, Reason, Rejected, Timestamp};
 use roundtrip_core::wire::{ErrorObject, ServerResult};
 
 use super::key::{self, IDEMPOTENCY_KEY, RoundKey};
@@ -85,7 +85,9 @@ impl Recorder {
             (None, None) => return Ok(None),
         };
         let owner = Owner::of(call.peer);
-        let key = key.owned_by(owner.digest());
+        // Services that share a ledger do not share the shares of callers without a principal.
+        let (audience, caller) = (input.flows.audience.as_bytes(), owner.digest());
+        let key = key.owned_by(Digest::of("ledger share", &[audience, caller.as_bytes()]));
         let round = input.flow.as_ref().map(|flow| Arc::clone(&flow.round));
         let admission = Arc::clone(&input.flows.admission);
         Ok(Some(Self { ledger: config.ledger.clone(), key, repeatable, round, admission, owner }))
@@ -119,7 +121,13 @@ impl Recorder {
                 )));
             }
             Err(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "a round cannot be claimed");
+                let error_text = &error as &dyn std::error::Error;
+                // Every caller past its share would fill the log.
+                if matches!(error, LedgerError::Full) {
+                    tracing::debug!(error = error_text, "a round cannot be claimed");
+                } else {
+                    tracing::error!(error = error_text, "a round cannot be claimed");
+                }
                 return Err(ErrorObject::new(BUSY, "the server is busy: try again later"));
             }
         };

@@ -171,8 +171,9 @@ impl TaskService {
 
     /// Reads a task, of an earlier release too.
     pub(super) async fn read(&self, key: &TaskKey) -> Result<Option<StoredTask>, TaskStoreError> {
+        let adopts = self.adopts();
         match self.store.0.read(key, Millis::now()).await? {
-            None if self.adopt_one(key).await? => self.store.0.read(key, Millis::now()).await,
+            None if adopts && self.adopt_one(key).await? => self.store.0.read(key, Millis::now()).await,
             stored => Ok(stored),
         }
     }

@@ -141,8 +141,9 @@ impl TaskService {
         with_result: bool,
     ) -> Result<Option<StoredView>, ErrorObject> {
         let read = async || self.store.0.view(key, with_result, Millis::now()).await;
+        let adopts = self.adopts();
         let found = match read().await {
-            Ok(None) if self.adopt_one(key).await.map_err(|error| busy(&error))? => read().await,
+            Ok(None) if adopts && self.adopt_one(key).await.map_err(|error| busy(&error))? => read().await,
             found => found,
         };
         found.map_err(|error| busy(&error))

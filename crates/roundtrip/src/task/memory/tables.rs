@@ -1,7 +1,7 @@
 //! Tables of tasks in memory.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -259,10 +259,11 @@ impl Tables {
         })
     }
 
-    /// Returns the next account behind one that has a task which is due.
+    /// Returns the next account with a task that is due, from behind a pair on. Of a kind that is not among these, the first account
+    /// is looked at only.
     pub(super) fn next_waiting(
         &self,
-        service: &Digest,
+        (service, kinds): (&Digest, &[Digest]),
         after: Option<Waiting>,
         now: Millis,
     ) -> Option<Waiting> {
@@ -273,7 +274,7 @@ impl Tables {
             });
             let next = self.free.range(from..).next().filter(|(own, ..)| own == service);
             match next {
-                Some((_, waiting, due, _)) if *due > now => behind = Some(*waiting),
+                Some((_, waiting, due, _)) if *due > now => behind = Some(waiting.or_last_of_other(kinds)),
                 Some((_, waiting, ..)) => break Some(*waiting),
                 None => break None,
             }
@@ -298,7 +299,7 @@ impl Tables {
     pub(super) fn take(
         &mut self,
         (service, waiting, most): (&Digest, Waiting, usize),
-        except: &[TaskId],
+        except: &HashSet<&TaskId>,
         (now, until): (Millis, Millis),
     ) -> Vec<TakenTask> {
         let range =

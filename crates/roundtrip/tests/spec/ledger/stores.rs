@@ -13,6 +13,7 @@ use roundtrip::{MemoryLedger, Tool};
 use serde_json::{Value, json};
 
 use super::{Shop, answer, begin_as, call, call_as, endpoint, keyed, plain, poll, server, soup};
+use crate::logged::logged;
 use crate::support::{Running, message, messages_of};
 
 /// M6, Z3: a full ledger refuses new rounds before they run, and forgets none.
@@ -69,6 +70,62 @@ async fn one_address_does_not_fill_the_ledger_for_all() {
         statuses.push(said.last().expect("a response")["error"].is_null());
     }
     assert_eq!(statuses, [true, true, false, true]);
+}
+
+/// M6, Z3: services that share a ledger do not share what callers without a principal may have of it.
+#[tokio::test]
+async fn callers_of_one_service_do_not_fill_the_ledger_of_another() {
+    let (shop, ledger) = (Shop::default(), MemoryLedger::bounded(4, usize::MAX));
+    let service =
+        |audience: &str| server(&shop).audience(audience).ledger(ledger.clone()).build().expect("a server");
+    let (one, other) = (service("one"), service("other"));
+    let mut were_recorded = Vec::new();
+    for number in 0..3 {
+        let reply = call(&one, keyed(format!("k{number}"), soup())).await;
+        were_recorded.push(reply["error"].is_null());
+    }
+    assert_eq!(were_recorded, [true, true, false]);
+    let reply = call(&other, keyed("k0", soup())).await;
+    assert!(reply["error"].is_null(), "{reply}");
+}
+
+/// Z3: rounds that a full ledger refuses do not fill the log.
+#[test]
+fn a_full_ledger_fills_no_log() {
+    let log = logged(async {
+        let endpoint = endpoint(&Shop::default(), &MemoryLedger::bounded(1, usize::MAX));
+        for number in 0..3 {
+            call(&endpoint, keyed(format!("k{number}"), soup())).await;
+        }
+    });
+    assert!(!log.contains("ERROR") && !log.contains("WARN"), "{log}");
+    assert!(log.contains("a round cannot be claimed"), "{log}");
+}
+
+/// A ledger that has a reply to record until it is told that it is done.
+#[derive(Clone, Default)]
+struct Deferring(MemoryLedger, Arc<tokio::sync::Notify>);
+
+impl Ledger for Deferring {
+    fn claim<'a>(&'a self, key: &'a RoundKey, until: Timestamp) -> BoxFuture<'a, Result<Claim, LedgerError>> {
+        self.0.claim(key, until)
+    }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.1.notified())
+    }
+}
+
+/// M6: a server that stops waits for the replies that its ledger has deferred.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_waits_for_deferred_replies() {
+    let (shop, ledger) = (Shop::default(), Deferring::default());
+    let endpoint = endpoint(&shop, &ledger);
+    call(&endpoint, keyed("k", soup())).await;
+    let finished = tokio::time::timeout(Duration::from_secs(60), endpoint.finished());
+    assert!(finished.await.is_err(), "a reply waits");
+    ledger.1.notify_one();
+    endpoint.finished().await;
 }
 
 /// A ledger of one's own: it fails, or it records until the beginning of time.

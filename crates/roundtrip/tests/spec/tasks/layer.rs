@@ -7,8 +7,9 @@ use bytes::Bytes;
 use roundtrip::MemoryTasks;
 use roundtrip::seal::Digest;
 use roundtrip::task::{
-    Chunk, ExpiredTask, LeaseRenewer, Millis, NewTask, StoredTask, StoredView, TakeRequest, TakenTask,
-    TaskAnswer, TaskChange, TaskChanges, TaskId, TaskKey, TaskOwner, TaskStore, TaskWork, Waiting,
+    AdoptedTask, Chunk, ExpiredTask, LeaseRenewer, Millis, NewTask, OrphanTask, StoredTask, StoredView,
+    TakeRequest, TakenTask, TaskAnswer, TaskChange, TaskChanges, TaskId, TaskKey, TaskOwner, TaskStore,
+    TaskWork, Waiting,
 };
 
 /// The service of a server with this name, as stores know it.
@@ -99,6 +100,22 @@ pub(super) trait Layer: Send + Sync {
     fn changes(&self) -> Box<dyn TaskChanges> {
         self.inner().changes()
     }
+
+    fn orphans<'a>(&'a self, after: Option<&'a TaskId>, most: usize) -> TaskAnswer<'a, Vec<OrphanTask>> {
+        self.inner().orphans(after, most)
+    }
+
+    fn orphan<'a>(&'a self, owner: &'a TaskOwner, id: &'a TaskId) -> TaskAnswer<'a, Option<OrphanTask>> {
+        self.inner().orphan(owner, id)
+    }
+
+    fn remove_orphans(&self, now: Millis, most: usize) -> TaskAnswer<'_, usize> {
+        self.inner().remove_orphans(now, most)
+    }
+
+    fn adopt(&self, task: AdoptedTask) -> TaskAnswer<'_, bool> {
+        self.inner().adopt(task)
+    }
 }
 
 /// A store with a layer.
@@ -186,5 +203,21 @@ impl<L: Layer> TaskStore for Layered<L> {
 
     fn changes(&self) -> Box<dyn TaskChanges> {
         self.0.changes()
+    }
+
+    fn orphans<'a>(&'a self, after: Option<&'a TaskId>, most: usize) -> TaskAnswer<'a, Vec<OrphanTask>> {
+        self.0.orphans(after, most)
+    }
+
+    fn orphan<'a>(&'a self, owner: &'a TaskOwner, id: &'a TaskId) -> TaskAnswer<'a, Option<OrphanTask>> {
+        self.0.orphan(owner, id)
+    }
+
+    fn remove_orphans(&self, now: Millis, most: usize) -> TaskAnswer<'_, usize> {
+        self.0.remove_orphans(self.0.now(now), most)
+    }
+
+    fn adopt(&self, task: AdoptedTask) -> TaskAnswer<'_, bool> {
+        self.0.adopt(task)
     }
 }

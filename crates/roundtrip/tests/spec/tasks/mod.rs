@@ -16,6 +16,7 @@ mod ledger;
 mod lifecycle;
 mod memory;
 mod news;
+mod orphans;
 mod parts;
 mod places;
 mod sep_2322;
