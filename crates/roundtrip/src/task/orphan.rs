@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use roundtrip_core::round::{Journal, PinKey};
+use roundtrip_core::round::Journal;
 use roundtrip_core::seal::Digest;
 use roundtrip_core::wire::{ErrorObject, Raw, json};
 use serde::Deserialize;
@@ -28,17 +28,11 @@ impl OrphanTask {
         Record::tool_of(&self.view)
     }
 
-    /// Returns the task as a service adopts it that runs it as this kind. A task that has not ended and has stored nothing yet gets a
-    /// journal with these pins: steps are added to a journal that is there.
+    /// Returns the task as a service adopts it that runs it as this kind.
     ///
     /// # Errors
     /// Fails if the bytes are not those of a task.
-    pub(crate) fn adopted(
-        self,
-        service: Digest,
-        kind: Digest,
-        pins: PinKey,
-    ) -> Result<AdoptedTask, serde_json::Error> {
+    pub(crate) fn adopted(self, service: Digest, kind: Digest) -> Result<AdoptedTask, serde_json::Error> {
         let (head, journal) = split(&self.work);
         let mut record = Record::read(&with_state(head, journal))?;
         let Contents { call, result, error } = json::from_slice(head)?;
@@ -52,8 +46,6 @@ impl OrphanTask {
         let key = TaskKey { service, owner: self.owner, id: self.id };
         let (view, work) = record.write(&key.id)?;
         let piece = |bytes: &[u8]| (!bytes.is_empty()).then(|| bytes.to_vec().into());
-        let begun = || Journal::new(pins).encode(std::iter::empty()).into();
-        let journal = piece(journal).or_else(|| (!record.has_ended()).then(begun));
         Ok(AdoptedTask {
             key,
             version: self.version,
@@ -62,7 +54,7 @@ impl OrphanTask {
             view,
             work,
             result: ended.and_then(|ended| ended.encoded()),
-            journal,
+            journal: piece(journal),
             parts: piece(parts),
         })
     }
@@ -80,7 +72,7 @@ fn with_state<'a>(head: &'a [u8], journal: &[u8]) -> Cow<'a, [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use roundtrip_core::round::Kind;
+    use roundtrip_core::round::{Kind, PinKey};
     use roundtrip_core::wire::TaskStatus;
     use serde_json::json;
 
@@ -110,7 +102,7 @@ mod tests {
     fn an_adopted_task_keeps_its_journal_and_the_state_in_it() {
         let digest = Digest::from_bytes([1; Digest::LEN]);
         let adopted = |journal: &[u8]| {
-            let adopted = orphan(journal).adopted(digest, digest, PinKey::new([8; PinKey::LEN])).unwrap();
+            let adopted = orphan(journal).adopted(digest, digest).unwrap();
             (Record::read(&adopted.work).unwrap(), adopted.journal)
         };
         let mut journal = Journal::new(PinKey::new([9; PinKey::LEN]));
@@ -124,7 +116,6 @@ mod tests {
             assert_eq!(record.asks_with_state(), is_stateful);
             assert_eq!(kept.as_deref(), Some(&journal[..]));
         }
-        let begun = adopted(&[]).1.expect("a journal that steps are added to");
-        assert!(Journal::decode(&begun).unwrap().is_empty());
+        assert!(adopted(&[]).1.is_none());
     }
 }

@@ -5,13 +5,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use roundtrip_core::round::PinKey;
 use roundtrip_core::seal::Digest;
 use tokio::time::sleep;
 
 use super::resume::Resume;
 use super::service::TaskService;
-use crate::server::clock::random;
 use crate::server::outcome::caught;
 use crate::task::{Millis, OrphanTask, TaskId, TaskKey, TaskOwner, TaskStoreError, task_kind};
 
@@ -197,9 +195,8 @@ impl TaskService {
         if !server.has_tool(&tool) {
             return Ok(false);
         }
-        let Ok(pins) = random() else { return Ok(false) };
         // Tools had no versions.
-        match orphan.adopted(self.service, task_kind(&tool, ""), PinKey::new(pins)) {
+        match orphan.adopted(self.service, task_kind(&tool, "")) {
             Ok(adopted) => {
                 // Another instance may have been first, which is as good.
                 self.store.0.adopt(adopted).await?;

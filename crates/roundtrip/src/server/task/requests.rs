@@ -130,7 +130,8 @@ impl TaskService {
     pub(crate) async fn cancel(self: Arc<Self>, caller: TaskCaller, id: String) -> Outcome {
         let cancel = |record: &mut Record, is_held: bool, now| {
             // A worker that has heard of it may be gone.
-            let open = !record.has_ended() && !(record.is_cancelled() && is_held);
+            let is_heard = record.is_cancelled() && is_held;
+            let open = !record.has_ended() && !is_heard;
             record.cancel(is_held, now);
             Ok(open)
         };

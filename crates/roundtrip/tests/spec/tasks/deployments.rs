@@ -244,8 +244,8 @@ async fn a_task_that_asks_in_circles_ends() {
     async fn circles(round: Round) -> Result<Reply, ToolError> {
         let turn: u32 = round.state()?.unwrap_or_default();
         round.set_state(&(turn + 1))?;
-        let _ = round.confirmed(if turn % 2 == 0 { "details" } else { "menu" })?;
-        let key = if turn % 2 == 0 { "menu" } else { "details" };
+        let _ = round.confirmed(if turn.is_multiple_of(2) { "details" } else { "menu" })?;
+        let key = if turn.is_multiple_of(2) { "menu" } else { "details" };
         Ok(round.ask([Question::confirm(key, "Go on?")]))
     }
     let client = TaskClient::of(super::server([Tool::new("circles", circles).task(When::Required)]));
