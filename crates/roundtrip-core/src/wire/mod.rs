@@ -48,7 +48,9 @@ pub use self::serde::Raw;
 
 /// Decoding of JSON that a peer or a store wrote: structs are read by the names of their fields, never from lists.
 pub mod json {
-    pub use super::serde::{ByName, Lists, Note, from_slice, from_str, from_str_noting, from_value};
+    pub use super::serde::{
+        ByName, Lists, NoLists, Note, from_slice, from_str, from_str_unbuffered, from_value,
+    };
 }
 
 pub use bare_tasks::*;

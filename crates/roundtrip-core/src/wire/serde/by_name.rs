@@ -52,21 +52,39 @@ impl Lists {
     }
 }
 
-/// Place for a note. The unit type takes none, and costs nothing.
+/// Refusal of lists that would be read without a known type. It has no size: types that are not buffered are read as fast as
+/// without it.
+#[derive(Debug, Clone, Copy)]
+pub struct NoLists;
+
+/// Reaction to a list that is read without a known type. The unit type has none.
 pub trait Note: Copy {
-    /// Notes a list.
-    fn list(self);
+    /// Takes note of a list.
+    ///
+    /// # Errors
+    /// Fails if there may be none.
+    fn list<E: de::Error>(self) -> Result<(), E>;
 }
 
 impl Note for () {
     #[inline]
-    fn list(self) {}
+    fn list<E: de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
 }
 
 impl Note for &Lists {
     #[inline]
-    fn list(self) {
+    fn list<E: de::Error>(self) -> Result<(), E> {
         self.0.set(true);
+        Ok(())
+    }
+}
+
+impl Note for NoLists {
+    #[cold]
+    fn list<E: de::Error>(self) -> Result<(), E> {
+        Err(E::custom("a list in what serde buffers"))
     }
 }
 
@@ -212,7 +230,7 @@ impl<'de, V: Visitor<'de>, N: Note, const READS: u8> Visitor<'de> for Inside<V, 
             return Err(de::Error::invalid_type(Unexpected::Seq, &self));
         }
         if READS == ANY {
-            self.1.list();
+            self.1.list()?;
         }
         self.0.visit_seq(ByName(list, self.1))
     }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::de::Read;
 use serde_json::{Error, Value};
 
-use super::by_name::{ByName, Lists, Note};
+use super::by_name::{ByName, NoLists, Note};
 use crate::wire::{clip, clip_error};
 
 /// Decodes a text.
@@ -15,12 +15,12 @@ pub fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
     whole(serde_json::Deserializer::from_str(text), ())
 }
 
-/// Decodes a text, and notes [`Lists`] that serde has buffered.
+/// Decodes a text, unless serde would buffer a list of it.
 ///
 /// # Errors
-/// Fails if the text is not JSON, or does not fit the type.
-pub fn from_str_noting<'a, T: Deserialize<'a>>(text: &'a str, lists: &Lists) -> Result<T, Error> {
-    whole(serde_json::Deserializer::from_str(text), lists)
+/// Fails if the text is not JSON, does not fit the type, or has such a list.
+pub fn from_str_unbuffered<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
+    whole(serde_json::Deserializer::from_str(text), NoLists)
 }
 
 /// Decodes bytes.

@@ -10,8 +10,8 @@ pub(crate) mod number;
 mod raw;
 pub(crate) mod tagged;
 
-pub use by_name::{ByName, Lists, Note};
+pub use by_name::{ByName, Lists, NoLists, Note};
 pub(crate) use cow::Str;
 pub(crate) use decode::decode_at;
-pub use decode::{from_slice, from_str, from_str_noting, from_value};
+pub use decode::{from_slice, from_str, from_str_unbuffered, from_value};
 pub use raw::Raw;

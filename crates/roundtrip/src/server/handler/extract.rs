@@ -76,20 +76,25 @@ fn parse_strings<'a, T: DeserializeOwned>(
     strings::parse(&pairs).map_err(Rejection::Arguments)
 }
 
-/// Parses arguments; a second time only to find the path of an error, or if serde has buffered a list.
+/// Parses arguments; a second time only to find the path of an error, or if serde would buffer a list.
 fn parse_text<T: DeserializeOwned + JsonSchema + 'static>(text: &str) -> Result<T, Rejection> {
+    json::from_str_unbuffered(text).or_else(|first| parse_again(text, &first))
+}
+
+#[cold]
+fn parse_again<T: DeserializeOwned + JsonSchema + 'static>(
+    text: &str,
+    first: &serde_json::Error,
+) -> Result<T, Rejection> {
     let lists = json::Lists::default();
-    let parsed = json::from_str_noting(text, &lists).map_err(|first| {
-        let mut again = serde_json::Deserializer::from_str(text);
-        match serde_path_to_error::deserialize::<_, T>(json::ByName::new(&mut again)) {
-            Err(error) => describe(&error),
-            Ok(_) => Rejection::Arguments(clip_error(&first)),
-        }
-    })?;
-    if lists.any() {
-        let value = json::from_str(text).map_err(|error| Rejection::Arguments(clip_error(&error)))?;
-        refuse_lists::<T>(&value)?;
+    let mut again = serde_json::Deserializer::from_str(text);
+    let parsed = serde_path_to_error::deserialize(json::ByName::noting(&mut again, &lists));
+    let parsed = parsed.map_err(|error| describe(&error))?;
+    if !lists.any() {
+        return Err(Rejection::Arguments(clip_error(first)));
     }
+    let value = json::from_str(text).map_err(|error| Rejection::Arguments(clip_error(&error)))?;
+    refuse_lists::<T>(&value)?;
     Ok(parsed)
 }
 
