@@ -223,8 +223,10 @@ mod tests {
             });
             assert_read_by_name(&content, |file| json::from_str::<Content>(&file.to_string()).is_ok());
         }
-        let flow =
-            json!({ "method": "tools/call", "flow": { "params": 1, "meta": 1 }, "answers": { "a": 1 } });
+        let flow = json!({
+            "method": "tools/call", "flow": { "params": 1, "meta": 1, "idempotencyKey": "k" },
+            "answers": { "a": 1 }, "questions": { "q": 1 }, "state": "s", "task": { "seen": { "taskId": "t" } },
+        });
         assert_read_by_name(&flow, |flow| json::from_str::<Request>(&flow.to_string()).is_ok());
     }
 }

@@ -1,11 +1,12 @@
 //! [`Lease`]: a task that this process works on. All its changes go through here.
 
+mod keeper;
+
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use roundtrip_core::seal::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -15,7 +16,7 @@ use crate::lock::lock;
 use crate::server::delivery::{pause_after, waits_after};
 use crate::server::limits::Admission;
 use crate::server::notify::status::StatusSlot;
-use crate::server::round::{Keeper, Moment, ParkedRound, Pieces};
+use crate::server::round::{ParkedRound, Pieces};
 use crate::task::{Ended, Millis, Record, TaskId, TaskKey, TaskStoreError, TaskStoreHandle};
 
 /// Pause before a store that failed is tried again.
@@ -421,32 +422,6 @@ impl Lease {
             return self.stop(Stop::Lost);
         }
         sleep(RETRY).await;
-    }
-}
-
-impl Keeper for Lease {
-    fn keep(self: Arc<Self>, moment: Moment) -> BoxFuture<'static, bool> {
-        Box::pin(async move {
-            if self.admission.is_draining() {
-                self.change(Next::GivenBack, |_, _| {}).await;
-            } else {
-                self.append().await;
-            }
-            if moment == Moment::Before {
-                self.holds().await;
-            }
-            // A cancelled handler ends the steps that run, and begins no other.
-            self.stop.borrow().is_none()
-        })
-    }
-
-    fn park(&self, parked: ParkedRound) {
-        *lock(&self.parked) = Some(parked);
-    }
-
-    fn leave(&self, why: String) {
-        *lock(&self.misfit) = Some(why);
-        self.stop(Stop::Misfit);
     }
 }
 

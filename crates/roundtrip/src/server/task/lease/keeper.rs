@@ -1,0 +1,35 @@
+//! A lease as the keeper of its round's journal.
+
+use std::sync::Arc;
+
+use roundtrip_core::seal::BoxFuture;
+
+use super::{Lease, Next, Stop};
+use crate::lock::lock;
+use crate::server::round::{Keeper, Moment, ParkedRound};
+
+impl Keeper for Lease {
+    fn keep(self: Arc<Self>, moment: Moment) -> BoxFuture<'static, bool> {
+        Box::pin(async move {
+            if self.admission.is_draining() {
+                self.change(Next::GivenBack, |_, _| {}).await;
+            } else {
+                self.append().await;
+            }
+            if moment == Moment::Before {
+                self.holds().await;
+            }
+            // A cancelled handler ends the steps that run, and begins no other.
+            self.stop.borrow().is_none()
+        })
+    }
+
+    fn park(&self, parked: ParkedRound) {
+        *lock(&self.parked) = Some(parked);
+    }
+
+    fn leave(&self, why: String) {
+        *lock(&self.misfit) = Some(why);
+        self.stop(Stop::Misfit);
+    }
+}
