@@ -26,6 +26,7 @@ const PORT: &str = "ROUNDTRIP_TEST_PORT";
 const FLOWS: usize = 2_000;
 const AT_ONCE: usize = 24;
 const INSTANCES: usize = 3;
+const PAYMENT: Duration = Duration::from_millis(20);
 
 #[derive(Deserialize, JsonSchema)]
 struct Order {
@@ -47,6 +48,8 @@ async fn pay(
     ask.confirm("sure", format!("Pay {amount}?")).await?;
     let paid = ask.once("pay", async |step: Step| {
         effects.append(&format!("{order} {}", step.idempotency_key()));
+        // A payment takes a moment: kills find some under way, however quick the rest is.
+        tokio::time::sleep(PAYMENT).await;
         Ok::<_, ToolError>(amount)
     });
     Ok(format!("{order} paid {}", paid.await?))
