@@ -36,6 +36,12 @@ impl Running {
     }
 }
 
+/// Numbers of tasks to take, by kind and account.
+pub(super) type Plan = Vec<(Waiting, usize)>;
+
+/// Slots by account.
+pub(super) type Slots = HashMap<Digest, Vec<Place>>;
+
 /// Slot of a running task; free again when dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -87,7 +93,7 @@ impl Places {
 
     /// Shares the free slots among accounts whose tasks wait: one after the other goes to the account with the fewest tasks that
     /// run here or are planned to.
-    pub(super) fn plan(&self, waiting: &[Waiting]) -> Vec<(Waiting, usize)> {
+    pub(super) fn plan(&self, waiting: &[Waiting]) -> Plan {
         let running = lock(&self.running);
         let free = self.most.saturating_sub(running.all).min(AT_ONCE);
         let counts = waiting.iter().map(|waiting| (waiting.account, running.of(&waiting.account)));
@@ -112,6 +118,18 @@ impl Places {
             }
         }
         waiting.iter().copied().zip(planned).filter(|(_, planned)| *planned > 0).collect()
+    }
+
+    /// Takes the slots that are planned. Returns the plan as far as there are any, and the slots by account.
+    pub(super) fn reserve(self: &Arc<Self>, planned: &[(Waiting, usize)]) -> (Plan, Slots) {
+        let mut slots = Slots::new();
+        let reserved = planned.iter().filter_map(|(waiting, planned)| {
+            let own: Vec<Place> = (0..*planned).map_while(|_| self.take(waiting.account)).collect();
+            let number = own.len();
+            slots.entry(waiting.account).or_default().extend(own);
+            (number > 0).then_some((*waiting, number))
+        });
+        (reserved.collect(), slots)
     }
 
     /// Returns the number of free slots.
@@ -143,6 +161,17 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Z3: slots for tasks that are being taken are nobody else's, and free again if no task came.
+    #[test]
+    fn planned_slots_are_kept() {
+        let places = Places::new(8);
+        let (reserved, slots) = places.reserve(&[(waiting(1), 3), (waiting(2), 9)]);
+        assert_eq!(reserved, [(waiting(1), 3), (waiting(2), 5)]);
+        assert!(places.take_new(waiting(3).account).is_none() && slots[&waiting(1).account].len() == 3);
+        drop(slots);
+        assert_eq!(places.free(), 8);
+    }
 
     /// Z3: a new task does not take the slot that an account with fewer tasks waits for.
     #[test]

@@ -184,9 +184,11 @@ impl TaskService {
     /// Takes tasks, and returns the kind and the account of each.
     async fn take_once(self: &Arc<Self>, wanted: &[(Waiting, usize)]) -> Option<Vec<Waiting>> {
         let (service, except, lease) = (&self.service, &self.resting.now()[..], self.lease);
+        // Held from here on: a call that becomes a task meanwhile must not have a slot that a taken task needs.
+        let (wanted, mut slots) = self.places.reserve(wanted);
         let taking = self.renewals.poke().taking();
         let sent = TwoClocks::now();
-        let request = TakeRequest { service, wanted, except, lease };
+        let request = TakeRequest { service, wanted: &wanted, except, lease };
         let taken = self.answered(self.store.0.take(request, Millis::now()).await)?;
         let of = |task: &TakenTask| Waiting { kind: task.kind, account: task.account };
         let all = taken.iter().map(of).collect();
@@ -197,7 +199,7 @@ impl TaskService {
                 tracing::warn!(task = %task.key.id, "the lease on a task had expired, and is this process's again");
                 continue;
             }
-            let slot = self.places.take(task.account);
+            let slot = slots.get_mut(&task.account).and_then(Vec::pop);
             tokio::spawn(Arc::clone(self).resumed(task, sent, slot));
         }
         drop(taking);
