@@ -45,7 +45,7 @@ pub(crate) struct Saved {
     pub(crate) flow: Flow,
     /// True if `--save` of this user has written the file, and nobody has changed it.
     pub(crate) is_ours: bool,
-    /// What is sent and asked, for people.
+    /// Texts of all that is sent and asked, for people.
     pub(crate) request: Request,
 }
 

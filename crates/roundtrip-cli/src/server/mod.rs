@@ -84,7 +84,7 @@ pub(crate) enum Endpoint {
     },
 }
 
-/// What runs, or is asked, at a server: as it is written, for people.
+/// Command that runs, or URL that is asked, as it is written, for people.
 pub(crate) struct Written {
     /// Command or URL.
     pub(crate) line: String,

@@ -99,7 +99,7 @@ async fn workers_are_killed_at_random_points(test: &'static str, store: String) 
     assert!(!is_full || crash.left > 0, "no release has met a task of the other that it cannot run");
 }
 
-/// What a test has done, and what came of it.
+/// Kills and pauses of a test, and the results of its tasks.
 struct Crash {
     kills: Kills,
     pauses: usize,

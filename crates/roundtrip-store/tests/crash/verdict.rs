@@ -34,7 +34,7 @@ struct Runs<'a> {
     first_given: Option<usize>,
 }
 
-/// What the log says of processes.
+/// Ends and pauses of processes, by the log.
 #[derive(Default)]
 struct Processes {
     /// Line of each process's end.

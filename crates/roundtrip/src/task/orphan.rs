@@ -14,7 +14,7 @@ use super::record::Record;
 use super::rows::{AdoptedTask, OrphanTask, TaskKey};
 use super::view::split;
 
-/// What an earlier release has stored in the record that has a place of its own today.
+/// Members of an earlier release's record that are stored apart today.
 #[derive(Deserialize)]
 struct Contents {
     call: Option<TaskCall>,

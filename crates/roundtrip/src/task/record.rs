@@ -61,7 +61,7 @@ pub(crate) struct Record {
     answers: BTreeMap<String, Raw>,
     /// True if a worker is to stop.
     cancelled: bool,
-    /// What it waits for, if processes have left it to others.
+    /// Reason why processes have left it to others, if they have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left: Option<String>,
     /// True if its handler waits for answers, and has set state.

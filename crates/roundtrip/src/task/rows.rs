@@ -51,7 +51,7 @@ pub struct NewTask {
     pub journal: Option<Bytes>,
 }
 
-/// What clients and workers change of a task.
+/// Part of a task that clients and workers change.
 #[derive(Clone)]
 pub struct StoredTask {
     /// Key.
@@ -119,7 +119,7 @@ pub struct StoredView {
     pub is_waiting: bool,
 }
 
-/// What a worker needs to run a task, besides [`StoredTask`].
+/// Call and journal of a task, which a worker needs besides [`StoredTask`].
 #[derive(Clone)]
 pub struct TaskWork {
     /// The call.

@@ -88,7 +88,7 @@ impl Note for NoLists {
     }
 }
 
-/// What a visitor reads: a type with named fields, a type that is known, or any value.
+/// Kind of value that a visitor reads: a type with named fields, a type that is known, or any value.
 const NAMED: u8 = 0;
 const KNOWN: u8 = 1;
 const ANY: u8 = 2;

@@ -77,7 +77,7 @@ pub(super) async fn hear(service: Weak<TaskService>) {
 /// Place where the last look for tasks has ended, and what it has reported.
 #[derive(Default)]
 struct Looks {
-    /// Where the next one begins: no account is always the first.
+    /// Beginning of the next look: no account is always the first.
     after: Option<Waiting>,
     /// Kinds that wait here and cannot be run.
     foreign: HashSet<Digest>,
