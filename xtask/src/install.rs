@@ -105,6 +105,11 @@ impl Python {
         })
     }
 
+    /// Returns the Python of this machine, with its standard library.
+    pub(crate) fn bare() -> Self {
+        Self { program: "python3".into(), packages: None }
+    }
+
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("-B"); // no bytecode beside the scripts

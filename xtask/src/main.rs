@@ -30,9 +30,10 @@ usage: cargo xtask <command>
   crash [--seed N]                                      workers of tasks killed at random points, 200 times a database
   features                                              the tests with each set of cargo features
   interop [peer] [http|stdio]                           published SDKs, both ways: python, typescript, python-1x,
-                                                        typescript-1x, fastmcp, rmcp, neva
+                                                        typescript-1x, fastmcp, rmcp, neva, plain
   interop auth [word..]                                 sign-ins at published authorization servers, both ways
   interop cli [word..]                                  the built `roundtrip` command, on servers of published SDKs
+  interop fleet [word..]                                published clients of two instances behind nginx
   mutations [name..]                                    checks of authorization, switched off one at a time: a test must
                                                         notice each
   services -- command..                                 a command with PostgreSQL and Redis, which end with it

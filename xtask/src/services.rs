@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result};
 
 use crate::process;
 use crate::workspace::Workspace;
+pub(crate) use server::Server as Restarted;
 use server::{Server, User};
 
 /// Variable that makes a skipped suite a failure.
@@ -40,6 +41,16 @@ pub(crate) fn find_shells() {
     }
 }
 
+/// Returns nginx, installed if need be and if it may be.
+pub(crate) fn nginx() -> Option<PathBuf> {
+    found::nginx()
+}
+
+/// Returns whether a skipped suite is a failure.
+pub(crate) fn is_strict() -> bool {
+    std::env::var_os(STRICT).is_some()
+}
+
 impl Services {
     /// Starts the servers. One that is not there and cannot be installed is skipped, visibly.
     pub(crate) fn start() -> Result<Self> {
@@ -64,7 +75,7 @@ impl Services {
 
     /// Returns whether nothing is skipped that must not be.
     pub(crate) fn are_complete(&self) -> bool {
-        self.skipped.is_empty() || std::env::var_os(STRICT).is_none()
+        self.skipped.is_empty() || !is_strict()
     }
 
     /// Returns whether a server was started.

@@ -12,8 +12,10 @@ mod tools;
 use std::error::Error;
 use std::time::SystemTime;
 
-use roundtrip::{Ask, Keyring, MemoryTasks, Server, Tasks, Tool, ToolError, When};
+use roundtrip::{Args, Ask, Keyring, MemoryTasks, Server, Tasks, Tool, ToolError, When};
 use roundtrip_store::{Postgres, Sqlite};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use tools::{deploy, echo};
 
@@ -27,13 +29,29 @@ async fn resume(ask: Ask) -> Result<String, ToolError> {
     Ok(since.as_micros().to_string())
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Report {
+    bytes: usize,
+    ends: bool,
+}
+
+/// Makes a text of this size, and returns it if it is to end.
+async fn report(Args(Report { bytes, ends }): Args<Report>) -> String {
+    let text = "r".repeat(bytes);
+    if !ends {
+        std::future::pending::<()>().await;
+    }
+    text
+}
+
 fn server(tasks: Tasks, at_once: Option<usize>) -> Server {
-    let tasks = tasks.per_caller(usize::MAX);
+    let tasks = tasks.per_caller(usize::MAX).sep_2322();
     let tasks = at_once.into_iter().fold(tasks, Tasks::at_once);
     Server::new("task-server", env!("CARGO_PKG_VERSION"))
         .tool(Tool::new("echo", echo).description("Say what was said").task(When::Offered))
         .tool(Tool::new("deploy", deploy).description("Deploy a service").task(When::Offered))
         .tool(Tool::new("resume", resume).description("Say when it went on").task(When::Offered))
+        .tool(Tool::new("report", report).description("Say much").task(When::Offered))
         .tasks(tasks)
 }
 

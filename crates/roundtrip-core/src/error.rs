@@ -39,6 +39,27 @@ pub const UNAUTHORIZED: i64 = 401;
 /// `data.reason` of a call whose caller lacks scopes.
 const INSUFFICIENT_SCOPE: &str = "insufficient_scope";
 
+/// `data.reason` of a request that has waited for a task for as long as it may.
+const TASK_RUNS: &str = "task_runs";
+
+/// Builds the error of a request that has waited for a task for as long as it may. The task is fine, and so is the server: over HTTP
+/// its status is 200, so that a load balancer does not take the instance for a sick one.
+///
+/// ```
+/// use roundtrip_core::error::{BUSY, Stage, http_status, task_runs};
+///
+/// assert_eq!((task_runs().code, http_status(&task_runs(), Stage::Call)), (BUSY, 200));
+/// ```
+pub fn task_runs() -> ErrorObject {
+    let error = ErrorObject::new(BUSY, "the task has not ended yet: ask again");
+    error.with_data(json!({ "reason": TASK_RUNS }))
+}
+
+/// Returns whether the `data.reason` of an error is this one.
+fn has_reason(error: &ErrorObject, reason: &str) -> bool {
+    error.data.as_ref().and_then(|data| data.get("reason")).and_then(Value::as_str) == Some(reason)
+}
+
 /// Builds the error of a call whose caller's token lacks scopes. `scope` names all that the call needs, separated by
 /// spaces.
 ///
@@ -57,9 +78,8 @@ pub fn insufficient_scope(scope: &str) -> ErrorObject {
 
 /// Returns the scopes that a call needs, if its error is that the caller's token lacks some.
 pub fn needed_scope(error: &ErrorObject) -> Option<&str> {
-    let data = error.data.as_ref().filter(|_| error.code == DECLINED)?;
-    let is_scope = data.get("reason").and_then(Value::as_str) == Some(INSUFFICIENT_SCOPE);
-    data.get("scope").filter(|_| is_scope).and_then(Value::as_str)
+    let is_scope = error.code == DECLINED && has_reason(error, INSUFFICIENT_SCOPE);
+    error.data.as_ref().filter(|_| is_scope)?.get("scope").and_then(Value::as_str)
 }
 
 /// Stage of a request at which an error arose.
@@ -84,6 +104,7 @@ pub fn http_status(error: &ErrorObject, stage: Stage) -> u16 {
         | MISSING_REQUIRED_CLIENT_CAPABILITY
         | UNSUPPORTED_PROTOCOL_VERSION => 400,
         INVALID_PARAMS if stage == Stage::Request => 400,
+        BUSY if has_reason(error, TASK_RUNS) => 200,
         BUSY => 503,
         DECLINED if needed_scope(error).is_some() => 403,
         RATE_LIMITED => 429,

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "validation")]
 mod closest;
+mod dialect;
 mod enforced;
 #[cfg(feature = "validation")]
 mod explain;
@@ -22,6 +23,8 @@ mod validator;
 use std::fmt;
 
 use serde_json::Value;
+
+use dialect::Dialect;
 
 pub(crate) use lists::refuse_misplaced;
 pub(crate) use validator::Schema;
@@ -56,7 +59,9 @@ impl Check {
     /// Creates the check for a schema derived from the type itself.
     pub(crate) fn derived(schema: &Value) -> Result<Self, String> {
         bounded(schema)?;
-        match enforced::unenforced(schema) {
+        // Types say what 2020-12 has; another dialect is for the validator.
+        let other = (Dialect::of(schema)? != Dialect::Draft202012).then_some("$schema");
+        match other.or_else(|| enforced::unenforced(schema)) {
             None => Ok(Self::ByType),
             Some(keyword) => {
                 Schema::needed_for(keyword, schema).map(|schema| Self::Compiled(Box::new(schema)))

@@ -47,11 +47,22 @@ class Answering(User):
 
     async def elicit(self, params: dict[str, Any]) -> dict[str, Any]:
         self.asked.append(params["message"])
+        if params.get("mode") == "url":
+            return {"action": "accept"}
         action = self.acts.pop(0) if self.acts else "accept"
         if action != "accept":
             return {"action": action}
         names = params["requestedSchema"]["properties"]
         return {"action": action, "content": {name: FIELDS[name] for name in names}}
+
+
+    async def sample(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(params["messages"][0]["content"]["text"])
+        return {"role": "assistant", "model": "a model", "content": {"type": "text", "text": "hello"}}
+
+    async def roots(self) -> dict[str, Any]:
+        self.asked.append("roots")
+        return {"roots": [{"uri": "file:///a"}]}
 
 
 class Tasks:
@@ -189,6 +200,14 @@ async def run(report: Report, server: Server) -> None:
             ),
             "test_tool_with_task": lambda: says(
                 tasks, user, "test_tool_with_task", {}, ["What is your name?"], "Hello, Ada!"
+            ),
+            "ask_everything": lambda: says(
+                tasks,
+                user,
+                "ask_everything",
+                {"name": "Ada"},
+                ["Are you Ada?", "Please sign in", "Say hello", "roots"],
+                "true, hello, 1 roots",
             ),
             "confirm_delete, decline": lambda: refusing(tasks, user, "decline"),
             "confirm_delete, cancel": lambda: refusing(tasks, user, "cancel"),

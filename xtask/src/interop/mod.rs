@@ -2,10 +2,11 @@
 //! whatever it asks, and run its tools as tasks; and our clients do the same with servers on the same SDKs. Over HTTP
 //! and over stdio; at 2026-07-28, and with the handshake of the older revisions, with a session and without.
 //! `cargo xtask interop auth`: both sign in, at published authorization servers. `cargo xtask interop cli`: the built `roundtrip`
-//! command calls servers on the same SDKs.
+//! command calls servers on the same SDKs. `cargo xtask interop fleet`: published clients call two instances behind nginx.
 
 mod auth;
 mod cli;
+mod fleet;
 mod peer;
 
 use std::fs;
@@ -29,11 +30,14 @@ const TRANSPORTS: [&str; 2] = ["http", "stdio"];
 const AUTH: &str = "auth";
 /// Word for the meetings of the built command.
 const CLI: &str = "cli";
+/// Word for the meetings of clients with instances behind a load balancer.
+const FLEET: &str = "fleet";
 
 pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool> {
     match arguments {
         [AUTH, only @ ..] => return Ok(Tally::conclude(auth::run(workspace, only))),
         [CLI, only @ ..] => return Ok(Tally::conclude(cli::run(workspace, only))),
+        [FLEET, only @ ..] => return Ok(Tally::conclude(fleet::run(workspace, only))),
         _ => {}
     }
     let (mut peers, mut transports) = (PEERS.to_vec(), TRANSPORTS.to_vec());
@@ -43,7 +47,7 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool>
             transport if TRANSPORTS.contains(&transport) => transports = vec![transport],
             other => {
                 bail!(
-                    "{other} is neither a peer ({PEERS:?}) nor a transport ({TRANSPORTS:?}) nor {AUTH} nor {CLI}"
+                    "{other} is neither a peer ({PEERS:?}) nor a transport ({TRANSPORTS:?}) nor {AUTH}, {CLI} or {FLEET}"
                 )
             }
         }
@@ -51,11 +55,12 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[&str]) -> Result<bool>
     Ok(Tally::conclude(run(workspace, &peers, &transports)))
 }
 
-/// Every peer over every transport, then the authorization servers and the built command.
+/// Every peer over every transport, then the authorization servers, the built command and instances behind a load balancer.
 pub(crate) fn all(workspace: &Workspace) -> Result<Tally> {
     let mut tally = run(workspace, &PEERS, &TRANSPORTS)?;
     tally.add(auth::run(workspace, &[])?);
     tally.add(cli::run(workspace, &[])?);
+    tally.add(fleet::run(workspace, &[])?);
     Ok(tally)
 }
 

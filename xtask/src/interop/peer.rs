@@ -11,8 +11,8 @@ use crate::process;
 use crate::workspace::Workspace;
 
 /// Every peer, by name.
-pub(super) const PEERS: [&str; 7] =
-    ["python", "typescript", "python-1x", "typescript-1x", "fastmcp", "rmcp", "neva"];
+pub(super) const PEERS: [&str; 8] =
+    ["python", "typescript", "python-1x", "typescript-1x", "fastmcp", "rmcp", "neva", "plain"];
 
 /// Way in which a client speaks with our server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(super) enum Manner {
     Handshake,
     /// The same without a session, in which clients cannot be asked.
     Stateless,
+    /// At 2026-07-28 over HTTP, by a client that declares nothing.
+    Undeclared,
 }
 
 impl Manner {
@@ -32,7 +34,7 @@ impl Manner {
         match self {
             Self::Newest | Self::Handshake => true,
             Self::NewestPiped => transport == "stdio",
-            Self::Stateless => transport == "http",
+            Self::Stateless | Self::Undeclared => transport == "http",
         }
     }
 
@@ -41,6 +43,7 @@ impl Manner {
             Self::Newest | Self::NewestPiped => "2026-07-28",
             Self::Handshake => "handshake",
             Self::Stateless => "stateless",
+            Self::Undeclared => "undeclared",
         }
     }
 
@@ -50,7 +53,7 @@ impl Manner {
         if matches!(self, Self::Handshake | Self::Stateless) {
             client.arg(&flag);
         }
-        if self == Self::Stateless {
+        if matches!(self, Self::Stateless | Self::Undeclared) {
             server.arg(&flag);
         }
     }
@@ -104,6 +107,7 @@ impl Peer {
             "neva" => Self::build(workspace, ("neva-client", Manner::NewestPiped), "neva-server"),
             "python" | "python-1x" => Self::python(workspace, name),
             "fastmcp" => Self::fastmcp(workspace),
+            "plain" => Ok(Self::plain(workspace)),
             _ => Self::node(workspace, name),
         }
     }
@@ -123,12 +127,22 @@ impl Peer {
         let (source, _) = sources(workspace, "fastmcp", "python");
         let packages = Python::with(&workspace.interop().join("fastmcp"), &source.join("requirements.txt"))?;
         Ok(Self {
-            // It sends no `Mcp-Name` with requests about tasks, which HTTP demands.
+            // It sends no `Mcp-Name` with requests about tasks, which the extension demands over HTTP.
             clients: vec![("tasks.py", Manner::NewestPiped)],
             servers: vec![("task_server.py", "task-client")],
             folders: vec![source],
             runtime: Runtime::Python(packages),
         })
+    }
+
+    /// Takes Python as it is: a script that knows the text of a proposal, and no SDK.
+    fn plain(workspace: &Workspace) -> Self {
+        Self {
+            clients: vec![("twelve_messages.py", Manner::Undeclared)],
+            servers: Vec::new(),
+            folders: vec![sources(workspace, "plain", "python").0],
+            runtime: Runtime::Python(Python::bare()),
+        }
     }
 
     fn node(workspace: &Workspace, name: &str) -> Result<Self> {

@@ -57,7 +57,7 @@ pub(super) fn is_root() -> bool {
 }
 
 /// A server process. Tests may end it: it is started again, so that they can see what a restart does.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Arc<Mutex<Child>>,
     stopping: Arc<AtomicBool>,
     keeper: Option<JoinHandle<()>>,
@@ -65,7 +65,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts it, and waits until it is ready.
-    pub(super) fn start(
+    pub(crate) fn start(
         mut command: Command,
         log: &Path,
         mut is_ready: impl FnMut() -> bool,

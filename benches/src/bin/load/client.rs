@@ -62,7 +62,7 @@ impl Connection {
             Ask::Abandoned => return self.flow(number, 1, false).await,
             Ask::Task | Ask::WaitingTask => return self.created().await,
             Ask::Parts => return self.parts(number).await,
-            Ask::Echo | Ask::List(_) | Ask::Get(_) => {}
+            Ask::Echo | Ask::List(_) | Ask::Get(_) | Ask::GetBare => {}
         }
         let head = self.receive().await?;
         let right = match (self.length, self.ask) {
@@ -130,8 +130,19 @@ impl Connection {
     /// Looks at one of the tasks, and returns whether it has this status.
     pub(crate) async fn sees(&mut self, number: usize, status: &str) -> Result<bool, Fail> {
         let id = self.tasks.pick(number).ok_or("there is no task to look at")?;
-        let body = self.about_task("tasks/get", &id, "").await?;
-        Ok(task::has(body, &id, status))
+        self.gets(&id, status).await
+    }
+
+    /// Looks at a task, and returns whether it has this status and what that brings along.
+    pub(crate) async fn gets(&mut self, id: &str, status: &str) -> Result<bool, Fail> {
+        Ok(task::has(self.about_task("tasks/get", id, "").await?, id, status))
+    }
+
+    /// Looks at a task in the dialect that shows no result, and returns whether it has this status.
+    pub(crate) async fn gets_bare(&mut self, id: &str, status: &str) -> Result<bool, Fail> {
+        let request = task::about_bare("tasks/get", id, &self.host);
+        let answer = self.exchange(&request).await?;
+        Ok(task::is(answer, status) && !answer.contains(r#""result":{"content""#))
     }
 
     /// Makes a request about a task, with more parameters, and returns the answer.
@@ -141,8 +152,8 @@ impl Connection {
     }
 
     /// Calls a tool as a task, and returns the answer.
-    pub(crate) async fn call_task(&mut self, tool: &str) -> Result<&str, Fail> {
-        let request = task::call(tool, &self.host);
+    pub(crate) async fn call_task(&mut self, tool: &str, arguments: &str) -> Result<&str, Fail> {
+        let request = task::call(tool, arguments, &self.host);
         self.exchange(&request).await
     }
 

@@ -5,12 +5,12 @@ use std::{path::PathBuf, time::Duration};
 use crate::Fail;
 
 const USAGE: &str = "usage: load [--calls N] [--rounds N] [--seconds N] [--connections N] [--abandoned N] \
-[--tasks N] [--stored N] [--disk FOLDER] [--only plain,flow,rounds,tools,list,memory,abandoned,stdio,parts,tasks,stored,workers] [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...";
+[--tasks N] [--stored N] [--disk FOLDER] [--only plain,flow,rounds,tools,list,memory,abandoned,stdio,parts,tasks,stored,results,workers] [--instructions] [--allocations] [--format text|markdown] NAME=COMMAND ...";
 
 const SCENARIOS: [&str; 8] = ["plain", "flow", "rounds", "tools", "list", "memory", "abandoned", "stdio"];
 
 /// Scenarios that run only when they are named: they need a server of parts, or of tasks.
-const NAMED_SCENARIOS: [&str; 4] = ["parts", "tasks", "stored", "workers"];
+const NAMED_SCENARIOS: [&str; 5] = ["parts", "tasks", "stored", "results", "workers"];
 
 /// Options: the scenarios and the servers to measure.
 #[derive(Debug)]

@@ -37,6 +37,8 @@ pub(crate) enum Ask {
     WaitingTask,
     /// `tasks/get` of a task with this status.
     Get(&'static str),
+    /// `tasks/get` in the dialect of SEP-2322, which shows no result.
+    GetBare,
 }
 
 impl Ask {
@@ -98,7 +100,7 @@ pub(crate) fn head(ask: Ask, host: &str) -> String {
         Ask::Parts => head_of("tools/call", Some("parts"), host),
         Ask::List(_) => head_of("tools/list", None, host),
         // Each has the task's name in its head.
-        Ask::Get(_) => String::new(),
+        Ask::Get(_) | Ask::GetBare => String::new(),
     }
 }
 
@@ -120,6 +122,7 @@ pub(crate) fn meta(ask: Ask) -> String {
         Ask::Echo | Ask::List(_) => json!({}),
         Ask::Parts => json!({ "extensions": { "dev.roundtrip/stream": {} } }),
         Ask::Task | Ask::Get(_) => json!({ "extensions": extensions }),
+        Ask::GetBare => json!({ "extensions": { "dev.roundtrip/tasks-sep-2322": {} } }),
         Ask::WaitingTask => json!({ "elicitation": { "form": {} }, "extensions": extensions }),
     };
     let meta = json!({
@@ -150,7 +153,7 @@ pub(crate) fn check(ask: Ask, number: usize, answer: &[u8]) -> Result<(), Fail> 
     let right = match ask {
         Ask::Echo => result["content"][0]["text"] == format!("{TEXT}{number}"),
         // These are checked round by round, and task by task.
-        Ask::Flow(_) | Ask::Abandoned | Ask::Task | Ask::WaitingTask | Ask::Get(_) => false,
+        Ask::Flow(_) | Ask::Abandoned | Ask::Task | Ask::WaitingTask | Ask::Get(_) | Ask::GetBare => false,
         Ask::List(tools) => result["tools"].as_array().is_some_and(|listed| listed.len() >= tools),
         Ask::Parts => result["content"][0]["text"] == PART.repeat(PARTS as usize),
     };
@@ -174,7 +177,7 @@ fn body(ask: Ask) -> String {
         Ask::WaitingTask => format!(
             r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/call","params":{{"name":"deploy","arguments":{{"service":"service-{FIRST_NUMBER}","env":"prod","rounds":1}},{TASK},"_meta":{meta}}}}}"#
         ),
-        Ask::Get(_) => String::new(),
+        Ask::Get(_) | Ask::GetBare => String::new(),
         Ask::Parts => format!(
             r#"{{"jsonrpc":"2.0","id":{FIRST_NUMBER},"method":"tools/call","params":{{"name":"parts","arguments":{{}},"stream":{{}},"_meta":{meta}}}}}"#
         ),

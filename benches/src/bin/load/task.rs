@@ -31,9 +31,14 @@ pub(crate) fn about(method: &str, id: &str, more: &str, host: &str) -> String {
     request(method, id, &format!(r#""taskId":"{id}"{more}"#), Ask::Get(""), host)
 }
 
-/// Returns a call without arguments that becomes a task.
-pub(crate) fn call(tool: &str, host: &str) -> String {
-    let parameters = format!(r#""name":"{tool}","arguments":{{}},{TASK}"#);
+/// Returns a request about a task in the dialect that shows no result.
+pub(crate) fn about_bare(method: &str, id: &str, host: &str) -> String {
+    request(method, id, &format!(r#""taskId":"{id}""#), Ask::GetBare, host)
+}
+
+/// Returns a call that becomes a task.
+pub(crate) fn call(tool: &str, arguments: &str, host: &str) -> String {
+    let parameters = format!(r#""name":"{tool}","arguments":{arguments},{TASK}"#);
     request("tools/call", tool, &parameters, Ask::WaitingTask, host)
 }
 

@@ -14,7 +14,7 @@ use crate::support::own::serve;
 use crate::support::{Folder, ROUNDTRIP, Ran, Served, command, ran, roundtrip};
 
 fn image() -> ImageContent {
-    ImageContent::new("AAAA", "image/png")
+    ImageContent::new(&[0; 3], "image/png")
 }
 
 /// Parts of every kind are printed once, as the whole would be.

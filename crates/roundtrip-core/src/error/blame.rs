@@ -140,6 +140,9 @@ pub enum PeerMisbehaved {
     /// A URL that no user may be sent to.
     #[error("{0}")]
     UnsafeUrl(String),
+    /// A conversation for the model that breaks the rules of tool use.
+    #[error("{0}")]
+    UnfitMessage(String),
     /// A cursor that came before: the pages of the list would never end.
     #[error("the pages of `{method}` lead in a circle")]
     RepeatedCursor {

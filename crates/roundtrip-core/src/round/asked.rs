@@ -101,6 +101,51 @@ impl<S: Samples> Askable for Sampled<S> {
     }
 }
 
+/// A web page that the user is asked to open, and whose answer, a [`Visited`], a handler can take as a parameter.
+pub trait Visits: Send + 'static {
+    /// The key of the question, unique within a call.
+    const KEY: &'static str;
+
+    /// Returns the page, given the arguments of the call. It must be the same in every round.
+    fn page(arguments: &JsonObject) -> Page;
+}
+
+/// A web page, and the message that asks the user to open it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The message.
+    pub message: String,
+    /// The address.
+    pub url: String,
+}
+
+impl Page {
+    /// Creates a page.
+    pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
+        Self { message: message.into(), url: url.into() }
+    }
+}
+
+/// The user's consent to open the page of `P`. To accept is to consent, not to have finished there.
+pub struct Visited<P>(PhantomData<fn() -> P>);
+
+impl<P> fmt::Debug for Visited<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Visited")
+    }
+}
+
+impl<P: Visits> Askable for Visited<P> {
+    const KEY: &'static str = P::KEY;
+    const MESSAGE: &'static str = "";
+    const READ: Read<Self> = |question, answer| read::consent(question, answer).map(|()| Self(PhantomData));
+
+    fn asks(arguments: &dyn Fn() -> JsonObject) -> QuestionKind {
+        let Page { message, url } = P::page(&arguments());
+        QuestionKind::Url { message: message.into(), url }
+    }
+}
+
 /// A handler's parameter that holds an answer: the answer itself, an `Option` of it where a refusal will do, or the
 /// three-way [`Answered`].
 pub trait AskedAs: Sized + Send + 'static {

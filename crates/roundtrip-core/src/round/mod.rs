@@ -17,7 +17,7 @@ mod responses;
 mod sent;
 
 pub use answer::{Answered, FullAnswer, Settled, Unusable, fits};
-pub use asked::{Askable, AskedAs, Roots, Sampled, Samples};
+pub use asked::{Askable, AskedAs, Page, Roots, Sampled, Samples, Visited, Visits};
 pub use decode::MalformedJournal;
 pub use journal::{Found, Journal, Kind, LastPiece, Place, Stalled, TraceContext};
 pub use pin::{Pin, PinKey};

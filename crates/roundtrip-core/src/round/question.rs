@@ -1,5 +1,6 @@
 //! Questions of a handler, and the pins of their answers.
 
+use core::net::IpAddr;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -8,7 +9,7 @@ use crate::form::{Definition, Form};
 use crate::wire::{
     BooleanSchema, ClientCapabilities, CreateMessageRequestParams, ElicitRequestFormParams,
     ElicitRequestParams, ElicitRequestUrlParams, ElicitSchema, ElicitationCapability, IncludeContext,
-    InputRequest, JsonObject, ListRootsRequestParams, PrimitiveSchemaDefinition, SamplingCapability,
+    InputRequest, JsonObject, ListRootsRequestParams, PrimitiveSchemaDefinition, SamplingCapability, clip,
 };
 
 /// The field of [`Question::confirm`].
@@ -185,6 +186,57 @@ impl Question {
         }
         needs
     }
+}
+
+impl QuestionKind {
+    /// Checks that the question may be asked: a page has an absolute URL of the web, and in a conversation with a model every tool
+    /// use has its result.
+    ///
+    /// # Errors
+    /// The text says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Url { url, .. } => host(url).map(drop),
+            Self::Sample(params) => params.check_tool_use(),
+            Self::Form { .. } | Self::Roots => Ok(()),
+        }
+    }
+
+    /// Returns the host of a page that is reached by plain `http` and is not on this machine.
+    pub fn insecure_host(&self) -> Option<&str> {
+        let Self::Url { url, .. } = self else { return None };
+        let host = host(url).ok().filter(|_| !url.as_bytes()[4].eq_ignore_ascii_case(&b's'))?;
+        let is_here = host.eq_ignore_ascii_case("localhost")
+            || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        (!is_here).then_some(host)
+    }
+}
+
+/// Returns the host of a page that people are sent to (elicitation, "URL Mode Elicitation Requests"), if its URL is absolute and of
+/// HTTP.
+fn host(url: &str) -> Result<&str, String> {
+    let wrong = |why: &str| Err(format!("{:?} is not a URL to send people to: {why}", clip(url)));
+    if url.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+        return wrong("it has blanks, control characters or backslashes");
+    }
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if !matches!(scheme.as_deref(), Some("http" | "https")) {
+        return wrong("it does not begin with `https://`");
+    }
+    let authority = origin(url).split_once("://").map_or("", |(_, authority)| authority);
+    let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let (host, port) = match host_and_port.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port),
+        _ => (host_and_port, ""),
+    };
+    if host.is_empty() || host.starts_with('[') != host.ends_with(']') {
+        return wrong("it has no host");
+    }
+    if !port.bytes().all(|digit| digit.is_ascii_digit()) || (!port.is_empty() && port.parse::<u16>().is_err())
+    {
+        return wrong("its port is not a number up to 65535");
+    }
+    Ok(host)
 }
 
 /// Returns the scheme and authority of a URL as spelled, up to where every parser sees them end (some take a

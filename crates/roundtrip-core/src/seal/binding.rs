@@ -26,6 +26,7 @@ pub struct Binding {
     pub(super) target: Digest,
     pub(super) arguments: Digest,
     pub(super) principal: Option<Digest>,
+    pub(super) client: Option<Digest>,
 }
 
 impl Binding {
@@ -38,7 +39,30 @@ impl Binding {
     /// Creates a binding from digests that were computed before.
     pub fn of(audience: Digest, target: Digest, arguments: Digest, principal: Option<&str>) -> Self {
         let principal = principal.map(|principal| Digest::of("principal", &[principal.as_bytes()]));
-        Self { audience, target, arguments, principal }
+        Self { audience, target, arguments, principal, client: None }
+    }
+
+    /// Binds the OAuth client that the call comes from, if there is one, by its digest ([`client`](Self::client)). It counts from
+    /// [`TokenVersion::V2`](super::TokenVersion::V2) on.
+    ///
+    /// ```
+    /// use roundtrip_core::seal::{Binding, digest_arguments};
+    ///
+    /// # fn main() -> Result<(), roundtrip_core::seal::ArgumentsError> {
+    /// let (audience, target) = (Binding::audience("bookings"), Binding::target("tools/call", "book_table"));
+    /// let client = Binding::client("https://login.example", "agent");
+    /// let binding = Binding::of(audience, target, digest_arguments(None)?, Some("alice")).through(Some(client));
+    /// # assert_eq!(binding.digests()[4], ("client", Some(client)));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub const fn through(self, client: Option<Digest>) -> Self {
+        Self { client, ..self }
+    }
+
+    /// Digests the id of an OAuth client at its issuer.
+    pub fn client(issuer: &str, client_id: &str) -> Digest {
+        Digest::of("client", &[issuer.as_bytes(), client_id.as_bytes()])
     }
 
     /// Digests the name of a service.
@@ -51,13 +75,14 @@ impl Binding {
         Digest::of("target", &[method.as_bytes(), target.as_bytes()])
     }
 
-    /// Returns its digests by name. One of the principal is there if the caller was known.
-    pub const fn digests(&self) -> [(&'static str, Option<Digest>); 4] {
+    /// Returns its digests by name. Principal and client are there if they were known.
+    pub const fn digests(&self) -> [(&'static str, Option<Digest>); 5] {
         [
             ("audience", Some(self.audience)),
             ("target", Some(self.target)),
             ("arguments", Some(self.arguments)),
             ("principal", self.principal),
+            ("client", self.client),
         ]
     }
 
@@ -66,6 +91,7 @@ impl Binding {
         let differs = [
             (self.audience != expected.audience, Reason::WrongAudience),
             (self.principal != expected.principal, Reason::WrongPrincipal),
+            (self.client != expected.client, Reason::WrongClient),
             (self.target != expected.target, Reason::WrongTarget),
             (self.arguments != expected.arguments, Reason::WrongArguments),
         ];

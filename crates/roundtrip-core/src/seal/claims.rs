@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use super::digest::show_in_hex;
-use super::{Binding, CLOCK_SKEW, Digest, Reason, Timestamp};
+use super::{Binding, CLOCK_SKEW, Digest, Reason, Timestamp, TokenVersion};
 
-/// Version of the encoding.
-const FORMAT: u8 = 1;
 /// Flag for a principal that follows.
 const PRINCIPAL: u8 = 1;
+/// Flag for an OAuth client that follows, from the second version on.
+const CLIENT: u8 = 2;
 /// Greatest length of encoded claims, in bytes.
-pub(super) const MAX_LEN: usize = 2 + 16 + 4 + 3 * 8 + 4 * Digest::LEN;
+pub(super) const MAX_LEN: usize = 2 + 16 + 4 + 3 * 8 + 5 * Digest::LEN;
 
 /// Id of a flow: a call and all its retries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +36,8 @@ show_in_hex!(FlowId);
 /// Claims inside a token: its flow, round, times and binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
+    /// The version of the token. The encodings of the claims and of the payload depend on it.
+    pub version: TokenVersion,
     /// The flow it belongs to.
     pub flow: FlowId,
     /// The round that made it, counted from 1.
@@ -53,7 +55,8 @@ pub struct Claims {
 impl Claims {
     /// Creates the claims of a flow's first round.
     pub fn begin(flow: FlowId, binding: Binding, now: Timestamp, ttl: Duration) -> Self {
-        Self { flow, round: 1, started_at: now, issued_at: now, expires_at: now.plus(ttl), binding }
+        let version = TokenVersion::default();
+        Self { version, flow, round: 1, started_at: now, issued_at: now, expires_at: now.plus(ttl), binding }
     }
 
     /// Creates the claims of the next round.
@@ -75,7 +78,7 @@ impl Claims {
         max_flow_age: Option<Duration>,
         clock_skew: Duration,
     ) -> Result<(), Reason> {
-        self.binding.check(expected)?;
+        self.known_binding(expected).check(expected)?;
         // Always some: a clock that is set back must not refuse what it has just sealed, and no token lives longer by this.
         if self.issued_at > now.plus(clock_skew.max(CLOCK_SKEW)) {
             return Err(Reason::NotYetValid);
@@ -89,9 +92,20 @@ impl Claims {
         }
     }
 
+    /// Returns the binding of the token. What its version does not say is taken from the call.
+    fn known_binding(&self, expected: &Binding) -> Binding {
+        match self.version {
+            TokenVersion::V1 => self.binding.through(expected.client),
+            TokenVersion::V2 => self.binding,
+        }
+    }
+
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        let flags = if self.binding.principal.is_some() { PRINCIPAL } else { 0 };
-        out.extend_from_slice(&[FORMAT, flags]);
+        let Binding { principal, .. } = self.binding;
+        let client = self.binding.client.filter(|_| self.version >= TokenVersion::V2);
+        let flag = |digest: Option<Digest>, flag: u8| if digest.is_some() { flag } else { 0 };
+        let flags = flag(principal, PRINCIPAL) | flag(client, CLIENT);
+        out.extend_from_slice(&[self.version.as_byte(), flags]);
         out.extend_from_slice(&self.flow.0);
         out.extend_from_slice(&self.round.to_le_bytes());
         for moment in [self.started_at, self.issued_at, self.expires_at] {
@@ -100,22 +114,25 @@ impl Claims {
         for digest in [self.binding.audience, self.binding.target, self.binding.arguments] {
             out.extend_from_slice(digest.as_bytes());
         }
-        if let Some(principal) = self.binding.principal {
-            out.extend_from_slice(principal.as_bytes());
+        for digest in [principal, client].into_iter().flatten() {
+            out.extend_from_slice(digest.as_bytes());
         }
     }
 
     /// Decodes claims from the front of `rest`, leaving the payload.
     pub(super) fn decode(rest: &mut &[u8]) -> Result<Self, Reason> {
         let [format] = take(rest)?;
-        if format != FORMAT {
-            return Err(Reason::Format(format));
-        }
+        let version = TokenVersion::of_byte(format).ok_or(Reason::Format(format))?;
+        let known = match version {
+            TokenVersion::V1 => PRINCIPAL,
+            TokenVersion::V2 => PRINCIPAL | CLIENT,
+        };
         let [flags] = take(rest)?;
-        if flags & !PRINCIPAL != 0 {
+        if flags & !known != 0 {
             return Err(Reason::Malformed);
         }
         Ok(Self {
+            version,
             flow: FlowId(take(rest)?),
             round: u32::from_le_bytes(take(rest)?),
             started_at: moment(rest)?,
@@ -126,6 +143,7 @@ impl Claims {
                 target: digest(rest)?,
                 arguments: digest(rest)?,
                 principal: if flags & PRINCIPAL == 0 { None } else { Some(digest(rest)?) },
+                client: if flags & CLIENT == 0 { None } else { Some(digest(rest)?) },
             },
         })
     }

@@ -46,7 +46,9 @@ pub fn inspect(keyring: &Keyring, token: &str, limits: &TokenLimits) -> Result<I
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seal::{Binding, BindingParts, DEFAULT_TTL, FlowId, Key, Reason, Timestamp, digest_arguments};
+    use crate::seal::{
+        Binding, BindingParts, DEFAULT_TTL, FlowId, Key, Reason, Timestamp, TokenVersion, digest_arguments,
+    };
 
     fn ring(secret: u8) -> Keyring {
         Keyring::new([Key::generate([secret; 32])]).expect("one key")
@@ -60,7 +62,9 @@ mod tests {
             arguments: digest_arguments(None).expect("no arguments"),
             principal: Some("alice"),
         });
+        let binding = binding.through(Some(Binding::client("https://login.example", "agent")));
         let claims = Claims::begin(FlowId::new([1; 16]), binding, Timestamp::from_unix(7), DEFAULT_TTL);
+        let claims = Claims { version: TokenVersion::V2, ..claims };
         let token = ring.seal(&claims, b"the journal", [2; 24], &TokenLimits::default()).expect("it fits");
         (claims, token)
     }

@@ -35,12 +35,13 @@
 //!
 //! | part | bytes | |
 //! |---|---|---|
-//! | version | 1 | authenticated; names the [`Suite`], or a codec |
+//! | suite | 1 | authenticated; names the [`Suite`], or a codec |
 //! | key id | 4 | authenticated; says which key of the ring opens it |
 //! | nonce | 24 | random, so that a fleet may share a key without counting |
 //! | claims, payload | 94 or more | encrypted and authenticated |
 //! | tag | 16 | |
 //!
+//! The claims begin with the [`TokenVersion`], on which their encoding and that of the payload depend.
 //! A [`Codec`] replaces the last four rows; the claims stay inside, in the same encoding.
 //! This module reads no clock and draws no random numbers: both are passed in.
 
@@ -61,6 +62,7 @@ mod sealer;
 mod suite;
 mod timestamp;
 mod token;
+mod version;
 
 pub use arguments::{ArgumentsError, digest_arguments, digest_text_arguments};
 pub use binding::{Binding, BindingParts};
@@ -77,3 +79,4 @@ pub use sealer::Sealer;
 pub use suite::Suite;
 pub use timestamp::Timestamp;
 pub use token::Opened;
+pub use version::TokenVersion;

@@ -70,11 +70,11 @@ impl Keyring {
         let mut bytes = Vec::with_capacity(PREFIX_LEN + NONCE_LEN + content.len() + TAG_LEN);
         bytes.push(suite.version());
         bytes.extend_from_slice(key.id.as_bytes());
-        let associated = label.associated(&bytes);
         bytes.extend_from_slice(&nonce);
         bytes.extend_from_slice(content);
-        let (_, plain) = bytes.split_at_mut(PREFIX_LEN + NONCE_LEN);
-        let tag = key.records.encrypt(suite, nonce, &associated, plain).ok_or(RecordError::TooLong)?;
+        let (before, plain) = bytes.split_at_mut(PREFIX_LEN + NONCE_LEN);
+        let encrypt = |associated: &[u8]| key.records.encrypt(suite, nonce, associated, plain);
+        let tag = label.associated(&before[..PREFIX_LEN], encrypt).ok_or(RecordError::TooLong)?;
         bytes.extend_from_slice(&tag);
         Ok(bytes)
     }
@@ -91,17 +91,28 @@ impl Keyring {
         let (suite, id) = (Suite::of_version(version).ok_or(RecordError::Malformed)?, KeyId(id));
         let key = self.find(id).ok_or(RecordError::UnknownKey(id))?;
         let mut content = content.to_vec();
-        let opened = key.records.decrypt(suite, *nonce, &label.associated(prefix), &mut content, *tag);
-        opened.ok_or(RecordError::Forged(id))?;
+        let decrypt = |associated: &[u8]| key.records.decrypt(suite, *nonce, associated, &mut content, *tag);
+        label.associated(prefix, decrypt).ok_or(RecordError::Forged(id))?;
         Ok(OpenedRecord { content, stale: self.sealing().0.id != id })
     }
 }
 
 impl RecordLabel<'_> {
-    /// Returns the bytes that are authenticated with the content. The length tells the kind from the id.
-    fn associated(self, prefix: &[u8]) -> Vec<u8> {
+    /// Calls a function with the bytes that are authenticated with the content. The length tells the kind from the id. They are on
+    /// the stack unless they are long.
+    fn associated<T>(self, prefix: &[u8], with: impl FnOnce(&[u8]) -> T) -> T {
         let kind = self.kind.as_bytes();
-        [prefix, &(kind.len() as u64).to_le_bytes(), kind, self.id].concat()
+        let parts = [prefix, &(kind.len() as u64).to_le_bytes(), kind, self.id];
+        let mut short = [0; 128];
+        let mut length = 0;
+        for part in parts {
+            let Some(place) = short.get_mut(length..length + part.len()) else {
+                return with(&parts.concat());
+            };
+            place.copy_from_slice(part);
+            length += part.len();
+        }
+        with(&short[..length])
     }
 }
 
@@ -161,6 +172,19 @@ mod tests {
         slot.ciphers.encrypt(suite, [7; 24], b"", &mut one);
         slot.records.encrypt(suite, [7; 24], b"", &mut other);
         assert_ne!(one, other);
+    }
+
+    /// K6: labels of any length are authenticated whole.
+    #[test]
+    fn a_record_opens_under_its_whole_label() {
+        let ring = ring(&[1]);
+        for length in [0, 1, 108, 109, 110, 111, 112, 500] {
+            let mut id = vec![b'i'; length];
+            let sealed = ring.seal_record(RecordLabel { kind: "reply", id: &id }, b"x", [7; 24]).unwrap();
+            assert!(ring.open_record(RecordLabel { kind: "reply", id: &id }, &sealed).is_ok(), "{length}");
+            id.push(b'i');
+            assert!(ring.open_record(RecordLabel { kind: "reply", id: &id }, &sealed).is_err(), "{length}");
+        }
     }
 
     #[test]

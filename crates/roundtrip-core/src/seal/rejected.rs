@@ -38,6 +38,9 @@ pub enum Reason {
     /// Made for another caller, or for a known one and presented by an unknown one, or the reverse.
     #[error("it was made for another principal")]
     WrongPrincipal,
+    /// Made for another OAuth client of the caller, or for a known one and presented by an unknown one, or the reverse.
+    #[error("it was made through another OAuth client")]
+    WrongClient,
     /// Made for another method, or another tool, prompt or resource.
     #[error("it was made for another method or target")]
     WrongTarget,

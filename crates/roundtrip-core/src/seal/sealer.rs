@@ -8,7 +8,8 @@ use base64_simd::URL_SAFE_NO_PAD;
 
 use super::token::{BY_CODEC, admit, decode, fits};
 use super::{
-    Binding, CLOCK_SKEW, Claims, Codec, Keyring, Opened, Rejected, SealError, Timestamp, TokenLimits, claims,
+    Binding, CLOCK_SKEW, Claims, Codec, Keyring, Opened, Rejected, SealError, Timestamp, TokenLimits,
+    TokenVersion, claims,
 };
 
 /// Associated data for codecs; the last byte is the token's version.
@@ -21,6 +22,7 @@ const ASSOCIATED: &[u8] = b"roundtrip/request-state/\x02";
 pub struct Sealer {
     by: By,
     limits: TokenLimits,
+    version: TokenVersion,
 }
 
 #[derive(Clone)]
@@ -32,12 +34,38 @@ enum By {
 impl Sealer {
     /// Creates a sealer with a key ring.
     pub fn new(keyring: Keyring) -> Self {
-        Self { by: By::Keyring(keyring), limits: TokenLimits::default() }
+        Self::by(By::Keyring(keyring))
     }
 
     /// Creates a sealer with a codec.
     pub fn with_codec(codec: impl Codec + 'static) -> Self {
-        Self { by: By::Codec(Arc::new(codec)), limits: TokenLimits::default() }
+        Self::by(By::Codec(Arc::new(codec)))
+    }
+
+    fn by(by: By) -> Self {
+        Self { by, limits: TokenLimits::default(), version: TokenVersion::default() }
+    }
+
+    /// Sets the version of the tokens that it makes. A flow that has a later version keeps that. The default is the first.
+    ///
+    /// ```
+    /// use roundtrip_core::seal::{Key, Keyring, Sealer, TokenVersion};
+    ///
+    /// # fn main() -> Result<(), roundtrip_core::seal::KeyringError> {
+    /// let keys = Keyring::new([Key::generate([7; 32])])?;   // random bytes, in earnest
+    /// let sealer = Sealer::new(keys).version(TokenVersion::V2);
+    /// assert_eq!(sealer.writes(), TokenVersion::V2);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn version(mut self, version: TokenVersion) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// Returns the version of the tokens that it makes.
+    pub fn writes(&self) -> TokenVersion {
+        self.version
     }
 
     /// Sets the limits on tokens.
@@ -65,6 +93,7 @@ impl Sealer {
     /// # Errors
     /// Fails if the token would be longer than allowed, or the codec fails.
     pub async fn seal(&self, claims: &Claims, payload: &[u8], nonce: [u8; 24]) -> Result<String, SealError> {
+        let claims = &Claims { version: claims.version.max(self.version), ..*claims };
         let codec = match &self.by {
             By::Keyring(keyring) => return keyring.seal(claims, payload, nonce, &self.limits),
             By::Codec(codec) => codec,
@@ -78,6 +107,14 @@ impl Sealer {
         bytes.push(BY_CODEC);
         bytes.extend_from_slice(&sealed);
         Ok(URL_SAFE_NO_PAD.encode_to_string(bytes))
+    }
+
+    /// Returns the key ring, if other processes may have its keys too: `None` with a codec, and with random keys of this process.
+    pub fn shared_keyring(&self) -> Option<&Keyring> {
+        match &self.by {
+            By::Keyring(keyring) if !keyring.is_single_process() => Some(keyring),
+            By::Keyring(_) | By::Codec(_) => None,
+        }
     }
 
     /// Returns whether sealing is done at once, because there is no codec to wait for.
@@ -128,6 +165,6 @@ impl fmt::Debug for Sealer {
             By::Keyring(keyring) => shown.field("by", keyring),
             By::Codec(_) => shown.field("by", &format_args!("codec")),
         };
-        shown.field("limits", &self.limits).finish()
+        shown.field("limits", &self.limits).field("version", &self.version).finish()
     }
 }

@@ -131,7 +131,8 @@ pub(super) fn admit(
 ) -> Result<Opened, Reason> {
     let (claims, payload) = split(bytes, start)?;
     claims.check(expected, now, max_flow_age, clock_skew)?;
-    Ok(Opened { claims, payload })
+    // They are equal but for what an older version leaves out, which its flow has from here on.
+    Ok(Opened { claims: Claims { binding: *expected, ..claims }, payload })
 }
 
 /// Splits opened bytes from `start` on into claims and payload.

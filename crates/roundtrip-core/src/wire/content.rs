@@ -1,5 +1,7 @@
 //! Content blocks of tools, prompts and models.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 
@@ -57,14 +59,14 @@ impl ContentBlock {
         Self::Text(TextContent::new(text))
     }
 
-    /// Creates an image block from base64.
-    pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        Self::Image(ImageContent::new(data, mime_type))
+    /// Creates an image block from the bytes of the image. [`ImageContent::from_base64`] takes them encoded.
+    pub fn image(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self::Image(ImageContent::new(bytes, mime_type))
     }
 
-    /// Creates an audio block from base64.
-    pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        Self::Audio(AudioContent::new(data, mime_type))
+    /// Creates an audio block from the bytes of the audio. [`AudioContent::from_base64`] takes them encoded.
+    pub fn audio(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self::Audio(AudioContent::new(bytes, mime_type))
     }
 
     /// Creates a link to a resource.
@@ -198,9 +200,17 @@ pub struct ImageContent {
 }
 
 impl ImageContent {
-    /// Creates an image without annotations from base64.
-    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
+    /// Creates an image without annotations from its bytes.
+    pub fn new(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self { data: STANDARD.encode(bytes), mime_type: mime_type.into(), ..Self::default() }
+    }
+
+    /// Creates an image without annotations from its bytes in base64.
+    ///
+    /// # Errors
+    /// Fails if the text is not base64.
+    pub fn from_base64(data: impl Into<String>, mime_type: impl Into<String>) -> Result<Self, NotBase64> {
+        Ok(Self { data: base64(data.into())?, mime_type: mime_type.into(), ..Self::default() })
     }
 }
 
@@ -221,9 +231,37 @@ pub struct AudioContent {
 }
 
 impl AudioContent {
-    /// Creates audio without annotations from base64.
-    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
+    /// Creates audio without annotations from its bytes.
+    pub fn new(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self { data: STANDARD.encode(bytes), mime_type: mime_type.into(), ..Self::default() }
+    }
+
+    /// Creates audio without annotations from its bytes in base64.
+    ///
+    /// # Errors
+    /// Fails if the text is not base64.
+    pub fn from_base64(data: impl Into<String>, mime_type: impl Into<String>) -> Result<Self, NotBase64> {
+        Ok(Self { data: base64(data.into())?, mime_type: mime_type.into(), ..Self::default() })
+    }
+}
+
+/// The error of a text that should be base64 and is not: the standard alphabet, with padding.
+///
+/// ```
+/// use roundtrip_core::wire::{ContentBlock, ImageContent};
+///
+/// assert_eq!(ContentBlock::image(b"hi", "image/png"), ImageContent::from_base64("aGk=", "image/png").unwrap().into());
+/// assert!(ImageContent::from_base64("a picture", "image/png").is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not base64: {0}; the bytes themselves are taken too, and encoded")]
+pub struct NotBase64(String);
+
+/// Checks that a text is base64.
+pub(super) fn base64(data: String) -> Result<String, NotBase64> {
+    match STANDARD.decode(&data) {
+        Ok(_) => Ok(data),
+        Err(error) => Err(NotBase64(error.to_string())),
     }
 }
 

@@ -66,9 +66,27 @@ pub struct ErrorObject {
 }
 
 impl ErrorObject {
-    /// Creates an error with any code. Your own codes belong outside -32768..=-32000, which JSON-RPC reserves.
+    /// Creates an error with any code. Your own codes belong outside -32768..=-32000, which JSON-RPC reserves: on revision
+    /// 2026-07-28 a server sends -32603 instead of a code that [is forbidden](Self::is_forbidden).
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), data: None }
+    }
+
+    /// Returns whether revision 2026-07-28 forbids to send the code: it is of the specification's range and not assigned, or
+    /// belonged to an earlier revision (basic, "Error Codes").
+    ///
+    /// ```
+    /// use roundtrip_core::wire::ErrorObject;
+    ///
+    /// let is_forbidden = |code| ErrorObject::new(code, "no").is_forbidden();
+    /// assert!(is_forbidden(-32050) && is_forbidden(-32099) && is_forbidden(-32002) && is_forbidden(-32042));
+    /// assert!(!is_forbidden(-32022) && !is_forbidden(-32019) && !is_forbidden(-32603) && !is_forbidden(7));
+    /// ```
+    pub fn is_forbidden(&self) -> bool {
+        const ASSIGNED: [i64; 3] =
+            [HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION];
+        let reserved = (-32099..=-32020).contains(&self.code) && !ASSIGNED.contains(&self.code);
+        reserved || self.code == -32002
     }
 
     /// Adds details for programs.

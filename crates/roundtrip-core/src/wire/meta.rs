@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::serde::Str;
-use super::{ClientCapabilities, Implementation, LoggingLevel, ProgressToken, RequestId};
+use super::{ClientCapabilities, Implementation, LoggingLevel, ProgressToken, RequestId, clip};
 
 /// Free-form `_meta` on content, tools, resources and the like.
 pub type MetaObject = Map<String, Value>;
@@ -41,6 +41,61 @@ pub mod key {
     pub const TRACEPARENT: &str = "traceparent";
     /// W3C trace state, reserved without a prefix.
     pub const TRACESTATE: &str = "tracestate";
+}
+
+/// Checks a key of `_meta` (basic, "`_meta`"): a name, behind a prefix such as `com.example/` where there is one.
+///
+/// ```
+/// use roundtrip_core::wire::{check_extension_name, check_meta_key};
+///
+/// assert!(check_meta_key("traceparent").is_ok() && check_meta_key("com.example/trace_id").is_ok());
+/// assert!(check_meta_key("com.example/").is_ok() && check_meta_key("-x").is_err());
+/// assert!(check_extension_name("com.example/views").is_ok() && check_extension_name("views").is_err());
+/// ```
+///
+/// # Errors
+/// The text says what is wrong.
+pub fn check_meta_key(key: &str) -> Result<(), String> {
+    let (prefix, name) = match key.rsplit_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    let is_label = |label: &str| {
+        label.starts_with(|first: char| first.is_ascii_alphabetic())
+            && label.ends_with(|last: char| last.is_ascii_alphanumeric())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    if !prefix.is_none_or(|prefix| prefix.split('.').all(is_label)) {
+        return Err(format!(
+            "the prefix of `{}` is not labels of letters, digits and hyphens with dots between them, such as `com.example/`",
+            clip(key)
+        ));
+    }
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name.ends_with(|last: char| last.is_ascii_alphanumeric())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    if is_name || (name.is_empty() && prefix.is_some()) {
+        return Ok(());
+    }
+    Err(format!(
+        "the name in `{}` does not begin and end with a letter or a digit, or has others than these, `-`, `_` and `.`",
+        clip(key)
+    ))
+}
+
+/// Checks the identifier of an extension: a key of `_meta` that has a prefix (versioning, "Extension Negotiation").
+///
+/// # Errors
+/// The text says what is wrong.
+pub fn check_extension_name(name: &str) -> Result<(), String> {
+    check_meta_key(name)?;
+    match name.rsplit_once('/') {
+        Some((_, name)) if !name.is_empty() => Ok(()),
+        _ => Err(format!(
+            "the extension `{0}` needs a prefix and a name, such as `com.example/{0}`",
+            clip(name)
+        )),
+    }
 }
 
 /// The `_meta` of a modern request. Version and capabilities are required, so a request without them does not

@@ -41,6 +41,7 @@ mod tasks;
 mod tool_result;
 mod tools;
 mod version;
+mod written_task;
 
 pub(crate) use self::serde::{Str as BorrowedStr, members, number};
 
@@ -68,7 +69,7 @@ pub use header::*;
 pub use header_param::*;
 pub use input::*;
 pub use logging::*;
-pub use meta::{MetaObject, NotificationMeta, RequestMeta, ResultMeta};
+pub use meta::{MetaObject, NotificationMeta, RequestMeta, ResultMeta, check_extension_name, check_meta_key};
 pub use method::*;
 pub use notification::*;
 pub use one_line::one_line;
@@ -89,3 +90,4 @@ pub use tasks::*;
 pub use tool_result::ToolFailure;
 pub use tools::*;
 pub use version::*;
+pub use written_task::*;

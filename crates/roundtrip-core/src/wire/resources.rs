@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::content::{NotBase64, base64};
 use super::serde::{cow, null};
 use super::{
     Annotations, CacheScope, Icon, MetaObject, NotificationMeta, RequestMeta, ResultComplete, ResultMeta,
@@ -182,6 +185,21 @@ pub struct BlobResourceContents {
     /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
+}
+
+impl BlobResourceContents {
+    /// Creates the contents of a resource from its bytes.
+    pub fn new(uri: impl Into<String>, bytes: &[u8]) -> Self {
+        Self { uri: uri.into(), blob: STANDARD.encode(bytes), ..Self::default() }
+    }
+
+    /// Creates the contents of a resource from its bytes in base64.
+    ///
+    /// # Errors
+    /// Fails if the text is not base64.
+    pub fn from_base64(uri: impl Into<String>, blob: impl Into<String>) -> Result<Self, NotBase64> {
+        Ok(Self { uri: uri.into(), blob: base64(blob.into())?, ..Self::default() })
+    }
 }
 
 /// One page of a list of resources.

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::content::whole;
 use super::serde::tagged::{self, Tagged};
 use super::serde::{null, number};
-use super::{AudioContent, ContentBlock, ImageContent, JsonObject, MetaObject, Raw, Role, TextContent, Tool};
+use super::{
+    AudioContent, ContentBlock, ImageContent, JsonObject, MetaObject, Raw, Role, TextContent, Tool, clip,
+};
 
 /// Parameters of `sampling/createMessage`.
 ///
@@ -165,6 +167,56 @@ impl CreateMessageRequestParams {
     /// Creates a request for an answer to a text, within so many tokens.
     pub fn text(text: impl Into<String>, max_tokens: u32) -> Self {
         Self { messages: vec![SamplingMessage::user(text)], max_tokens: max_tokens.into(), ..Self::default() }
+    }
+}
+
+impl CreateMessageRequestParams {
+    /// Checks the tool uses of the conversation (sampling, "Tool Use"): each is in a message of the model, and the next message has
+    /// the result of each of them and nothing else.
+    ///
+    /// # Errors
+    /// The text names the message that breaks a rule, counted from 1.
+    pub fn check_tool_use(&self) -> Result<(), String> {
+        let mut open: Vec<&str> = Vec::new();
+        for (message, number) in self.messages.iter().zip(1..) {
+            let wrong = |why: String| Err(format!("message {number} of the conversation: {why}"));
+            let blocks = message.content.blocks();
+            let result = |block: &SamplingMessageContentBlock| {
+                matches!(block, SamplingMessageContentBlock::ToolResult(_))
+            };
+            let results = blocks.iter().filter(|block| result(block)).count();
+            if results > 0 && (message.role != Role::User || results < blocks.len()) {
+                return wrong("a user message with tool results must contain only tool results".into());
+            }
+            for block in blocks {
+                if let SamplingMessageContentBlock::ToolResult(result) = block {
+                    let Some(at) = open.iter().position(|id| *id == result.tool_use_id) else {
+                        return wrong(format!("`{}` is not an open tool use", clip(&result.tool_use_id)));
+                    };
+                    open.swap_remove(at);
+                }
+            }
+            if let Some(id) = open.first() {
+                return wrong(format!("the result of the tool use `{}` is missing", clip(id)));
+            }
+            for block in blocks {
+                if let SamplingMessageContentBlock::ToolUse(call) = block {
+                    if message.role != Role::Assistant || open.contains(&call.id.as_str()) {
+                        return wrong(format!(
+                            "the tool use `{}` is not the model's, or has the id of another",
+                            clip(&call.id)
+                        ));
+                    }
+                    open.push(&call.id);
+                }
+            }
+        }
+        match open.first() {
+            Some(id) => {
+                Err(format!("the conversation ends before the result of the tool use `{}`", clip(id)))
+            }
+            None => Ok(()),
+        }
     }
 }
 

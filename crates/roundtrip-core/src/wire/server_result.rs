@@ -10,7 +10,7 @@ use super::{
     GetPromptResult, GetTaskResult, Implementation, InputRequiredResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListTasksResult, ListToolsResult, Raw,
     ReadResourceResult, RequestId, ResultMeta, SubscriptionsListenResult, TaskAcknowledgedResult,
-    encode_result,
+    WrittenTask, encode_result,
 };
 
 macro_rules! results {
@@ -80,6 +80,8 @@ results! {
     CreateTask(Box<CreateTaskResult>),
     /// Result of `tasks/get`.
     GetTask(Box<GetTaskResult>),
+    /// Result of `tasks/get` for a task that is copied as it was stored, which most are.
+    WrittenTask(Box<WrittenTask>),
     /// Result of `tasks/update` and `tasks/cancel`.
     TaskAcknowledged(TaskAcknowledgedResult),
     /// A task, of a call that goes on as one (SEP-2322, 2025-11-25).
@@ -137,7 +139,10 @@ impl ServerResult {
             Self::InputRequired(asks) => asks.request_state.take(),
             _ => None,
         };
-        encode_result(out, id, &self)?;
+        match &self {
+            Self::WrittenTask(task) => task.encode(out, id)?,
+            _ => encode_result(out, id, &self)?,
+        }
         // Every result has members, and these two come last: they go before the ends of result and message.
         debug_assert!(out.ends_with(b"}}") && !out.ends_with(b"{}}"), "a result is an object with members");
         out.truncate(out.len() - 2);

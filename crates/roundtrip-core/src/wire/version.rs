@@ -36,6 +36,10 @@ impl ProtocolVersion {
     pub const ALL: [Self; 5] =
         [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
 
+    /// The revisions that every transport carries, newest first. Roundtrip speaks 2024-11-05 on pipes only.
+    pub const ON_EVERY_TRANSPORT: [Self; 4] =
+        [Self::V2026_07_28, Self::V2025_11_25, Self::V2025_06_18, Self::V2025_03_26];
+
     /// Returns the revision as it is spelled on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

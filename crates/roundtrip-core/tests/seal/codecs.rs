@@ -12,7 +12,7 @@ use crate::{at, call, claims, parts, ring};
 
 /// The outcome of a future that waits for nothing.
 #[track_caller]
-fn now<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => outcome,
         Poll::Pending => panic!("nothing to wait for"),
@@ -90,13 +90,18 @@ fn plaintext_is_canonical() {
     for end in 1..head.len() {
         assert_eq!(open(&head[..end]), Err(Reason::Malformed), "{end}");
     }
-    let changed = |place: usize, value: u8| {
+    let changed = |version: u8, flags: u8| {
         let mut bytes = head.to_vec();
-        bytes[place] = value;
+        (bytes[1], bytes[2]) = (version, flags);
         open(&bytes)
     };
-    assert_eq!(changed(1, 2), Err(Reason::Format(2)));
-    assert_eq!(changed(2, 3), Err(Reason::Malformed), "a flag that means nothing");
+    for unknown in [0, 3, u8::MAX] {
+        assert_eq!(changed(unknown, 1), Err(Reason::Format(unknown)));
+    }
+    assert_eq!((changed(1, 1), changed(2, 1)), (Ok(vec![]), Ok(vec![])));
+    assert_eq!(changed(1, 3), Err(Reason::Malformed), "a flag that means nothing in the first version");
+    assert_eq!(changed(2, 3), Err(Reason::Malformed), "a client that is not there");
+    assert_eq!(changed(2, 5), Err(Reason::Malformed), "a flag that means nothing in the second");
 }
 
 /// S9: expiry, bindings and size stay ours, whoever does the crypto.

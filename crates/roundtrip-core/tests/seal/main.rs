@@ -10,6 +10,8 @@ mod codecs;
 mod keys;
 #[cfg(test)]
 mod tokens;
+#[cfg(test)]
+mod versions;
 
 #[cfg(test)]
 use roundtrip_core::seal::*;

@@ -284,12 +284,14 @@ prop_compose! {
     fn any_claims()(
         flow in any::<[u8; 16]>(), round in any::<u32>(), times in any::<[u32; 3]>(),
         principal in prop::option::of("\\PC{0,20}"), arguments in any::<[u8; 16]>(),
+        client in prop::option::of("\\PC{0,20}"), version in prop::sample::select(vec![TokenVersion::V1, TokenVersion::V2]),
     ) -> Claims {
         let [started_at, issued_at, expires_at] = times.map(|time| Timestamp::from_unix(time.into()));
         let arguments = Digest::from_bytes(arguments);
         let binding = Binding::new(BindingParts { arguments, principal: principal.as_deref(), ..parts() });
+        let binding = binding.through(client.map(|client| Binding::client("https://login.example", &client)));
         let expires_at = expires_at.max(issued_at);
-        Claims { flow: FlowId::new(flow), round, started_at, issued_at, expires_at, binding }
+        Claims { version, flow: FlowId::new(flow), round, started_at, issued_at, expires_at, binding }
     }
 }
 

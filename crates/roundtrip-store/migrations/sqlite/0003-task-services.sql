@@ -1,8 +1,9 @@
 -- Tasks of services. Times are milliseconds since 1970. A task without a service is an orphan: the release before stored it, and
 -- statements of that release find no table any more, so that it neither takes tasks nor writes them. Columns are ordered by who reads
--- them: SQLite does not read what follows the last column that is asked for. A row that is not a task's is refused.
+-- them: SQLite does not read what follows the last column that is asked for. A small call is in its row, so that a task without steps
+-- is in one tree only; a large one is a piece, since SQLite writes a row whole. A row that is not a task's is refused.
 CREATE TABLE roundtrip_task (
-    id      TEXT    NOT NULL PRIMARY KEY CHECK (length(CAST(id AS BLOB)) = 32 AND id NOT GLOB '*[^0-9a-f]*'),
+    id      TEXT    NOT NULL PRIMARY KEY CHECK (length(unhex(id)) IS 16 AND id = lower(id)),
     service BLOB    CHECK (length(service) = 16),
     owner   BLOB    NOT NULL CHECK (length(owner) = 16),
     account BLOB    NOT NULL CHECK (length(account) = 16),
@@ -18,13 +19,14 @@ CREATE TABLE roundtrip_task (
     view    BLOB    NOT NULL,
     work    BLOB    NOT NULL,
     result  BLOB,
+    call    BLOB,
     CHECK ((service IS NULL) = (kind IS NULL))
 ) STRICT;
 
--- Pieces of a task that are written once: 0 is its journal, 1 the parts of its result, 2 its call.
+-- Pieces of a task that are written once: 0 is its journal, 1 the parts of its result, 2 its call, if it is large.
 CREATE TABLE roundtrip_task_chunks (
     task   TEXT    NOT NULL,
-    stream INTEGER NOT NULL CHECK (stream IN (0, 1, 2)),
+    stream INTEGER NOT NULL CHECK (stream BETWEEN 0 AND 2),
     number INTEGER NOT NULL CHECK (number BETWEEN 0 AND 4294967295),
     bytes  BLOB    NOT NULL,
     PRIMARY KEY (task, stream, number)
@@ -57,7 +59,8 @@ CREATE INDEX roundtrip_task_expires ON roundtrip_task (service, expires) WHERE e
 CREATE INDEX roundtrip_task_orphans ON roundtrip_task (id) WHERE service IS NULL;
 CREATE UNIQUE INDEX roundtrip_task_changed ON roundtrip_task (changed);
 
--- Number of live tasks of each account of a service. Triggers count, so that no statement can forget to. Orphans are not counted.
+-- Number of live tasks of each account of a service. Triggers count, so that no statement can forget to. Orphans are not counted,
+-- and a task that has ended does not live again.
 CREATE TABLE roundtrip_task_live (
     service BLOB    NOT NULL,
     account BLOB    NOT NULL,
@@ -71,8 +74,8 @@ BEGIN
     ON CONFLICT (service, account) DO UPDATE SET live = live + 1;
 END;
 
-CREATE TRIGGER roundtrip_task_adopted AFTER UPDATE OF service, live ON roundtrip_task
-WHEN new.live AND new.service IS NOT NULL AND NOT (old.live AND old.service IS NOT NULL)
+CREATE TRIGGER roundtrip_task_adopted AFTER UPDATE OF service ON roundtrip_task
+WHEN new.live AND new.service IS NOT NULL AND old.service IS NULL
 BEGIN
     INSERT INTO roundtrip_task_live VALUES (new.service, new.account, 1)
     ON CONFLICT (service, account) DO UPDATE SET live = live + 1;
@@ -82,7 +85,9 @@ CREATE TRIGGER roundtrip_task_ended AFTER UPDATE OF live ON roundtrip_task WHEN 
 BEGIN
     UPDATE roundtrip_task_live SET live = live - 1 WHERE service = old.service AND account = old.account;
     DELETE FROM roundtrip_task_live WHERE service = old.service AND account = old.account AND live <= 0;
-    DELETE FROM roundtrip_task_chunks WHERE task = old.id AND stream IN (0, 2);
+    -- A list of streams would be a table of its own each time. A call is in the row, or it is a piece.
+    DELETE FROM roundtrip_task_chunks WHERE task = old.id AND stream = 0;
+    DELETE FROM roundtrip_task_chunks WHERE task = old.id AND stream = 2 AND old.call IS NULL;
 END;
 
 CREATE TRIGGER roundtrip_task_removed AFTER DELETE ON roundtrip_task

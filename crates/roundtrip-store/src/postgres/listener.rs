@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use roundtrip::seal::BoxFuture;
-use roundtrip::task::TaskId;
+use roundtrip::task::{ChangedTask, TaskId};
 use sqlx::Executor as _;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use tokio::sync::mpsc;
@@ -28,6 +28,9 @@ const NOTIFY: &str = "SELECT pg_notify('roundtrip_task_' || 'roundtrip_task'::re
 
 /// Announcement that any task may have changed.
 const ANY: &str = "*";
+
+/// End of an announcement of a task that no worker can take.
+const NOT_DUE: &str = " -";
 
 /// Changes that may wait to be announced, and most that are announced at once.
 const QUEUE: usize = 1_024;
@@ -57,8 +60,8 @@ impl Announcer {
         Self { changes, missed, origin: shown(origin) }
     }
 
-    pub(super) fn tell(&self, id: &TaskId, version: u64) {
-        if self.changes.try_send(format!("{} {id} {version}", self.origin)).is_err() {
+    pub(super) fn tell(&self, task: &ChangedTask) {
+        if self.changes.try_send(announcement(&self.origin, task)).is_err() {
             self.missed.store(true, Ordering::Relaxed);
         }
     }
@@ -77,6 +80,12 @@ async fn announce(mut queue: mpsc::Receiver<String>, connections: Arc<Connection
         }
         changes.clear();
     }
+}
+
+/// Returns the text that announces a change.
+fn announcement(origin: &str, ChangedTask { id, version, is_due }: &ChangedTask) -> String {
+    let end = if *is_due { "" } else { NOT_DUE };
+    format!("{origin} {id} {version}{end}")
 }
 
 fn shown(origin: Origin) -> String {
@@ -141,7 +150,38 @@ fn pass_on(announced: &str, own: &str, heard: &Heard) {
         return;
     }
     match (id.and_then(TaskId::parse), version.and_then(|version| version.parse().ok())) {
-        (Some(id), Some(version)) => heard.changed(id, version),
+        (Some(id), Some(version)) => {
+            let is_due = !announced.ends_with(NOT_DUE);
+            heard.changed(ChangedTask { id, version, is_due });
+        }
         _ => heard.any(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// K3: another instance hears what was announced, whether the task is due, and that anything may have changed if it cannot read
+    /// an announcement.
+    #[tokio::test]
+    async fn an_announcement_is_heard_as_it_was_made() {
+        let (heard, mut changes) = Heard::followed();
+        let id = TaskId::new([7; 16]);
+        for is_due in [true, false] {
+            let task = ChangedTask { id: id.clone(), version: 9, is_due };
+            pass_on(&announcement("other", &task), "own", &heard);
+            let seen = changes.recv().await.unwrap().unwrap();
+            assert_eq!((seen.id, seen.version, seen.is_due), (id.clone(), 9, is_due));
+            pass_on(&announcement("own", &task), "own", &heard);
+        }
+        for unreadable in [ANY, "", "other", "other id 9", &format!("other {id} x"), &format!("other {id}")] {
+            pass_on(unreadable, "own", &heard);
+            assert!(changes.recv().await.unwrap().is_none(), "{unreadable}");
+        }
+        assert!(changes.try_recv().is_err(), "its own changes are not news");
+        // A process of the release before announces no more than this.
+        pass_on(&format!("other {id} 9"), "own", &heard);
+        assert!(changes.recv().await.unwrap().unwrap().is_due);
     }
 }

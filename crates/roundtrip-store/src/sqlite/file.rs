@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Sql;
@@ -54,6 +55,8 @@ impl File {
         let connection = Connection::open_with_flags(&self.path, self.flags)?;
         connection.busy_timeout(self.lock_timeout)?;
         connection.set_prepared_statement_cache_capacity(PREPARED);
+        // Otherwise a statement with `LIMIT ?` is compiled anew each time that a value is bound.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         self.log_ahead(&connection)?;
         connection.pragma_update(None, "synchronous", "full")?;
         #[cfg(test)]

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::Sql;
 use super::file::File;
 use super::own_connection::OwnConnection;
-use super::writer::{Change, Writer};
+use super::writer::{Change, Commit, Writer};
 use crate::ledger::{BATCH, ClaimRenewer, Found, Holder, Id, Records};
 use crate::opening::Settings;
 use crate::tasks::unsigned;
@@ -147,7 +147,7 @@ impl ClaimRound {
 impl Change for ClaimRound {
     type Output = Found;
 
-    fn run(&self, connection: &Connection) -> Sql<Found> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<Found> {
         if let Some(found) = self.find(connection)? {
             if matches!(found, Found::Claimed) {
                 let renewed = params![lease_end(self.lease), self.key.id(), self.holder];
@@ -179,7 +179,7 @@ struct IsRunning(Id);
 impl Change for IsRunning {
     type Output = bool;
 
-    fn run(&self, connection: &Connection) -> Sql<bool> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<bool> {
         connection.prepare_cached(RUNNING)?.exists(params![self.0, now()])
     }
 }
@@ -194,7 +194,7 @@ struct RecordReply {
 impl Change for RecordReply {
     type Output = bool;
 
-    fn run(&self, connection: &Connection) -> Sql<bool> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<bool> {
         let mut claimed = connection.prepare_cached(CLAIMED)?;
         let claimed = claimed.query_row(params![self.id, self.holder], |row| {
             Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?))
@@ -216,7 +216,7 @@ struct Reseal {
 impl Change for Reseal {
     type Output = ();
 
-    fn run(&self, connection: &Connection) -> Sql<()> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<()> {
         connection.prepare_cached(RESEAL)?.execute(params![self.new, self.id, self.old]).map(drop)
     }
 }
@@ -248,7 +248,7 @@ struct Release {
 impl Change for Release {
     type Output = ();
 
-    fn run(&self, connection: &Connection) -> Sql<()> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<()> {
         if connection.prepare_cached(UNANSWERED)?.exists(params![self.id, self.holder])? {
             remove(connection, &self.id)?;
         }
@@ -261,7 +261,7 @@ struct Sweep;
 impl Change for Sweep {
     type Output = u64;
 
-    fn run(&self, connection: &Connection) -> Sql<u64> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<u64> {
         let mut over = connection.prepare_cached(OVER)?;
         let over = over.query_map(params![now(), BATCH], |row| row.get::<_, Vec<u8>>(0))?;
         let over: Vec<_> = over.collect::<Sql<_>>()?;
@@ -277,7 +277,7 @@ struct ReadUsage;
 impl Change for ReadUsage {
     type Output = Usage;
 
-    fn run(&self, connection: &Connection) -> Sql<Usage> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<Usage> {
         usage_of(connection, ALL)
     }
 }

@@ -7,7 +7,7 @@ use roundtrip::seal::{Digest, Timestamp};
 use roundtrip::server::Ledger as _;
 use roundtrip::server::ledger::{Claim, LedgerError, RoundKey};
 
-use super::writer::Change;
+use super::writer::{Change, Commit};
 use super::*;
 
 /// A folder that goes with the test.
@@ -173,7 +173,7 @@ struct Statement(&'static str);
 impl Change for Statement {
     type Output = usize;
 
-    fn run(&self, connection: &Connection) -> Sql<usize> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<usize> {
         connection.execute(self.0, ())
     }
 }
@@ -205,7 +205,9 @@ fn every_statement_finds_records_by_an_index() {
         let mut steps = plan.raw_query();
         while let Some(row) = steps.next().unwrap() {
             let step: String = row.get("detail").unwrap();
-            assert!(!step.starts_with("SCAN") && !step.contains("TEMP B-TREE"), "{statement}: {step}");
+            // `SELECT` without a table is one row of nothing.
+            let is_scan = step.starts_with("SCAN") && step != "SCAN CONSTANT ROW";
+            assert!(!is_scan && !step.contains("TEMP B-TREE"), "{statement}: {step}");
         }
     }
 }

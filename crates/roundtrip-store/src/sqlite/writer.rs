@@ -1,13 +1,16 @@
 //! [`Writer`]: the one connection of a process that writes. Changes that wait together are committed together: with durable
 //! commits, the disk is what takes the time.
 
+use std::cell::Cell;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::thread;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::file::File;
+use super::tasks::{LAST, NEXT};
 use super::{Sql, error};
 use crate::StoreError;
 
@@ -21,7 +24,63 @@ const QUEUE: usize = 1_024;
 pub(super) trait Change: Send + Sync + 'static {
     type Output: Send + 'static;
 
-    fn run(&self, connection: &Connection) -> Sql<Self::Output>;
+    fn run(&self, commit: &Commit<'_>) -> Sql<Self::Output>;
+}
+
+/// Transaction in which changes are made together.
+pub(super) struct Commit<'a> {
+    connection: &'a mut Connection,
+    /// Number of its changes.
+    size: usize,
+    /// Numbers of changes of tasks that were taken and are not used yet.
+    numbers: Cell<(i64, i64)>,
+}
+
+impl<'a> Commit<'a> {
+    /// Begins a transaction for this many changes.
+    pub(super) fn begin(connection: &'a mut Connection, size: usize) -> Sql<Self> {
+        // Compiled once, which a `Transaction` is not.
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
+        Ok(Self { connection, size, numbers: Cell::default() })
+    }
+
+    fn end(self) -> Sql<()> {
+        self.prepare_cached("COMMIT")?.execute(())?;
+        Ok(())
+    }
+
+    /// Returns the number of the next change of a task. Numbers are taken for all changes at once: a number that stays unused is
+    /// left out.
+    pub(super) fn next_number(&self) -> Sql<i64> {
+        let (mut next, mut end) = self.numbers.get();
+        if next == end {
+            let taken = i64::try_from(self.size).unwrap_or(1).max(1);
+            self.prepare_cached(NEXT)?.execute([taken])?;
+            let last: i64 = self.prepare_cached(LAST)?.query_row((), |row| row.get(0))?;
+            (next, end) = (last - taken + 1, last + 1);
+        }
+        self.numbers.set((next + 1, end));
+        Ok(next)
+    }
+}
+
+impl Deref for Commit<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+    }
+}
+
+/// Rolls back what is not committed.
+impl Drop for Commit<'_> {
+    fn drop(&mut self) {
+        if !self.is_autocommit()
+            && let Err(error) = self.execute_batch("ROLLBACK")
+        {
+            tracing::debug!(error = &error as &dyn std::error::Error, "a transaction cannot be rolled back");
+        }
+    }
 }
 
 /// Handle to the thread that writes.
@@ -59,15 +118,15 @@ struct Waiting<C: Change> {
 
 /// A [`Waiting`] change of any type.
 trait Job: Send {
-    fn run(&mut self, connection: &Connection) -> Sql<()>;
+    fn run(&mut self, commit: &Commit<'_>) -> Sql<()>;
 
     /// Hands out the output of the last run, or the error.
     fn end(self: Box<Self>, outcome: Result<(), StoreError>);
 }
 
 impl<C: Change> Job for Waiting<C> {
-    fn run(&mut self, connection: &Connection) -> Sql<()> {
-        self.output = Some(self.change.run(connection)?);
+    fn run(&mut self, commit: &Commit<'_>) -> Sql<()> {
+        self.output = Some(self.change.run(commit)?);
         Ok(())
     }
 
@@ -115,9 +174,9 @@ fn commit_group(connection: &mut Connection, group: &mut Vec<Box<dyn Job>>) -> b
 }
 
 fn commit(connection: &mut Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error)?;
+    let commit = Commit::begin(connection, jobs.len()).map_err(error)?;
     for job in jobs {
-        job.run(&transaction).map_err(error)?;
+        job.run(&commit).map_err(error)?;
     }
-    transaction.commit().map_err(error)
+    commit.end().map_err(error)
 }

@@ -3,15 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roundtrip::seal::BoxFuture;
-use roundtrip::task::{TaskChanges, TaskId};
+use roundtrip::task::{ChangedTask, TaskChanges};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 /// Most changes that may wait for a follower.
 const UNSEEN: usize = 1_024;
 
-/// A task and its version, or any task.
-type Change = Option<(TaskId, u64)>;
+/// Changed task, or any task.
+type Change = Option<ChangedTask>;
 
 /// Changes that other instances make.
 pub(crate) trait Elsewhere: Send + Sync + 'static {
@@ -24,9 +24,16 @@ pub(crate) trait Elsewhere: Send + Sync + 'static {
 pub(crate) struct Heard(broadcast::Sender<Change>);
 
 impl Heard {
-    pub(crate) fn changed(&self, id: TaskId, version: u64) {
+    pub(crate) fn changed(&self, task: ChangedTask) {
         // There may be no follower.
-        let _ = self.0.send(Some((id, version)));
+        let _ = self.0.send(Some(task));
+    }
+
+    /// Returns a sender, and what it sends.
+    #[cfg(all(test, feature = "postgres"))]
+    pub(crate) fn followed() -> (Self, broadcast::Receiver<Change>) {
+        let (sender, changes) = broadcast::channel(UNSEEN);
+        (Self(sender), changes)
     }
 
     /// Says that any task may have changed.
@@ -52,8 +59,8 @@ impl News {
     }
 
     /// Tells followers of a change that this instance has made.
-    pub(crate) fn tell(&self, id: TaskId, version: u64) {
-        self.0.heard.changed(id, version);
+    pub(crate) fn tell(&self, task: ChangedTask) {
+        self.0.heard.changed(task);
     }
 
     /// Begins to follow the changes.

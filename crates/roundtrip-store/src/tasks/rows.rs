@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip::seal::Digest;
 use roundtrip::task::{
-    AdoptedTask, Chunk, ExpiredTask, LeaseRenewer, Millis, NewTask, OrphanTask, StoredTask, StoredView,
-    TakenTask, TaskChange, TaskId, TaskKey, TaskOwner, Waiting,
+    AdoptedTask, ChangedTask, Chunk, ExpiredTask, LeaseRenewer, Millis, NewTask, OrphanTask, StoredTask,
+    StoredView, TakenTask, TaskChange, TaskId, TaskKey, TaskOwner, TaskWork, Waiting,
 };
 
 use super::seal::Reseal;
@@ -35,8 +35,8 @@ pub(crate) trait Rows: Send + Sync + 'static {
     /// Returns what clients and workers change of a task.
     fn read(&self, key: &TaskKey, now: Millis) -> impl Future<Output = Answer<Option<StoredTask>>> + Send;
 
-    /// Returns the call of a live task, and the pieces of its journal in order.
-    fn load(&self, key: &TaskKey) -> impl Future<Output = Answer<Option<(Bytes, Vec<Chunk>)>>> + Send;
+    /// Returns a live task as its worker needs it, and apart from it the pieces of its journal in order.
+    fn load(&self, key: &TaskKey) -> impl Future<Output = Answer<Option<(TaskWork, Vec<Chunk>)>>> + Send;
 
     /// Returns pieces of a task's result, from the one that holds this part on.
     fn parts(&self, key: &TaskKey, from: u32, most: usize)
@@ -115,7 +115,7 @@ pub(crate) trait Rows: Send + Sync + 'static {
     fn reseal(&self, stale: &[Reseal]) -> impl Future<Output = Answer<()>> + Send;
 
     /// Tells other instances of a change, where they do not find it by themselves.
-    fn tell(&self, id: &TaskId, version: u64);
+    fn tell(&self, task: &ChangedTask);
 }
 
 /// Search for kinds and accounts that have tasks.

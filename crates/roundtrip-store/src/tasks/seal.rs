@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use roundtrip::seal::RecordLabel;
-use roundtrip::task::{OrphanTask, TaskId, TaskKey, TaskOwner, TaskStoreError};
+use roundtrip::seal::{Digest, RecordLabel};
+use roundtrip::task::{Chunk, OrphanTask, TaskId, TaskKey, TaskOwner, TaskStoreError};
 
 use super::rows::Answer;
 use crate::StoreError;
-use crate::vault::Vault;
+use crate::vault::{Nonces, Vault};
 
 /// Most tasks that are named in the log because they cannot be opened.
 const NAMED: usize = 1_024;
@@ -49,14 +49,44 @@ impl Field {
         }
     }
 
-    /// Returns the place of these bytes. They open nowhere else: not in another task, not for another owner, and not in another
-    /// service.
-    fn place(self, key: &TaskKey) -> Vec<u8> {
-        let number = match self {
-            Self::Journal(number) | Self::Parts(number) => &number.to_be_bytes()[..],
-            _ => &[],
+    /// Returns the number of a piece of which there may be several, as a part of its place.
+    fn number(self) -> Option<[u8; 4]> {
+        match self {
+            Self::Journal(number) | Self::Parts(number) => Some(number.to_be_bytes()),
+            _ => None,
+        }
+    }
+}
+
+/// Length of what the place of any bytes of a task begins with: its service, its owner and its identifier, which is 32 digits.
+const KEY_LEN: usize = 2 * Digest::LEN + 32;
+
+/// Place of the bytes of a task. They open nowhere else: not in another task, not for another owner, and not in another service.
+struct Place([u8; KEY_LEN + 4]);
+
+impl Place {
+    fn new(key: &TaskKey) -> Self {
+        let mut place = [0; KEY_LEN + 4];
+        let mut rest = &mut place[..];
+        for part in [&key.service.as_bytes()[..], &key.owner.as_bytes()[..], key.id.as_str().as_bytes()] {
+            let (own, behind) = rest.split_at_mut(part.len());
+            own.copy_from_slice(part);
+            rest = behind;
+        }
+        Self(place)
+    }
+
+    /// Returns the place of a field.
+    fn of(&mut self, field: Field) -> RecordLabel<'_> {
+        let (key, number) = self.0.split_at_mut(KEY_LEN);
+        let length = match field.number() {
+            Some(own) => {
+                number.copy_from_slice(&own);
+                KEY_LEN + own.len()
+            }
+            None => key.len(),
         };
-        [key.service.as_bytes(), key.owner.as_bytes(), key.id.as_str().as_bytes(), number].concat()
+        RecordLabel { kind: field.kind(), id: &self.0[..length] }
     }
 }
 
@@ -86,9 +116,9 @@ impl TaskSeals {
         Self { vault, unopened: Mutex::default() }
     }
 
-    pub(super) fn seal(&self, key: &TaskKey, field: Field, content: &[u8]) -> Answer<Bytes> {
-        let place = field.place(key);
-        Ok(self.vault.seal(RecordLabel { kind: field.kind(), id: &place }, content)?.into())
+    /// Begins to seal fields of a task.
+    pub(super) fn sealing(&self, key: &TaskKey) -> Sealing<'_> {
+        Sealing { vault: &self.vault, place: Place::new(key), nonces: Nonces::for_several() }
     }
 
     /// Opens stored bytes. If their key is not the first of the ring any more, they are added to what is to be sealed anew.
@@ -99,10 +129,10 @@ impl TaskSeals {
         stored: &Bytes,
         stale: &mut Vec<Reseal>,
     ) -> Answer<Bytes> {
-        let place = field.place(key);
-        let opened = self.vault.open(RecordLabel { kind: field.kind(), id: &place }, stored)?;
+        let mut place = Place::new(key);
+        let opened = self.vault.open(place.of(field), stored)?;
         if opened.stale {
-            let new = self.seal(key, field, &opened.content)?;
+            let new = self.vault.seal(place.of(field), &opened.content)?.into();
             stale.push(Reseal { id: key.id.clone(), field, old: stored.clone(), new });
         }
         Ok(opened.content.into())
@@ -136,13 +166,37 @@ impl TaskSeals {
     }
 }
 
+/// Seals fields of one task.
+pub(super) struct Sealing<'a> {
+    vault: &'a Vault,
+    place: Place,
+    nonces: Nonces,
+}
+
+impl Sealing<'_> {
+    pub(super) fn seal(&mut self, field: Field, content: &[u8]) -> Answer<Bytes> {
+        Ok(self.vault.seal_with(&mut self.nonces, self.place.of(field), content)?.into())
+    }
+
+    pub(super) fn seal_if_any(&mut self, field: Field, content: Option<&Bytes>) -> Answer<Option<Bytes>> {
+        content.map(|content| self.seal(field, content)).transpose()
+    }
+
+    pub(super) fn seal_pieces(&mut self, field: fn(u32) -> Field, pieces: &[Chunk]) -> Answer<Vec<Chunk>> {
+        let seal = |piece: &Chunk| {
+            Ok(Chunk { number: piece.number, bytes: self.seal(field(piece.number), &piece.bytes)? })
+        };
+        pieces.iter().map(seal).collect()
+    }
+}
+
 fn orphan_place(owner: &TaskOwner, id: &TaskId) -> Vec<u8> {
     [&owner.as_bytes()[..], id.as_str().as_bytes()].concat()
 }
 
 #[cfg(test)]
 mod tests {
-    use roundtrip::seal::{Digest, Key, Keyring};
+    use roundtrip::seal::{Key, Keyring};
 
     use super::*;
 
@@ -156,7 +210,7 @@ mod tests {
     fn bytes_open_in_their_place_and_nowhere_else() {
         let seals = TaskSeals::new(Vault::new(Some(Keyring::new([Key::generate([1; 32])]).unwrap())));
         let own = key(1, 2, 3);
-        let sealed = seals.seal(&own, Field::Journal(7), b"content").unwrap();
+        let sealed = seals.sealing(&own).seal(Field::Journal(7), b"content").unwrap();
         let open = |key: &TaskKey, field| seals.open(key, field, &sealed, &mut Vec::new());
         assert_eq!(open(&own, Field::Journal(7)).unwrap(), "content");
         for other in [key(9, 2, 3), key(1, 9, 3), key(1, 2, 9)] {

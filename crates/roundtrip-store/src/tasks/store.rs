@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use roundtrip::seal::Digest;
 use roundtrip::task::{
-    AdoptedTask, Chunk, ExpiredTask, LeaseRenewer, Millis, NewTask, OrphanTask, StoredTask, StoredView,
-    TakeRequest, TakenTask, TaskAnswer, TaskChange, TaskChanges, TaskId, TaskKey, TaskOwner, TaskStore,
-    TaskStoreError, TaskWork, Waiting,
+    AdoptedTask, ChangedTask, Chunk, ExpiredTask, LeaseRenewer, Millis, NewTask, OrphanTask, StoredTask,
+    StoredView, TakeRequest, TakenTask, TaskAnswer, TaskChange, TaskChanges, TaskId, TaskKey, TaskOwner,
+    TaskStore, TaskStoreError, TaskWork, Waiting,
 };
 
 use super::news::{Elsewhere, News};
@@ -49,18 +49,6 @@ impl<R: Rows> SharedTasks<R> {
 }
 
 impl<R: Rows> Inner<R> {
-    fn sealed_pieces(&self, key: &TaskKey, field: fn(u32) -> Field, pieces: &[Chunk]) -> Answer<Vec<Chunk>> {
-        let seal = |piece: &Chunk| {
-            let bytes = self.seals.seal(key, field(piece.number), &piece.bytes)?;
-            Ok(Chunk { number: piece.number, bytes })
-        };
-        pieces.iter().map(seal).collect()
-    }
-
-    fn sealed_if_any(&self, key: &TaskKey, field: Field, content: Option<&Bytes>) -> Answer<Option<Bytes>> {
-        content.map(|content| self.seals.seal(key, field, content)).transpose()
-    }
-
     /// Opens what was stored of a task, and seals anew what needs it.
     fn opened<T>(
         self: &Arc<Self>,
@@ -89,42 +77,44 @@ impl<R: Rows> Inner<R> {
         });
     }
 
-    fn announce(&self, id: TaskId, version: u64) {
-        self.rows.tell(&id, version);
-        self.news.tell(id, version);
+    fn announce(&self, id: TaskId, version: u64, is_due: bool) {
+        let task = ChangedTask { id, version, is_due };
+        self.rows.tell(&task);
+        self.news.tell(task);
     }
 
     async fn create(self: Arc<Self>, task: NewTask, most: usize, now: Millis) -> Result<(), TaskStoreError> {
-        let seal = |field, content: &Bytes| self.seals.seal(&task.key, field, content);
+        let mut sealing = self.seals.sealing(&task.key);
         let task = NewTask {
-            call: seal(Field::Call, &task.call)?,
-            view: seal(Field::View, &task.view)?,
-            work: seal(Field::Work, &task.work)?,
-            journal: self.sealed_if_any(&task.key, Field::Journal(0), task.journal.as_ref())?,
+            call: sealing.seal(Field::Call, &task.call)?,
+            view: sealing.seal(Field::View, &task.view)?,
+            work: sealing.seal(Field::Work, &task.work)?,
+            journal: sealing.seal_if_any(Field::Journal(0), task.journal.as_ref())?,
             ..task
         };
         if !retry(|| self.rows.create(&task, most, now)).await? {
             return Err(TaskStoreError::TooMany);
         }
-        self.announce(task.key.id, 0);
+        self.announce(task.key.id, 0, task.lease.is_none());
         Ok(())
     }
 
     async fn write(self: Arc<Self>, change: TaskChange, now: Millis) -> Answer<bool> {
-        let key = &change.key;
+        let mut sealing = self.seals.sealing(&change.key);
         // A task that has ended has no journal any more.
         let journal = if change.is_live { &change.journal[..] } else { &[] };
         let change = TaskChange {
-            view: self.seals.seal(key, Field::View, &change.view)?,
-            work: self.seals.seal(key, Field::Work, &change.work)?,
-            result: self.sealed_if_any(key, Field::Result, change.result.as_ref())?,
-            journal: self.sealed_pieces(key, Field::Journal, journal)?,
-            parts: self.sealed_pieces(key, Field::Parts, &change.parts)?,
+            view: sealing.seal(Field::View, &change.view)?,
+            work: sealing.seal(Field::Work, &change.work)?,
+            result: sealing.seal_if_any(Field::Result, change.result.as_ref())?,
+            journal: sealing.seal_pieces(Field::Journal, journal)?,
+            parts: sealing.seal_pieces(Field::Parts, &change.parts)?,
             ..change
         };
         let written = retry(|| self.rows.write(&change, now)).await?;
         if written {
-            self.announce(change.key.id, change.version.saturating_add(1));
+            let is_due = change.makes_due();
+            self.announce(change.key.id, change.version.saturating_add(1), is_due);
         }
         Ok(written)
     }
@@ -132,29 +122,25 @@ impl<R: Rows> Inner<R> {
     async fn give_back(self: Arc<Self>, key: TaskKey, fence: u64, now: Millis) -> Answer<()> {
         // It is there for others.
         if let Some(version) = retry(|| self.rows.give_back(&key, fence, now)).await? {
-            self.announce(key.id, version);
+            self.announce(key.id, version, true);
         }
         Ok(())
     }
 
     async fn adopt(self: Arc<Self>, task: AdoptedTask) -> Answer<bool> {
-        let key = &task.key;
+        let mut sealing = self.seals.sealing(&task.key);
         let task = AdoptedTask {
-            call: if task.call.is_empty() {
-                Bytes::new()
-            } else {
-                self.seals.seal(key, Field::Call, &task.call)?
-            },
-            view: self.seals.seal(key, Field::View, &task.view)?,
-            work: self.seals.seal(key, Field::Work, &task.work)?,
-            result: self.sealed_if_any(key, Field::Result, task.result.as_ref())?,
-            journal: self.sealed_if_any(key, Field::Journal(0), task.journal.as_ref())?,
-            parts: self.sealed_if_any(key, Field::Parts(0), task.parts.as_ref())?,
+            call: if task.call.is_empty() { Bytes::new() } else { sealing.seal(Field::Call, &task.call)? },
+            view: sealing.seal(Field::View, &task.view)?,
+            work: sealing.seal(Field::Work, &task.work)?,
+            result: sealing.seal_if_any(Field::Result, task.result.as_ref())?,
+            journal: sealing.seal_if_any(Field::Journal(0), task.journal.as_ref())?,
+            parts: sealing.seal_if_any(Field::Parts(0), task.parts.as_ref())?,
             ..task
         };
         let adopted = retry(|| self.rows.adopt(&task)).await?;
         if adopted {
-            self.announce(task.key.id, task.version.saturating_add(1));
+            self.announce(task.key.id, task.version.saturating_add(1), true);
         }
         Ok(adopted)
     }
@@ -196,11 +182,11 @@ impl<R: Rows> TaskStore for SharedTasks<R> {
 
     fn load<'a>(&'a self, key: &'a TaskKey) -> TaskAnswer<'a, Option<TaskWork>> {
         Box::pin(async move {
-            let Some((call, pieces)) = retry(|| self.0.rows.load(key)).await? else { return Ok(None) };
+            let Some((stored, pieces)) = retry(|| self.0.rows.load(key)).await? else { return Ok(None) };
             let opened = self.0.opened(key, |open| {
-                let call = open(Field::Call, &call)?;
+                let (work, call) = (open(Field::Work, &stored.work)?, open(Field::Call, &stored.call)?);
                 let pieces = pieces.iter().map(|piece| open(Field::Journal(piece.number), &piece.bytes));
-                Ok(TaskWork { call, journal: pieces.collect::<Answer<_>>()? })
+                Ok(TaskWork { work, call, journal: pieces.collect::<Answer<_>>()?, ..stored })
             });
             opened.map(Some)
         })
@@ -225,7 +211,7 @@ impl<R: Rows> TaskStore for SharedTasks<R> {
     fn append<'a>(&'a self, key: &'a TaskKey, fence: u64, pieces: &'a [Chunk]) -> TaskAnswer<'a, bool> {
         Box::pin(async move {
             let (inner, key) = (Arc::clone(&self.0), key.clone());
-            let pieces = inner.sealed_pieces(&key, Field::Journal, pieces)?;
+            let pieces = inner.seals.sealing(&key).seal_pieces(Field::Journal, pieces)?;
             let append = async move { retry(|| inner.rows.append(&key, fence, &pieces)).await };
             Ok(ToEnd::new(append).await?)
         })
@@ -281,7 +267,7 @@ impl<R: Rows> TaskStore for SharedTasks<R> {
             }
             retry(|| self.0.rows.remove(service, tasks)).await?;
             for (id, version) in tasks {
-                self.0.announce(id.clone(), version.saturating_add(1));
+                self.0.announce(id.clone(), version.saturating_add(1), false);
             }
             Ok(())
         })

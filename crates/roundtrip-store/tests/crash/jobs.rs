@@ -39,7 +39,7 @@ impl Role {
 }
 
 /// Tools of the jobs, in turn: one for each way in which a call becomes a task, and one for each way in which releases differ.
-const TOOLS: [(&str, bool); 12] = [
+const TOOLS: [(&str, bool); 14] = [
     ("required", false),
     ("detached", false),
     ("slow", false),
@@ -50,6 +50,8 @@ const TOOLS: [(&str, bool); 12] = [
     ("changed", false),
     ("retyped", false),
     ("blocking", false),
+    ("busy", false),
+    ("busy", true),
     ("required", true),
     ("slow", true),
 ];

@@ -19,14 +19,16 @@ pub(crate) enum Phase {
     Inside,
     Between,
     Question,
+    /// Inside a step, while a question is shown.
+    Beside,
     Promotion,
     /// After the record of a step and before the handler knows, or after the last step.
     Elsewhere,
 }
 
 /// Phases that are aimed at.
-pub(crate) const AIMS: [Phase; 5] =
-    [Phase::Before, Phase::Inside, Phase::Between, Phase::Question, Phase::Promotion];
+pub(crate) const AIMS: [Phase; 6] =
+    [Phase::Before, Phase::Inside, Phase::Between, Phase::Question, Phase::Beside, Phase::Promotion];
 
 impl Phase {
     pub(crate) fn name(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Phase {
             Self::Inside => "inside a step",
             Self::Between => "between effect and record",
             Self::Question => "at a question",
+            Self::Beside => "in a step beside a question",
             Self::Promotion => "during promotion",
             Self::Elsewhere => "after a record, or at the end",
         }
@@ -48,10 +51,16 @@ impl Phase {
             Self::Between => ("effect", 20),
             // The database is on its way already, and takes its own time.
             Self::Question => ("asking", 2),
+            // The question is stored meanwhile, or its answer.
+            Self::Beside => ("inside", 200),
             Self::Promotion => ("leased", 10),
             Self::Elsewhere => return None,
         };
-        let fits = self != Self::Promotion || is_promoted(note);
+        let fits = match self {
+            Self::Promotion => is_promoted(note),
+            Self::Beside => is_beside(note),
+            _ => true,
+        };
         (note.event == event && fits).then_some(Duration::from_millis(longest))
     }
 
@@ -59,6 +68,7 @@ impl Phase {
     fn at(last: &Note, stored: &TaskWork) -> Self {
         match &*last.event {
             "before" | "run" | "answered" | "detached" => Self::Before,
+            "inside" if is_beside(last) => Self::Beside,
             "inside" => Self::Inside,
             "effect" if has(stored, last.detail(1)) => Self::Elsewhere,
             "effect" => Self::Between,
@@ -68,6 +78,11 @@ impl Phase {
             _ => Self::Elsewhere,
         }
     }
+}
+
+/// Returns whether a note is of a step beside which its task asks.
+fn is_beside(note: &Note) -> bool {
+    jobs::tool_of(&note.job) == "busy" && note.detail(0) == "second"
 }
 
 /// Returns whether a lease is the first of a call that became a task while it ran.

@@ -81,8 +81,8 @@ const LONG: Scale = Scale {
 /// Results of tasks, by their jobs.
 type Results = BTreeMap<String, String>;
 
-/// T7, T15, T16, T17: workers are killed before a step, in it, between its effect and its record, at a question and during
-/// promotion, and stopped for longer than their leases; some steps block for longer. Every task ends with the right result, by a
+/// T7, T15, T16, T17: workers are killed before a step, in it, between its effect and its record, at a question, in a step
+/// beside one, and during promotion, and stopped for longer than their leases; some steps block for longer. Every task ends with the right result, by a
 /// process of its service that can run it, and no step begins whose result was stored.
 async fn workers_are_killed_at_random_points(test: &'static str, store: String) {
     let is_full = std::env::var_os(FULL).is_some();

@@ -80,8 +80,8 @@ async fn numbered(
     steps(ask, job, site, |site| site.chance.next()).await
 }
 
-/// Three steps with two questions between them. The tool `detached` asks a first one in a round. The value of the first step may
-/// have a type of its own.
+/// Three steps with two questions between them. The tool `detached` asks a first one in a round, and `busy` asks beside its second
+/// step. The value of the first step may have a type of its own.
 async fn steps<T: Value>(
     ask: Ask,
     job: String,
@@ -98,9 +98,16 @@ async fn steps<T: Value>(
     }
     let first = step(&ask, &job, &site, ("first", value), ".").await?;
     note("asking");
-    let Amount { amount } = ask.form("amount", format!("How many for {job}?")).await?;
     let text = |_: &Site| unique();
-    let second = step(&ask, &job, &site, ("second", text), &first).await?;
+    let amount = async {
+        let amount: Amount = ask.form("amount", format!("How many for {job}?")).await?;
+        Ok::<_, ToolError>(amount.amount)
+    };
+    let (amount, second) = if tool_of(&job) == "busy" {
+        tokio::try_join!(amount, step(&ask, &job, &site, ("second", text), &first))?
+    } else {
+        (amount.await?, step(&ask, &job, &site, ("second", text), &first).await?)
+    };
     note("asking");
     let sure = ask.confirm("sure", format!("{amount} for {job}?")).await?;
     let third = step(&ask, &job, &site, ("third", text), &format!("{first},{second}")).await?;
@@ -131,6 +138,10 @@ async fn step<T: Value>(
                 // A thread of the runtime, for longer than its lease, as handlers should not.
                 std::thread::sleep(site.lease * 3 / 2);
             }
+            if tool_of(job) == "busy" && key == "second" {
+                // Long enough that its question is shown, and at times answered.
+                site.chance.moment(10 * WORK).await;
+            }
             site.chance.moment(WORK).await;
             let value = value(site);
             let (written, idempotency_key) = (value.to_string(), step.idempotency_key());
@@ -153,7 +164,8 @@ fn server(site: Site) -> Server {
         .tool(Tool::new("required", work).task(When::Required))
         .tool(Tool::new("detached", work).task(When::After(Duration::from_secs(3600))))
         .tool(Tool::new("slow", work).task(When::After(SLOW)))
-        .tool(Tool::new("blocking", work).task(When::Required));
+        .tool(Tool::new("blocking", work).task(When::Required))
+        .tool(Tool::new("busy", work).task(When::Required));
     let server = match site.role {
         Role::Other => server,
         Role::Old => server

@@ -16,6 +16,8 @@ mod costs;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod example;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod kinds;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod old_tasks;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod outages;

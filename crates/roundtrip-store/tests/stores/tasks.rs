@@ -21,6 +21,7 @@ on_each_store_of_tasks! {
     a_task_without_its_key_hides_no_other
     no_account_is_counted_for_ever
     pieces_go_with_their_task
+    a_call_is_kept_until_its_task_ends
 }
 
 fn cause(error: &TaskStoreError) -> &StoreError {
@@ -32,10 +33,10 @@ async fn work_of(store: &impl TaskStore, number: u8) -> Result<Bytes, TaskStoreE
     Ok(store.read(&key(number), Millis(1)).await?.expect("a task").work)
 }
 
-/// Returns everything that is stored of tasks.
-const STORED: &str = "SELECT view FROM roundtrip_task UNION ALL SELECT work FROM roundtrip_task \
-                      UNION ALL SELECT result FROM roundtrip_task WHERE result IS NOT NULL \
-                      UNION ALL SELECT bytes FROM roundtrip_task_chunks";
+/// A call that is too large for the row of its task.
+fn large_call() -> Bytes {
+    b"the secret call ".repeat(1_000).into()
+}
 
 /// Ends a task with a result in parts.
 async fn end(store: &impl TaskStore, number: u8) {
@@ -73,18 +74,24 @@ async fn a_ledger_and_tasks_share_a_store(site: &impl TaskSite) {
 async fn tasks_are_sealed_at_rest(site: &impl TaskSite) {
     let store = sealed(site, &[1]).await;
     for number in [1, 2] {
-        store.create(task(number), 3, Millis(1)).await.expect("a task");
+        store.create(task(number), 9, Millis(1)).await.expect("a task");
     }
+    store.create(NewTask { call: large_call(), ..task(4) }, 9, Millis(1)).await.expect("a task");
     end(&store, 2).await;
-    let stored = site.bytes(STORED).await;
-    assert_eq!(stored.len(), 8, "two views, two works, a result, a part, a call and a piece of a journal");
+    let [all, _] = site.task_bytes();
+    let stored = site.bytes(all).await;
+    assert_eq!(
+        stored.len(),
+        12,
+        "three views, three works, a result, a part, two calls and two pieces of journals"
+    );
     for bytes in stored {
         assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
     }
     assert_eq!(work_of(&sealed(site, &[1]).await, 1).await.expect("a task"), "the secret work");
     let error = work_of(&instance(site).await, 1).await.expect_err("it has no ring");
     assert!(matches!(cause(&error), StoreError::Sealed), "{error:?}");
-    instance(site).await.create(task(3), 3, Millis(1)).await.expect("a task");
+    instance(site).await.create(task(3), 9, Millis(1)).await.expect("a task");
     let error = work_of(&store, 3).await.expect_err("it is not sealed");
     assert!(matches!(cause(&error), StoreError::NotSealed), "{error:?}");
 }
@@ -124,32 +131,65 @@ async fn a_task_opens_for_its_owner_alone(site: &impl TaskSite) {
     assert!(matches!(cause(&error), StoreError::Record(_)), "{error:?}");
 }
 
-/// K6: everything of a task that is read with an old key is sealed anew with the first one.
+/// K6: everything of a task that is read with an old key is sealed anew with the first one, its call in whichever place that is.
 async fn a_task_is_sealed_anew_with_the_first_key(site: &impl TaskSite) {
     let old = sealed(site, &[1]).await;
-    for number in [1, 2] {
-        old.create(task(number), 2, Millis(1)).await.expect("a task");
+    let calls = [(1, "the secret call".into()), (3, large_call())];
+    for (number, call) in calls.clone() {
+        old.create(NewTask { call, ..task(number) }, 9, Millis(1)).await.expect("a task");
     }
+    old.create(task(2), 9, Millis(1)).await.expect("a task");
     end(&old, 2).await;
-    let before = site.bytes(STORED).await;
+    let [all, _] = site.task_bytes();
+    let before = site.bytes(all).await;
     let read_all = async |store: &dyn TaskStore| {
-        for number in [1, 2] {
+        for number in [1, 2, 3] {
             store.read(&key(number), Millis(1)).await?.expect("a task");
             store.view(&key(number), true, Millis(1)).await?.expect("a view");
         }
-        let work = store.load(&key(1)).await?.expect("work");
-        assert_eq!(
-            (work.call, &work.journal[..]),
-            ("the secret call".into(), &["the secret piece".into()][..])
-        );
+        for (number, call) in &calls {
+            let work = store.load(&key(*number)).await?.expect("work");
+            assert_eq!((&work.call, &work.journal[..]), (call, &["the secret piece".into()][..]));
+        }
         assert_eq!(store.parts(&key(2), 0, 9).await?.len(), 1);
         Ok::<_, TaskStoreError>(())
     };
     read_all(&sealed(site, &[2, 1]).await).await.expect("both keys open");
-    while site.bytes(STORED).await.iter().any(|bytes| before.contains(bytes)) {
+    while site.bytes(all).await.iter().any(|bytes| before.contains(bytes)) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     read_all(&sealed(site, &[2]).await).await.expect("all of it was sealed anew");
+    assert_eq!(site.bytes(all).await.len(), before.len(), "each in its place");
+}
+
+/// K6, K7: a call is sealed, counted when its task is taken, loaded and gone when its task ends, whether or not it is small and has
+/// a journal beside it.
+async fn a_call_is_kept_until_its_task_ends(site: &impl TaskSite) {
+    let store = sealed(site, &[1]).await;
+    let [_, calls] = site.task_bytes();
+    let small = Bytes::from_static(b"the secret call");
+    for (number, call, journal) in [
+        (1, small.clone(), None),
+        (2, small, Some(Bytes::from_static(b"piece"))),
+        (3, large_call(), None),
+        (4, large_call(), Some(Bytes::from_static(b"piece"))),
+        (5, Bytes::new(), None),
+    ] {
+        let new = NewTask { call: call.clone(), journal: journal.clone(), ..task(number) };
+        store.create(new, 1, Millis(1)).await.expect("a task");
+        let taken = take(&store, 9, HOUR).await.remove(0);
+        let plain = "the secret work".len() + call.len() + journal.as_ref().map_or(0, Bytes::len);
+        let sealed = taken.size - plain;
+        assert!(taken.key == key(number) && (1..200).contains(&sealed), "{number}: {sealed} bytes more");
+        let loaded = store.load(&taken.key).await.expect("work").expect("work");
+        assert_eq!((loaded.version, loaded.fence, loaded.call), (1, taken.fence, call), "{number}");
+        assert_eq!((&loaded.work[..], loaded.journal), (&b"the secret work"[..], Vec::from_iter(journal)));
+        let stored = site.bytes(calls).await;
+        assert!(stored.len() == 1 && !String::from_utf8_lossy(&stored[0]).contains("secret"), "{number}");
+        let ended = TaskChange { is_live: false, ..change(number, 1) };
+        assert!(store.write(ended, Millis(1)).await.expect("its end"));
+        assert!(site.bytes(calls).await.is_empty() && store.load(&taken.key).await.expect("none").is_none());
+    }
 }
 
 /// K6: a key that was retired too early is named; its tasks can be taken and given back, keep no others from being worked on, and
@@ -207,7 +247,7 @@ async fn no_account_is_counted_for_ever(site: &impl TaskSite) {
 /// K7: pieces of a task are gone with it, and its call and its journal when it ends.
 async fn pieces_go_with_their_task(site: &impl TaskSite) {
     let store = instance(site).await;
-    store.create(task(1), 1, Millis(1)).await.expect("a task");
+    store.create(NewTask { call: large_call(), ..task(1) }, 1, Millis(1)).await.expect("a task");
     let wanted = [(pair(1), 1)];
     let request =
         roundtrip::task::TakeRequest { service: &shop(), wanted: &wanted, except: &[], lease: HOUR };

@@ -2,8 +2,10 @@
 
 use roundtrip_core::error::{Error, PeerMisbehaved};
 use roundtrip_core::wire::{
-    ErrorObject, HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION,
+    Era, ErrorObject, HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY, ProtocolVersion,
+    UNSUPPORTED_PROTOCOL_VERSION,
 };
+use serde_json::Value;
 
 use super::transport::{Incoming, Outgoing};
 
@@ -93,5 +95,17 @@ impl Refusal {
 
 /// Returns whether an error is one that only modern servers send (versioning, "Backward Compatibility").
 pub(super) fn is_modern(error: &ErrorObject) -> bool {
-    matches!(error.code, HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION)
+    match error.code {
+        HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY => true,
+        UNSUPPORTED_PROTOCOL_VERSION => !names_old_revisions(error),
+        _ => false,
+    }
+}
+
+/// Returns whether an error names revisions that this client speaks, all of which begin with a handshake.
+fn names_old_revisions(error: &ErrorObject) -> bool {
+    let supported = error.data.as_ref().and_then(|data| data.get("supported")).and_then(Value::as_array);
+    let named = supported.into_iter().flatten().filter_map(Value::as_str);
+    let newest = named.filter_map(|version| version.parse::<ProtocolVersion>().ok()).max();
+    cfg!(feature = "legacy") && newest.is_some_and(|newest| newest.era() == Era::Handshake)
 }

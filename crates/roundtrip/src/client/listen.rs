@@ -1,9 +1,11 @@
 //! `subscriptions/listen`: the stream of changes.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use futures_core::Stream;
 #[cfg(feature = "opentelemetry")]
@@ -17,6 +19,7 @@ use roundtrip_core::wire::{
     SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams, SubscriptionsListen,
     TaskNotification, TaskNotificationParams, ToolListChangedNotification, clip,
 };
+use tokio::time::{Instant, sleep};
 
 use super::builder::Client;
 use super::change::Change;
@@ -27,6 +30,13 @@ use super::request_time::RequestTime;
 use super::send::{Attempts, authorize};
 use super::transport::BoxFuture;
 
+/// Bounds of the pause before a stream is opened again: it doubles while streams break soon.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// Age of a stream that did not break soon.
+const SETTLED: Duration = Duration::from_secs(30);
+/// Attempts to reach the server, before its error is reported.
+const ATTEMPTS: u32 = 5;
+
 /// Builder of a subscription; awaiting it opens the stream of [`Changes`].
 #[derive(Debug)]
 #[must_use = "nothing is listened for until this is awaited"]
@@ -34,11 +44,25 @@ pub struct Listen {
     client: Client,
     options: Options,
     filter: SubscriptionFilter,
+    reconnects: bool,
 }
 
 impl Listen {
     pub(crate) fn new(client: &Client) -> Self {
-        Self { client: client.clone(), options: Options::default(), filter: SubscriptionFilter::default() }
+        Self::of(client, SubscriptionFilter::default())
+    }
+
+    fn of(client: &Client, filter: SubscriptionFilter) -> Self {
+        Self { client: client.clone(), options: Options::default(), filter, reconnects: false }
+    }
+
+    /// Listens again where the connection breaks: the program of a stdio server that has ended is started anew, and gets the same
+    /// `subscriptions/listen` (subscriptions, "stdio"). As any change may have been missed meanwhile, everything that is listened for
+    /// counts as changed then, tasks excepted. A pause of 100 ms before that grows up to 5 s while streams break soon; the error of a
+    /// server that cannot be reached any more ends the stream.
+    pub fn reconnecting(mut self) -> Self {
+        self.reconnects = true;
+        self
     }
 
     /// Changes of the list of tools.
@@ -80,7 +104,7 @@ impl Listen {
 
     /// Limits the time the server may take to acknowledge, in place of the client's setting. The stream itself stays
     /// open for as long as both sides want it to.
-    pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
+    pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self
     }
@@ -93,6 +117,7 @@ impl Listen {
 
     async fn open(mut self) -> Result<Changes, Error> {
         self.client.ready(&mut self.options)?;
+        let again = self.reconnects.then(|| Reopener::new(&self));
         let mut request = Request::new(SubscriptionsListen::NAME);
         request.set("notifications", Some(raw(&self.filter, "the filter")?));
         let mut time = RequestTime::new(self.client.timeout_of(&self.options));
@@ -102,7 +127,9 @@ impl Listen {
             self.client.end_span(&mut self.options, opened.as_ref().map(|_| None));
             match opened {
                 Ok((leg, acknowledged)) => {
-                    return Ok(Changes { client: self.client, leg: Some(leg), acknowledged });
+                    let (reopening, missed) = (None, VecDeque::new());
+                    let client = self.client;
+                    return Ok(Changes { client, leg: Some(leg), acknowledged, again, reopening, missed });
                 }
                 Err(error) => {
                     authorize(&self.client, &request, &mut self.options, error, &mut time).await?;
@@ -188,6 +215,11 @@ pub struct Changes {
     /// None once it is over.
     leg: Option<InFlight>,
     acknowledged: SubscriptionFilter,
+    /// Settings of a stream that is opened again where it breaks.
+    again: Option<Reopener>,
+    reopening: Option<BoxFuture<Result<Changes, Error>>>,
+    /// Changes that may have happened while there was no stream.
+    missed: VecDeque<Change>,
 }
 
 impl Changes {
@@ -203,6 +235,19 @@ impl Changes {
 
     fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Change, Error>>> {
         loop {
+            if let Some(change) = self.missed.pop_front() {
+                self.client.cache_store().invalidate(&change);
+                return Poll::Ready(Some(Ok(change)));
+            }
+            if let Some(reopening) = &mut self.reopening {
+                let reopened = ready!(reopening.as_mut().poll(cx));
+                self.reopening = None;
+                match reopened {
+                    Ok(reopened) => self.resume(reopened),
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                }
+                continue;
+            }
             let Some(leg) = &mut self.leg else { return Poll::Ready(None) };
             let read = match ready!(leg.poll_event(cx)) {
                 Ok(Event::Answer(_)) => Ok(Told::End),
@@ -221,10 +266,23 @@ impl Changes {
                 }
                 Err(error) => {
                     self.leg = None;
-                    return Poll::Ready(Some(Err(error)));
+                    match &mut self.again {
+                        Some(again) if matches!(error, Error::Unreachable { .. }) => {
+                            tracing::debug!(%error, "a stream of changes broke, and is opened again");
+                            self.reopening = Some(again.reopen(&self.client));
+                        }
+                        _ => return Poll::Ready(Some(Err(error))),
+                    }
                 }
             }
         }
+    }
+
+    /// Continues with a stream that was opened in place of a broken one.
+    fn resume(&mut self, mut reopened: Self) {
+        self.leg = reopened.leg.take();
+        self.acknowledged = std::mem::take(&mut reopened.acknowledged);
+        self.missed.extend(all_changes(&self.acknowledged));
     }
 }
 
@@ -264,6 +322,74 @@ fn read(stream: &RequestId, method: &str, params: Option<&Raw>) -> Result<Told, 
     let params: NotificationParams = decode(method, params)?;
     belongs(&params.meta, stream, method)?;
     Ok(Told::Change(change))
+}
+
+/// Settings of a stream that is opened again where it breaks.
+#[derive(Debug)]
+struct Reopener {
+    filter: SubscriptionFilter,
+    timeout: Option<Duration>,
+    extra: Vec<(String, Raw)>,
+    dialect: Option<TaskDialect>,
+    opened: Instant,
+    pause: Duration,
+}
+
+impl Reopener {
+    fn new(listen: &Listen) -> Self {
+        Self {
+            filter: listen.filter.clone(),
+            timeout: listen.options.timeout,
+            extra: listen.options.extra.clone(),
+            dialect: listen.options.dialect,
+            opened: Instant::now(),
+            pause: PAUSE.0,
+        }
+    }
+
+    /// Opens the stream again, after a pause.
+    fn reopen(&mut self, client: &Client) -> BoxFuture<Result<Changes, Error>> {
+        if self.opened.elapsed() >= SETTLED {
+            self.pause = PAUSE.0;
+        }
+        let first = self.pause;
+        self.pause = (2 * self.pause).min(PAUSE.1);
+        self.opened = Instant::now() + first;
+        let (client, filter, timeout) = (client.clone(), self.filter.clone(), self.timeout);
+        let (extra, dialect) = (self.extra.clone(), self.dialect);
+        Box::pin(async move {
+            let mut pause = first;
+            for attempt in 1.. {
+                let waiting = async {
+                    sleep(pause).await;
+                    Ok::<(), Error>(())
+                };
+                client.closed().unless(waiting).await?;
+                pause = (2 * pause).min(PAUSE.1);
+                let mut listen = Listen::of(&client, filter.clone());
+                listen.options.timeout = timeout;
+                listen.options.extra.clone_from(&extra);
+                listen.options.dialect = dialect;
+                match Box::pin(listen.open()).await {
+                    Err(Error::Unreachable { .. }) if attempt < ATTEMPTS => {}
+                    opened => return opened,
+                }
+            }
+            Err(Error::Closed)
+        })
+    }
+}
+
+/// Returns all that a subscription tells of, tasks excepted, whose states only the server knows.
+fn all_changes(filter: &SubscriptionFilter) -> impl Iterator<Item = Change> {
+    let lists = [
+        (filter.tools_list_changed, Change::Tools),
+        (filter.prompts_list_changed, Change::Prompts),
+        (filter.resources_list_changed, Change::Resources),
+    ];
+    let lists = lists.into_iter().filter_map(|(on, change)| (on == Some(true)).then_some(change));
+    let resources = filter.resource_subscriptions.clone().into_iter();
+    lists.chain(resources.map(|uri| Change::Resource { uri }))
 }
 
 impl Stream for Changes {

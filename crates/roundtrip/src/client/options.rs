@@ -10,7 +10,7 @@ use roundtrip_core::exchange::{Params, TaskDialect};
 use roundtrip_core::wire::{
     ContentBlock, LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams,
     NotificationMethod, PartNotification, PartNotificationParams, ProgressNotification,
-    ProgressNotificationParams, Raw, RequestId, clip, decode_params, meta,
+    ProgressNotificationParams, Raw, RequestId, check_meta_key, clip, decode_params, meta,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -98,6 +98,10 @@ impl Options {
         if key == IDEMPOTENCY_KEY {
             let why = format!("`{key}` in `_meta` is what `.idempotency_key(..)` is for");
             self.fail(ApiMisuse::ReservedMeta(why).into());
+            return;
+        }
+        if let Err(why) = check_meta_key(&key) {
+            self.fail(ApiMisuse::ReservedMeta(format!("`_meta`: {why}")).into());
             return;
         }
         match raw(value, "a value in `_meta`") {

@@ -1,4 +1,4 @@
-//! Checks of the URLs that servers ask users to visit.
+//! Checks of questions before a handler sees them: the URLs that users are asked to visit, the conversations for a model.
 
 use roundtrip_core::error::{Error, PeerMisbehaved, RequestName};
 use roundtrip_core::exchange::Pending;
@@ -11,13 +11,13 @@ use super::limits::ClientLimits;
 const SHOWN: usize = 80;
 
 /// Refuses a round that would send users to something else than a web page, before any handler sees it (elicitation,
-/// "Safe URL Handling").
+/// "Safe URL Handling"), or a model a conversation whose tool uses lack their results (sampling, "Tool Use").
 pub(crate) fn check_pages<M: Method>(pending: &Pending<M>, limits: &ClientLimits) -> Result<(), Error> {
     let questions = pending.questions().map(|question| (question.key(), question.request()));
     check_questions(questions, || pending.request_name(), limits)
 }
 
-/// Refuses questions of a request that would send users to something else than a web page.
+/// Refuses questions of a request that no handler should see.
 pub(crate) fn check_questions<'a>(
     questions: impl Iterator<Item = (&'a str, &'a InputRequest)>,
     request: impl Fn() -> RequestName,
@@ -27,6 +27,11 @@ pub(crate) fn check_questions<'a>(
         if let InputRequest::Elicit(ElicitRequestParams::Url(page)) = question {
             check_url(&page.url, limits).map_err(|why| {
                 PeerMisbehaved::UnsafeUrl(format!("{} asks `{}` (url): {why}", request(), clip(key)))
+            })?;
+        }
+        if let InputRequest::CreateMessage(params) = question {
+            params.check_tool_use().map_err(|why| {
+                PeerMisbehaved::UnfitMessage(format!("{} asks `{}` (sampling): {why}", request(), clip(key)))
             })?;
         }
     }

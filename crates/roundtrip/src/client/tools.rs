@@ -189,7 +189,11 @@ impl Known {
             match Schema::compile(&schema) {
                 Ok(schema) => Some(schema),
                 Err(reason) => {
-                    tracing::debug!(tool, reason, "results are not checked against the output schema");
+                    tracing::warn!(
+                        tool = &*clip(tool),
+                        reason = &*clip(&reason),
+                        "results are not checked against the output schema"
+                    );
                     None
                 }
             }

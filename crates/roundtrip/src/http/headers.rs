@@ -25,7 +25,7 @@ pub(crate) fn decode<'a>(
         // Of an unknown revision no more can be expected than that its two version fields agree.
         return Err(match peek_version(request.params) {
             Some(body) if body != version => differs("MCP-Protocol-Version", version, &body),
-            _ => ErrorObject::unsupported_version(version, SUPPORTED),
+            _ => endpoint.unsupported(version),
         });
     }
     let method = required(headers, &name::METHOD, "Mcp-Method")?;
@@ -88,7 +88,11 @@ fn agree(
         return Err(differs("MCP-Protocol-Version", version, body));
     }
     if let Some(target) = decoded.target() {
-        is_name_of(required(headers, &name::NAME, "Mcp-Name")?, target)?;
+        match single(headers, &name::NAME, "Mcp-Name")? {
+            Some(raw) => is_name_of(raw, target)?,
+            None if endpoint.may_go_unnamed(decoded) => {}
+            None => return Err(missing("Mcp-Name")),
+        }
     }
     if let ClientRequest::CallTool(params) = decoded {
         let checked =

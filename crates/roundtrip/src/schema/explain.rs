@@ -28,13 +28,14 @@ impl Probes {
         let mut root = document.root().clone();
         let Value::Object(keywords) = &mut root else { return None };
         keywords.remove("$schema");
-        let id = keywords.entry("$id").or_insert_with(|| json!("urn:roundtrip:schema"));
+        let dialect = document.dialect;
+        let id = keywords.entry(dialect.id()).or_insert_with(|| json!("urn:roundtrip:schema"));
         let id = id.as_str()?.trim_end_matches('#').to_owned();
         let refer =
             |pointer: &String| (pointer.clone(), json!({ "$ref": format!("{id}#{}", fragment(pointer)) }));
         let properties: Map<String, Value> = document.pointers().iter().map(refer).collect();
-        let probes = json!({ "$defs": { "root": root }, "properties": properties });
-        options().build(&probes).ok().map(Self)
+        let probes = json!({ dialect.definitions(): { "root": root }, "properties": properties });
+        options(dialect).build(&probes).ok().map(Self)
     }
 
     /// Returns whether a value fits the schema at a pointer; once the budget is spent, always true.
@@ -112,11 +113,14 @@ impl<'a> Explanation<'a> {
             self.problems.push(misfit.problem("nothing is allowed here"));
             return Vec::new();
         };
-        self.tell_assertions(misfit, keywords);
+        let alone = self.document.dialect.ref_stands_alone() && keywords.contains_key("$ref");
+        if !alone {
+            self.tell_assertions(misfit, keywords);
+        }
         let mut within = Vec::new();
-        for (keyword, held) in keywords {
+        for (keyword, held) in keywords.iter().filter(|(keyword, _)| !alone || *keyword == "$ref") {
             let candidates: Candidates<'_, 'a> = match keyword.as_str() {
-                "$ref" | "$dynamicRef" => Box::new(self.referred(misfit, held).into_iter()),
+                "$ref" | "$dynamicRef" | "$recursiveRef" => Box::new(self.referred(misfit, held).into_iter()),
                 "anyOf" | "oneOf" => Box::new(self.alternatives(misfit, keyword, held).into_iter()),
                 "if" => Box::new(self.conditional(misfit, keywords).into_iter()),
                 "not" => {
@@ -184,7 +188,8 @@ impl<'a> Explanation<'a> {
         if shallow.is_empty() || !self.budget.spend(u64::try_from(work).unwrap_or(u64::MAX)) {
             return;
         }
-        let Ok(validator) = options::<jsonschema::json::SerdeJson>().build(&Value::Object(shallow)) else {
+        let options = options::<jsonschema::json::SerdeJson>(self.document.dialect);
+        let Ok(validator) = options.build(&Value::Object(shallow)) else {
             return;
         };
         for error in validator.iter_errors(misfit.value) {
@@ -209,11 +214,11 @@ fn none_of<'a>(document: &'a Document, alternatives: &[(String, &'a Value)], val
     format!("{what}must be one of {}", tags.join(", "))
 }
 
-/// Returns the assertions of a schema, with every schema within it replaced by `true`, except for those that allow nothing.
+/// Returns the assertions of a schema, with every schema within it replaced by `{}`, except for those that allow nothing.
 fn shallow(keywords: &Map<String, Value>) -> Map<String, Value> {
     let anything = |held: &Value| match held {
-        Value::Object(members) => members.keys().map(|name| (name.clone(), Value::Bool(true))).collect(),
-        _ => Value::Bool(true),
+        Value::Object(members) => members.keys().map(|name| (name.clone(), json!({}))).collect(),
+        _ => json!({}),
     };
     let mut shallow = Map::new();
     for (keyword, held) in keywords {
@@ -282,7 +287,7 @@ impl<'a> Misfit<'a> {
                 let others = members.iter().filter(move |(name, _)| unknown(name));
                 Box::new(others.map(move |(name, value)| self.below(pointer.clone(), schema, name, value)))
             }
-            ("prefixItems", Value::Array(items), Value::Array(schemas)) => {
+            ("prefixItems" | "items", Value::Array(items), Value::Array(schemas)) => {
                 let both = items.iter().zip(schemas).enumerate();
                 Box::new(both.map(move |(index, (value, schema))| {
                     self.below(format!("{pointer}/{index}"), schema, &index.to_string(), value)

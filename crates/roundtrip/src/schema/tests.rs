@@ -455,7 +455,7 @@ proptest! {
     #[test]
     fn the_meter_changes_no_verdict(schema in hostile_schemas(), value in values(3, 12)) {
         let Ok(schema) = Schema::compile(&schema) else { return Ok(()) };
-        let plain = options::<jsonschema::json::SerdeJson>().build(schema.document.root()).expect("compiled before");
+        let plain = options::<jsonschema::json::SerdeJson>(schema.document.dialect).build(schema.document.root()).expect("compiled before");
         match schema.check(&value) {
             Err(Misfit::TooMuchWork) => {}
             Ok(()) => prop_assert!(plain.is_valid(&value)),

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::dialect::Dialect;
 use super::percent_decoded;
 
 /// Longest chain of schemas that apply to one value, and most paths over such chains in the whole schema.
@@ -77,16 +78,18 @@ pub(super) struct Document {
     /// Pointers to all schemas in the document.
     pointers: Vec<String>,
     pub(super) unfolded: Unfolded,
+    pub(super) dialect: Dialect,
 }
 
 impl Document {
     /// Follows every reference, and refuses a schema that unfolds too far.
     pub(super) fn new(root: &Value) -> Result<Self, String> {
-        let graph = Graph::of(root)?;
+        let dialect = Dialect::of(root)?;
+        let graph = Graph::of(root, dialect)?;
         let unfolded = graph.unfold()?;
         let Graph { anchors, schemas, .. } = graph;
         let pointers = schemas.into_iter().map(|schema| schema.pointer).collect();
-        Ok(Self { root: root.clone(), anchors, pointers, unfolded })
+        Ok(Self { root: root.clone(), anchors, pointers, unfolded, dialect })
     }
 
     pub(super) fn root(&self) -> &Value {
@@ -99,7 +102,7 @@ impl Document {
 
     /// Returns the schema a reference points to, with its pointer.
     pub(super) fn resolve(&self, reference: &str) -> Option<(String, &Value)> {
-        let pointer = pointer_of(&self.root, &self.anchors, reference).ok()?;
+        let pointer = pointer_of(&self.root, self.dialect, &self.anchors, reference).ok()?;
         let schema = self.root.pointer(&pointer)?;
         Some((pointer, schema))
     }
@@ -112,8 +115,13 @@ pub(super) fn step(pointer: &str, token: &str) -> String {
 
 /// Returns the pointer a reference stands for. References to other documents, and below an `$id` of their own, are not
 /// supported: nothing is ever fetched (N5).
-fn pointer_of(root: &Value, anchors: &HashMap<String, String>, reference: &str) -> Result<String, String> {
-    let own = root.get("$id").and_then(Value::as_str).unwrap_or_default();
+fn pointer_of(
+    root: &Value,
+    dialect: Dialect,
+    anchors: &HashMap<String, String>,
+    reference: &str,
+) -> Result<String, String> {
+    let own = root.get(dialect.id()).and_then(Value::as_str).unwrap_or_default();
     let own = own.strip_suffix('#').unwrap_or(own);
     let fragment = match reference.strip_prefix(own).unwrap_or(reference) {
         "" => "",
@@ -163,10 +171,11 @@ struct Graph<'a> {
     name_patterns: usize,
     /// True if names of members are checked as text is (`propertyNames`).
     names_are_text: bool,
+    dialect: Dialect,
 }
 
 impl<'a> Graph<'a> {
-    fn of(root: &'a Value) -> Result<Self, String> {
+    fn of(root: &'a Value, dialect: Dialect) -> Result<Self, String> {
         let mut graph = Self {
             schemas: Vec::new(),
             found: HashMap::new(),
@@ -175,12 +184,13 @@ impl<'a> Graph<'a> {
             patterns: 0,
             name_patterns: 0,
             names_are_text: false,
+            dialect,
         };
         graph.add(String::new(), root)?;
         // References may lead to places no keyword leads to, where there are more.
         while !graph.references.is_empty() {
             for (from, reference) in std::mem::take(&mut graph.references) {
-                let pointer = pointer_of(root, &graph.anchors, reference)?;
+                let pointer = pointer_of(root, dialect, &graph.anchors, reference)?;
                 let target = root
                     .pointer(&pointer)
                     .ok_or_else(|| format!("the reference `{reference}` points to nothing in the schema"))?;
@@ -229,13 +239,17 @@ impl<'a> Graph<'a> {
     /// Notes the anchors, references and patterns of a schema.
     fn note(&mut self, index: usize, pointer: &str, keywords: &'a Map<String, Value>) -> Result<(), String> {
         let text = |keyword: &str| keywords.get(keyword).and_then(Value::as_str);
-        if index != 0 && text("$id").is_some() {
-            return Err("an `$id` below the root of a schema is not supported: take it out".into());
+        let id = self.dialect.id();
+        if index != 0 && text(id).is_some() {
+            return Err(format!("an `{id}` below the root of a schema is not supported: take it out"));
+        }
+        if index != 0 && text("$schema").is_some() {
+            return Err("a `$schema` below the root of a schema is not supported: take it out".into());
         }
         for name in ["$anchor", "$dynamicAnchor"].into_iter().filter_map(text) {
             self.anchors.insert(name.to_owned(), pointer.to_owned());
         }
-        for reference in ["$ref", "$dynamicRef"].into_iter().filter_map(text) {
+        for reference in self.dialect.references().iter().filter_map(|keyword| text(keyword)) {
             self.references.push((index, reference));
         }
         self.patterns += usize::from(text("pattern").is_some());

@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::json::Json;
-use jsonschema::{Draft, PatternOptions, Retrieve, ValidationOptions, Validator};
+use jsonschema::{PatternOptions, Retrieve, ValidationOptions, Validator};
 use serde_json::Value;
 
 use super::Misfit;
+use super::dialect::Dialect;
 use super::explain::{Probes, explain};
 use super::meter::{Meter, MeteredJson};
 use super::unfold::Document;
@@ -28,7 +29,7 @@ impl Schema {
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
         super::bounded(schema)?;
         let document = Document::new(schema)?;
-        let validator = options()
+        let validator = options(document.dialect)
             .build(schema)
             .map_err(|error| format!("not a usable JSON Schema: {}{}", error.masked(), advice(&error)))?;
         Ok(Self { validator, document, probes: OnceLock::new() })
@@ -63,10 +64,10 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// Options of every validator: the dialect of the specification, and patterns in linear time.
-pub(super) fn options<'i, F: Json>() -> ValidationOptions<'i, Arc<dyn Retrieve>, F> {
+/// Options of every validator: the dialect of the schema, and patterns in linear time.
+pub(super) fn options<'i, F: Json>(dialect: Dialect) -> ValidationOptions<'i, Arc<dyn Retrieve>, F> {
     jsonschema::options_for::<F>()
-        .with_draft(Draft::Draft202012)
+        .with_draft(dialect.draft())
         .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN))
 }
 

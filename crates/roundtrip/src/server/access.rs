@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use roundtrip_core::auth::{Claims, ImpliedScopes, ScopeSet, TokenRefusal};
 use roundtrip_core::error::insufficient_scope;
+use roundtrip_core::seal::{Binding, Digest};
 use roundtrip_core::wire::ErrorObject;
+use serde_json::Value;
 
 use crate::task::TaskRights;
 
@@ -55,6 +57,13 @@ impl Access {
             Rights::Token(claims, _) => Some(claims),
             Rights::Local | Rights::Unguarded => None,
         }
+    }
+
+    /// Returns the digest of the OAuth client that the caller's token was issued to, if it names one.
+    pub(crate) fn client(&self) -> Option<Digest> {
+        let claims = self.claims()?;
+        let issuer = claims.all.get("iss").and_then(Value::as_str).unwrap_or_default();
+        claims.client_id.as_deref().map(|client_id| Binding::client(issuer, client_id))
     }
 
     /// Returns whether the caller has these scopes, by itself or by those that imply them.

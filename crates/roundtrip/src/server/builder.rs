@@ -4,9 +4,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_core::seal::{Binding, DEFAULT_TTL, Sealer};
+use roundtrip_core::seal::{Binding, DEFAULT_TTL, Sealer, TokenVersion};
 use roundtrip_core::wire::{
     Icon, Implementation, JsonObject, ServerCapabilities, Signature, TASKS_EXTENSION, TASKS_SEP_2322,
+    check_extension_name,
 };
 
 use super::cache::Cache;
@@ -64,6 +65,8 @@ pub struct Server {
     page_size: usize,
     limits: Limits,
     sealer: Option<Sealer>,
+    token_version: Option<TokenVersion>,
+    stream_undeclared: bool,
     audience: Option<String>,
     valid_for: Duration,
     max_rounds: u32,
@@ -108,6 +111,8 @@ impl Server {
             page_size: usize::MAX,
             limits: Limits::default(),
             sealer: None,
+            token_version: None,
+            stream_undeclared: false,
             audience: None,
             valid_for: DEFAULT_TTL,
             max_rounds: 32,
@@ -194,7 +199,7 @@ impl Server {
         self
     }
 
-    /// Declares a protocol extension, with its settings.
+    /// Declares a protocol extension, with its settings. Its name has the prefix of its author, such as `com.example/views`.
     pub fn extension(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
         self.declared.extensions.insert(name.into(), settings);
         self
@@ -260,9 +265,25 @@ impl Server {
     }
 
     /// Sets the codec that seals `requestState`: a [`Keyring`](super::Keyring) that all instances share, or a codec of
-    /// your own. The default is a random key of this process, so that no other instance can continue its flows.
+    /// your own. A shared ring seals the ids of sessions too. The default is a random key of this process, so that no other instance can continue its flows.
     pub fn seal(mut self, sealer: impl Into<Sealer>) -> Self {
         self.sealer = Some(sealer.into());
+        self
+    }
+
+    /// Sets the version of the tokens that this instance writes. The default is the first; every instance opens all versions.
+    ///
+    /// [`TokenVersion::V2`] binds `requestState` and the answers of a task to the OAuth client of the access token, beside the
+    /// principal. Update all instances first, and set it then: an older release does not open it.
+    pub fn token_version(mut self, version: TokenVersion) -> Self {
+        self.token_version = Some(version);
+        self
+    }
+
+    /// Sends results in parts to clients that ask for them with `stream: {}` and declare nothing, too. By default only a client that
+    /// declares `dev.roundtrip/stream` is sent parts.
+    pub fn stream_undeclared(mut self) -> Self {
+        self.stream_undeclared = true;
         self
     }
 
@@ -358,6 +379,11 @@ impl Server {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
+        if let Some(mistake) =
+            self.declared.extensions.keys().find_map(|name| check_extension_name(name).err())
+        {
+            return Err(SetupError::new("server", &self.info.name, mistake));
+        }
         let mut state = self.state;
         if let Some(mistake) = self.tasks.as_ref().and_then(|tasks| tasks.extensions.mistake()) {
             return Err(SetupError::new("server", &self.info.name, mistake));
@@ -385,21 +411,22 @@ impl Server {
                 .map_err(|error| SetupError::new("server", &info.name, error.to_string()))?
                 .into(),
         };
+        let sealer = self.token_version.into_iter().fold(sealer, Sealer::version);
         let rates = RateGate::new(&audience, self.trace.is_none());
         let flows = Arc::new(FlowConfig {
             sealer,
             known_audience: Binding::audience(&audience),
             audience,
             valid_for: self.valid_for,
+            stream_undeclared: self.stream_undeclared,
             max_rounds: self.max_rounds.min(250),
             admission: Admission::new(self.limits),
             trace: self.trace,
             #[cfg(feature = "opentelemetry")]
             reports: self.telemetry.is_some(),
         });
-        let service = task_service(&flows.audience);
-        let tasks =
-            self.tasks.map(|tasks| TaskService::new(tasks, service, &flows.admission, self.catalog.hub()));
+        let (service, hub) = (task_service(&flows.audience), self.catalog.hub());
+        let tasks = self.tasks.map(|tasks| TaskService::new(tasks, service, &flows.admission, hub));
         Ok(Endpoint::new(Started {
             flows,
             signature: Signature::new(Arc::clone(&info)),

@@ -31,7 +31,7 @@ impl Started {
         request: &ClientRequest<'_>,
         peer: &Peer,
     ) -> (Runner, Source) {
-        let waits = self.rates.waits(&self.limits, request, peer);
+        let waits = self.rates.waits(&self.limits, Place::SERVER, request, peer);
         if !waits && let Err(error) = self.rates.take_now(&self.limits, Place::SERVER, request, peer) {
             return refused(error);
         }
@@ -53,7 +53,7 @@ impl Started {
 
     /// Returns whether nothing runs and nothing has to be waited for between a target and its handler.
     fn is_ready(&self, target: &Target, request: &ClientRequest<'_>, peer: &Peer) -> bool {
-        target.hooks().is_empty() && !self.rates.waits(target.limits(), request, peer)
+        target.hooks().is_empty() && !self.rates.waits(target.limits(), target.place(), request, peer)
     }
 
     /// Returns whether a call's target can be looked up at once: no hook of the server runs before it, and its
@@ -82,7 +82,7 @@ impl Started {
         if !self.hooks.is_empty() {
             work = Hook::wrap(&self.hooks, &CallInfo::new(request, &held), work);
         }
-        if self.rates.waits(&self.limits, request, peer) {
+        if self.rates.waits(&self.limits, Place::SERVER, request, peer) {
             work = Box::pin(Arc::clone(self).run_within_limits(held, work));
         }
         (Work::Other(work).into(), Source::Deferred(source))

@@ -16,11 +16,12 @@ use super::hook::Viewer;
 use super::limits::too_many_calls;
 use super::methods::refused;
 use super::offer::catalog::Catalog;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, sendable};
 use super::peer::Peer;
 use super::run::in_flight::InFlight;
 use super::run::span::CallSpan;
 use super::started::{SUPPORTED, Started};
+use super::task::dialect::Dialect;
 use super::task::service::TaskService;
 use super::task_methods::is_of_sep_2322;
 #[cfg(feature = "opentelemetry")]
@@ -60,14 +61,26 @@ impl Endpoint {
         match ClientRequest::decode(&request.method, request.params) {
             Ok(ClientRequest::TaskPayload(mut params)) if request.stream.is_some() => {
                 params.stream = params.stream.or(request.stream);
-                supported(&params.meta.protocol_version).map(|()| ClientRequest::TaskPayload(params))
+                self.supported(&params.meta.protocol_version).map(|()| ClientRequest::TaskPayload(params))
             }
-            Ok(decoded) => supported(&decoded.meta().protocol_version).map(|()| decoded),
+            Ok(decoded) => self.supported(&decoded.meta().protocol_version).map(|()| decoded),
             Err(error) => match peek_version(request.params) {
-                Some(version) => supported(&version).and(Err(self.refusal(request, error))),
+                Some(version) => self.supported(&version).and(Err(self.refusal(request, error))),
                 None => Err(refuse_handshake(request).unwrap_or_else(|| self.refusal(request, error))),
             },
         }
+    }
+
+    fn supported(&self, version: &str) -> Result<(), ErrorObject> {
+        match version.parse::<ProtocolVersion>() {
+            Ok(known) if SUPPORTED.contains(&known) => Ok(()),
+            _ => Err(self.unsupported(version)),
+        }
+    }
+
+    /// Returns the error of a request in a revision that this server does not speak, or not without a handshake (W6).
+    pub(crate) fn unsupported(&self, version: &str) -> ErrorObject {
+        self.0.unsupported(version)
     }
 
     /// Returns the error of parameters or headers that do not fit: another where there is no such method for the request at
@@ -127,7 +140,7 @@ impl Endpoint {
                     Err(error) => ErrorObject::internal(format!("the result does not serialise: {error}")),
                 }
             }
-            Err(error) => error,
+            Err(error) => sendable(error),
         };
         encode_error(out, Some(id), &failed);
     }
@@ -141,6 +154,13 @@ impl Endpoint {
         let entry = self.0.catalog.read().tools.get(tool).map(Arc::clone)?;
         let headers = &entry.own.headers;
         (!headers.is_empty()).then(|| check(headers))
+    }
+
+    /// Returns whether a request may leave out `Mcp-Name`: one about a task in SEP-2322's dialect (T11).
+    pub(crate) fn may_go_unnamed(&self, request: &ClientRequest<'_>) -> bool {
+        let speaks =
+            |tasks: &Arc<TaskService>| tasks.sep_2322.dialect(request.meta()) == Some(Dialect::Sep2322);
+        request.method().starts_with("tasks/") && self.0.tasks.as_ref().is_some_and(speaks)
     }
 
     /// Returns whether a caller sees the tool of a call, if there is one.
@@ -228,13 +248,6 @@ impl Endpoint {
     /// Returns the part of a filter that this server can honour.
     pub(crate) fn honoured(&self, wanted: &SubscriptionFilter) -> SubscriptionFilter {
         self.0.honoured(wanted)
-    }
-}
-
-fn supported(version: &str) -> Result<(), ErrorObject> {
-    match version.parse::<ProtocolVersion>() {
-        Ok(known) if SUPPORTED.contains(&known) => Ok(()),
-        _ => Err(ErrorObject::unsupported_version(version, SUPPORTED)),
     }
 }
 

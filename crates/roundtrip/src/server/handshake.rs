@@ -8,9 +8,11 @@ pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Settings for clients of the handshake eras, which speak 2025-11-25 or an earlier revision and begin with
 /// `initialize`. The same handlers serve them, on the same endpoint.
 ///
-/// By default they get sessions, in which tools can ask questions. A session lives in the memory of the process that
-/// began it, so a load balancer has to route it to that process. [`stateless`](Self::stateless) does without
-/// sessions, and then only clients of 2026-07-28 can be asked.
+/// By default they get sessions, in which tools can ask questions. With a [`Keyring`](super::Keyring) that instances share
+/// ([`Server::seal`](super::Server::seal)), the id of a session is sealed, and every instance serves calls that ask nothing.
+/// An answer has to reach the instance that asked, so a load balancer before tools that ask routes each session to one
+/// instance. Without shared keys only the process that began a session serves it. [`stateless`](Self::stateless)
+/// does without sessions, and then only clients of 2026-07-28 can be asked.
 ///
 /// ```
 /// use std::time::Duration;
@@ -67,7 +69,8 @@ impl Handshake {
         Self { served: Served::Refused, ..Self::default() }
     }
 
-    /// Sets how many sessions there may be at once over HTTP. Past that, clients are told to try again later. The
+    /// Sets how many sessions this process keeps at once over HTTP. Past that, clients are told to try again later. A session
+    /// whose id is sealed is kept once it has a stream that can be resumed; plain calls of it are not counted. The
     /// default is 10,000, of which one principal gets at most half of what the others leave. Clients without a
     /// principal share by their address.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
@@ -85,8 +88,8 @@ impl Handshake {
         self
     }
 
-    /// Sets how long a session over HTTP lasts without a request and without an open stream; calls that still run
-    /// then end with it. The default is 30 minutes.
+    /// Sets how long a process keeps a session over HTTP without a request and without an open stream; calls that still run
+    /// then end with it. The default is 30 minutes. A sealed id is good for seven days, and later requests find a new state.
     pub fn idle_for(mut self, duration: Duration) -> Self {
         self.idle_for = duration.min(YEAR);
         self

@@ -48,7 +48,7 @@ pub struct Limits {
     pub shed_above: usize,
     /// Time that a question may wait for a running step of [`once`](super::Ask::once) to end before its call fails: a
     /// step that waits for an answer of its own round never ends. For a resolver ([`Resolve`](super::Resolve)) at work it
-    /// waits as long, and then goes out without it. Default: 60 s.
+    /// waits as long, and then goes out without it. A task shows its questions while steps run on. Default: 60 s.
     pub question_behind_step: Duration,
     /// Time that a round with a claim in the [`ledger`](super::ledger) may go on after its client has hung up.
     /// Default: 60 s.

@@ -17,7 +17,6 @@ use serde_json::value::RawValue;
 use super::budget::Owner;
 use super::handler::call::{Arguments, Call, Rejection};
 use super::handler::function::{Handler, HandlerFuture};
-use super::handler::parts::wanted_in_parts;
 use super::handler::reply::{HandlerResult, ReadAt};
 use super::handler::resolving::Resolvers;
 use super::hook::{Place, Scope, Viewer};
@@ -31,7 +30,7 @@ use super::peer::Peer;
 use super::round::{AskingRequest, OpenedState, RoundInput};
 use super::run::in_flight::Source;
 use super::run::runner::{Runner, Work};
-use super::started::{SUPPORTED, Started};
+use super::started::Started;
 use super::target::{Target, Variables};
 use super::task::promotion::Promotion;
 use super::tool_work::tool_work;
@@ -141,7 +140,7 @@ impl Started {
             Ok(promotion) => promotion,
             Err(error) => return refused(error),
         };
-        let stream = match wanted_in_parts(params, received.id) {
+        let stream = match self.flows.wanted_in_parts(params, received.id) {
             Ok(stream) => stream,
             Err(error) => return refused(error),
         };
@@ -334,7 +333,7 @@ impl Started {
     fn discover(&self) -> DiscoverResult {
         let cache = self.listings.discover;
         DiscoverResult {
-            supported_versions: SUPPORTED.iter().map(|version| version.as_str().to_owned()).collect(),
+            supported_versions: self.spoken().iter().map(|version| version.as_str().to_owned()).collect(),
             capabilities: self.capabilities(),
             instructions: self.instructions.clone(),
             ttl_ms: cache.ttl_ms(),

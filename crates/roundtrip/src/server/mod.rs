@@ -57,7 +57,9 @@ pub use peer::{Listens, Peer, Principal};
 pub use rate::RateLimit;
 pub use round::AskError;
 pub use roundtrip_core::auth::{Claims, ScopeSet};
-pub use roundtrip_core::round::{Answered, Askable, AskedAs, QuestionKind, Roots, Sampled, Samples};
+pub use roundtrip_core::round::{
+    Answered, Askable, AskedAs, Page, QuestionKind, Roots, Sampled, Samples, Visited, Visits,
+};
 pub use run::{Event, InFlight};
 pub use task::Tasks;
 pub use when::When;
@@ -73,6 +75,6 @@ pub(crate) use round::{AskedAgain, Disagreement, Trace, is_in_step};
 pub(crate) use started::SUPPORTED;
 #[cfg(feature = "legacy")]
 pub(crate) use {
-    clock::random, delivery::pause_after, endpoint::INITIALIZE, handshake::Served, handshake::YEAR,
-    notify::subscription::Subscription, outcome::given_up,
+    clock::now, clock::random, delivery::pause_after, endpoint::INITIALIZE, handshake::Served,
+    handshake::YEAR, notify::subscription::Subscription, outcome::given_up,
 };

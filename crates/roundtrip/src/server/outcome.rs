@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use roundtrip_core::wire::{CallTool, CallToolResult, ContentBlock, ErrorObject, Method as _, ServerResult};
+use roundtrip_core::wire::{
+    CallTool, CallToolResult, ContentBlock, ErrorObject, INTERNAL_ERROR, Method as _, ServerResult,
+};
 
 /// Outcome of a call: its result, or the JSON-RPC error to answer with.
 pub type Outcome = Result<ServerResult, ErrorObject>;
@@ -25,6 +27,19 @@ pub(crate) fn given_up(method: &str, why: String) -> Outcome {
         return tool_error(why);
     }
     Err(ErrorObject::internal(why))
+}
+
+/// Returns an error of a handler as revision 2026-07-28 allows to send it: a code that it forbids becomes -32603, and the message
+/// and the data stay (W10).
+pub(crate) fn sendable(error: ErrorObject) -> ErrorObject {
+    if !error.is_forbidden() {
+        return error;
+    }
+    tracing::warn!(
+        code = error.code,
+        "the code of a handler's error is reserved by the specification, and -32603 is sent instead: use a positive code"
+    );
+    ErrorObject { code: INTERNAL_ERROR, ..error }
 }
 
 /// Returns the failed result of a tool, for the model to read.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use roundtrip_core::wire::{Implementation, ProtocolVersion, ServerCapabilities, Signature};
+use roundtrip_core::wire::{ErrorObject, Implementation, ProtocolVersion, ServerCapabilities, Signature};
 
 use super::handler::call::StateMap;
 #[cfg(feature = "legacy")]
-use super::handshake::Handshake;
+use super::handshake::{Handshake, Served};
 use super::hook::Hook;
 use super::ledger::LedgerConfig;
 use super::offer::catalog::Catalog;
@@ -17,8 +17,27 @@ use super::task::service::TaskService;
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Telemetry;
 
-/// The revisions a started server speaks.
+/// The revisions of the modern era that a started server speaks.
 pub(crate) const SUPPORTED: &[ProtocolVersion] = &[ProtocolVersion::V2026_07_28];
+
+impl Started {
+    /// Returns the revisions that the server speaks, the newest first.
+    pub(crate) fn spoken(&self) -> &'static [ProtocolVersion] {
+        #[cfg(feature = "legacy")]
+        if self.handshake.served != Served::Refused {
+            return &ProtocolVersion::ON_EVERY_TRANSPORT;
+        }
+        SUPPORTED
+    }
+
+    /// Returns the error of a request in a revision that no request can be in. A revision that begins with a handshake is not
+    /// named to a request that is in it already.
+    pub(crate) fn unsupported(&self, version: &str) -> ErrorObject {
+        let others: Vec<ProtocolVersion> =
+            self.spoken().iter().copied().filter(|spoken| spoken.as_str() != version).collect();
+        ErrorObject::unsupported_version(version, &others)
+    }
+}
 
 /// A started server: its settings and its offers. `methods` and `deferred` prepare calls of it.
 pub(crate) struct Started {

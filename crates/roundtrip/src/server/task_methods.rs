@@ -1,5 +1,6 @@
 //! Tasks among the methods: calls that may become one, requests about them, and handlers that are taken up again.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +19,6 @@ use super::access::Access;
 use super::budget::Owner;
 use super::clock::random;
 use super::handler::call::Rejection;
-use super::handler::parts::parts_from;
 use super::hook::Viewer;
 use super::limits::too_many_calls;
 use super::methods::{Received, checked, refused};
@@ -74,6 +74,7 @@ impl Started {
             when: dialect.when(when),
             dialect,
             ttl,
+            client: self.flows.bound_client(&peer.access),
             tool: kept.name.to_string(),
             kind: tool.own.kinds[0],
             owner: TaskOwner::new(principal.as_deref()),
@@ -103,7 +104,7 @@ impl Started {
             };
         };
         service.ensure_works();
-        let (parts, source) = match wanted_parts(request, id, peer) {
+        let (parts, source) = match self.wanted_parts(request, id, peer) {
             Ok(Some((outbox, sender))) => (Some(sender), Source::Outbox(outbox)),
             Ok(None) => (None, Source::None),
             Err(error) => return refused(error),
@@ -119,6 +120,23 @@ impl Started {
         work.map_or_else(unknown, |work| (Work::Other(work).into(), source))
     }
 
+    /// Returns the sender of a task's parts and its queue, if a request wants them.
+    fn wanted_parts(
+        &self,
+        request: &ClientRequest<'_>,
+        id: &RequestId,
+        peer: &Peer,
+    ) -> Result<Option<(Arc<Outbox>, PartSender)>, ErrorObject> {
+        let wish = match request {
+            ClientRequest::GetTask(params) => params.stream,
+            ClientRequest::TaskPayload(params) => params.stream,
+            _ => None,
+        };
+        let from = self.flows.parts_from(wish, request.meta())?;
+        let sender = from.map(|from| PartSender::new(id, from, peer.listens));
+        Ok(sender.map(|sender| (sender.outbox(), sender)))
+    }
+
     /// Prepares a request of SEP-2322 or of 2025-11-25; `None` if the dialect does not have it.
     fn bare_request(
         &self,
@@ -131,6 +149,7 @@ impl Started {
         let state = || TaskState {
             flows: Arc::clone(&self.flows),
             principal: peer.principal.as_ref().map(|principal| principal.as_str().to_owned()),
+            client: peer.access.client(),
         };
         Some(match request {
             ClientRequest::GetTask(params) => {
@@ -303,22 +322,6 @@ fn no_task(
     }
 }
 
-/// Returns the sender of a task's parts and its queue, if a request wants them.
-fn wanted_parts(
-    request: &ClientRequest<'_>,
-    id: &RequestId,
-    peer: &Peer,
-) -> Result<Option<(Arc<Outbox>, PartSender)>, ErrorObject> {
-    let wish = match request {
-        ClientRequest::GetTask(params) => params.stream,
-        ClientRequest::TaskPayload(params) => params.stream,
-        _ => None,
-    };
-    let from = parts_from(wish, request.meta())?;
-    let sender = from.map(|from| PartSender::new(id, from, peer.listens));
-    Ok(sender.map(|sender| (sender.outbox(), sender)))
-}
-
 /// Prepares a request of the extension; `None` if the extension does not have it.
 fn extension_request(
     service: &Arc<TaskService>,
@@ -339,12 +342,16 @@ fn extension_request(
 }
 
 /// Adds a task's answers to the parameters of its call, as a client that retries does.
-fn with_responses(params: &Raw, responses: &[(&str, &Raw)]) -> Result<Box<RawValue>, ErrorObject> {
+fn with_responses<'a>(params: &'a Raw, responses: &[(&str, &Raw)]) -> Result<Cow<'a, RawValue>, ErrorObject> {
+    if responses.is_empty() {
+        return Ok(Cow::Borrowed(params.as_ref()));
+    }
     let responses: BTreeMap<_, _> = responses.iter().copied().collect();
     let text = params.get();
     let Some(open) = text.strip_suffix('}') else { return Err(ErrorObject::internal("internal error")) };
     let responses = serde_json::to_string(&responses).map_err(|error| wrong(&error))?;
-    RawValue::from_string(format!("{open},\"inputResponses\":{responses}}}")).map_err(|error| wrong(&error))
+    let text = format!("{open},\"inputResponses\":{responses}}}");
+    RawValue::from_string(text).map(Cow::Owned).map_err(|error| wrong(&error))
 }
 
 fn wrong(error: &serde_json::Error) -> ErrorObject {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use roundtrip_core::wire::{ErrorObject, Raw, json};
+use serde_json::value::RawValue;
 
 /// First byte of a stored result.
 const COMPLETED: u8 = 1;
@@ -25,6 +26,12 @@ impl Ended {
             Self::Cancelled => return None,
         };
         Some([&[tag], &json[..]].concat().into())
+    }
+
+    /// Reads the bytes of a result as its text. `None` if they are not a result.
+    pub(super) fn result_of(bytes: &[u8]) -> Option<&RawValue> {
+        let (&COMPLETED, result) = bytes.split_first()? else { return None };
+        json::from_slice(result).ok()
     }
 
     /// Reads the bytes of a result or an error.

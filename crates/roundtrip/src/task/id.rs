@@ -6,24 +6,28 @@ use std::sync::LazyLock;
 use roundtrip_core::seal::Digest;
 
 /// Identifier of a task: 128 random bits, in hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TaskId(Box<str>);
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId([u8; 32]);
 
 impl TaskId {
     /// Creates an identifier from random bytes.
     pub fn new(random: [u8; 16]) -> Self {
-        Self(format!("{:032x}", u128::from_be_bytes(random)).into())
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |at: usize| DIGITS[usize::from(random[at / 2] >> (4 * (1 - at % 2)) & 0xf)];
+        Self(std::array::from_fn(digit))
     }
 
     /// Reads the identifier in a request. `None` is one that no task has.
     pub fn parse(text: &str) -> Option<Self> {
         let fits = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        (text.len() == 32 && text.bytes().all(fits)).then(|| Self(text.into()))
+        let digits: &[u8; 32] = text.as_bytes().try_into().ok()?;
+        digits.iter().all(|byte| fits(*byte)).then_some(Self(*digits))
     }
 
     /// Returns the text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        // Always digits.
+        std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
     /// Returns the identifier that sorts before all others.
@@ -39,7 +43,13 @@ impl TaskId {
 
 impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TaskId").field(&self.as_str()).finish()
     }
 }
 

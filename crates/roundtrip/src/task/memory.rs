@@ -14,8 +14,8 @@ use tokio::sync::broadcast::error::RecvError;
 
 use self::tables::{Row, Tables};
 use super::rows::{
-    Chunk, ExpiredTask, NewTask, StoredTask, StoredView, TakeRequest, TakenTask, TaskChange, TaskKey,
-    TaskWork, Waiting,
+    ChangedTask, Chunk, ExpiredTask, NewTask, StoredTask, StoredView, TakeRequest, TakenTask, TaskChange,
+    TaskKey, TaskWork, Waiting,
 };
 use super::{LeaseRenewer, Millis, TaskAnswer, TaskChanges, TaskId, TaskOwner, TaskStore, TaskStoreError};
 use crate::lock::lock;
@@ -36,7 +36,7 @@ pub struct MemoryTasks(Arc<Inner>);
 
 struct Inner {
     tables: Mutex<Tables>,
-    changed: broadcast::Sender<(TaskId, u64)>,
+    changed: broadcast::Sender<ChangedTask>,
 }
 
 impl MemoryTasks {
@@ -51,9 +51,9 @@ impl MemoryTasks {
         Self(Arc::new(Inner { tables, changed: broadcast::Sender::new(UNSEEN) }))
     }
 
-    fn announce(&self, id: TaskId, version: u64) {
+    fn announce(&self, id: TaskId, version: u64, is_due: bool) {
         // There may be no watcher.
-        let _ = self.0.changed.send((id, version));
+        let _ = self.0.changed.send(ChangedTask { id, version, is_due });
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -87,10 +87,10 @@ fn stored(row: &Row, now: Millis) -> StoredTask {
 
 impl TaskStore for MemoryTasks {
     fn create(&self, task: NewTask, most: usize, now: Millis) -> TaskAnswer<'_, ()> {
-        let id = task.key.id.clone();
+        let (id, is_due) = (task.key.id.clone(), task.lease.is_none());
         let created = self.tables().create(task, most, now);
         if matches!(created, Ok(true)) {
-            self.announce(id, 0);
+            self.announce(id, 0, is_due);
         }
         answer(created.map(drop))
     }
@@ -111,9 +111,13 @@ impl TaskStore for MemoryTasks {
     fn load<'a>(&'a self, key: &'a TaskKey) -> TaskAnswer<'a, Option<TaskWork>> {
         let tables = self.tables();
         let row = tables.of(key).filter(|row| row.is_live);
-        let work = row
-            .map(|row| TaskWork { call: row.call.clone(), journal: row.journal.values().cloned().collect() });
-        ready(work)
+        ready(row.map(|row| TaskWork {
+            version: row.version,
+            fence: row.fence,
+            work: row.work.clone(),
+            call: row.call.clone(),
+            journal: row.journal.values().cloned().collect(),
+        }))
     }
 
     fn parts<'a>(&'a self, key: &'a TaskKey, from: u32, most: usize) -> TaskAnswer<'a, Vec<Chunk>> {
@@ -125,10 +129,10 @@ impl TaskStore for MemoryTasks {
     }
 
     fn write(&self, change: TaskChange, now: Millis) -> TaskAnswer<'_, bool> {
-        let id = change.key.id.clone();
+        let (id, is_due) = (change.key.id.clone(), change.makes_due());
         let written = self.tables().write(change, now);
         if let Ok(Some(version)) = written {
-            self.announce(id, version);
+            self.announce(id, version, is_due);
         }
         answer(written.map(|version| version.is_some()))
     }
@@ -172,7 +176,7 @@ impl TaskStore for MemoryTasks {
         let version = is_there.then(|| tables.lease(&key.id, fence, now, false)).flatten();
         drop(tables);
         if let Some(version) = version {
-            self.announce(key.id.clone(), version);
+            self.announce(key.id.clone(), version, true);
         }
         ready(())
     }
@@ -202,7 +206,7 @@ impl TaskStore for MemoryTasks {
         for (id, version) in tasks {
             let removed = self.tables().remove(service, id, *version);
             if removed {
-                self.announce(id.clone(), version + 1);
+                self.announce(id.clone(), version + 1, false);
             }
         }
         ready(())
@@ -246,10 +250,10 @@ impl LeaseRenewer for MemoryRenewer {
     }
 }
 
-struct MemoryChanges(broadcast::Receiver<(TaskId, u64)>);
+struct MemoryChanges(broadcast::Receiver<ChangedTask>);
 
 impl TaskChanges for MemoryChanges {
-    fn next(&mut self) -> BoxFuture<'_, Option<(TaskId, u64)>> {
+    fn next(&mut self) -> BoxFuture<'_, Option<ChangedTask>> {
         Box::pin(async move {
             match self.0.recv().await {
                 Ok(change) => Some(change),

@@ -5,6 +5,7 @@
 //!
 //! This module has the lifecycle and the contract of a store. It runs no handlers: `server` does.
 
+mod answerer;
 mod call;
 mod ended;
 mod forward;
@@ -23,8 +24,8 @@ mod view;
 pub use id::{TaskId, TaskOwner};
 pub use memory::MemoryTasks;
 pub use rows::{
-    AdoptedTask, Chunk, Due, ExpiredTask, NewTask, OrphanTask, StoredTask, StoredView, TakeRequest,
-    TakenTask, TaskChange, TaskKey, TaskWork, Waiting,
+    AdoptedTask, ChangedTask, Chunk, Due, ExpiredTask, NewTask, OrphanTask, StoredTask, StoredView,
+    TakeRequest, TakenTask, TaskChange, TaskKey, TaskWork, Waiting,
 };
 pub use store::{LeaseRenewer, TaskAnswer, TaskChanges, TaskStore, TaskStoreError};
 pub use time::Millis;
@@ -33,6 +34,6 @@ pub(crate) use call::{TaskCall, TaskRights};
 pub(crate) use ended::Ended;
 pub(crate) use id::{task_kind, task_service};
 pub(crate) use parts::split as split_parts;
-pub(crate) use record::{Record, left_for};
+pub(crate) use record::Record;
 pub(crate) use store::TaskStoreHandle;
-pub(crate) use view::SHORTEST_POLL;
+pub(crate) use view::{SHORTEST_POLL, left_for, written_task};

@@ -1,42 +1,26 @@
 //! [`Record`]: the lifecycle of a task. Pure state: it reads no clock and touches no store.
 
-use std::borrow::Cow;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod questions;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_core::round::fits;
 use roundtrip_core::seal::FlowId;
-use roundtrip_core::wire::{
-    ErrorObject, InputRequest, InputRequests, Raw, Task, TaskStatus, json, tool_failure,
-};
+use roundtrip_core::wire::{InputRequests, Raw, Task, TaskStatus, json, tool_failure};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+
+use self::questions::OpenQuestion;
 
 use super::ended::Ended;
 use super::rows::{Chunk, Due, TaskChange, TaskKey};
-use super::view::View;
+use super::view::{View, left_for};
 use super::{Millis, TaskId, parts};
 
 /// Time for which a task that outlived its time to live can still be read as failed.
 const GRACE: Duration = Duration::from_secs(60);
-/// Largest answers that wait for a handler, in bytes.
-const LARGEST_ANSWERS: usize = 4 * 1024 * 1024;
 /// Longest status message, in bytes.
 const LONGEST_MESSAGE: usize = 1024;
-/// A question that is open in a task.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct OpenQuestion {
-    /// Its key for the client: no two requests of a task share one.
-    wire: String,
-    /// Its key for the handler.
-    key: String,
-    request: InputRequest,
-}
-
-/// A question that the handler asks, under its own key.
-pub(crate) type NewQuestion = (Cow<'static, str>, InputRequest);
 
 /// A task: its state between two runs of its handler, besides its call and its journal, which are stored apart.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -54,6 +38,15 @@ pub(crate) struct Record {
     /// Number of those in a row that waited for something outside, up to the last.
     #[serde(default)]
     waits: u32,
+    /// Number of times that new questions were shown.
+    #[serde(default)]
+    batches: u32,
+    /// Number of runs in a row that have neither shown nor settled anything, nor waited for something outside.
+    #[serde(default)]
+    idle: u32,
+    /// True if this run has shown or settled something.
+    #[serde(skip)]
+    has_advanced: bool,
     questions: Vec<OpenQuestion>,
     /// Keys that have been sent to the client, and are not those of open questions.
     spent: BTreeSet<String>,
@@ -73,6 +66,9 @@ pub(crate) struct Record {
     /// The text of its result, in short, if that is a failure of its tool: at 2025-11-25 the task has failed, then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failure: Option<String>,
+    /// Digest of the OAuth client that answers have to come from, if it is bound to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) client: Option<String>,
     /// Its result or its error, from when it has ended until that is stored.
     #[serde(skip)]
     result: Option<Bytes>,
@@ -91,6 +87,9 @@ impl Record {
             flow: *flow.as_bytes(),
             rounds: 0,
             waits: 0,
+            batches: 0,
+            idle: 0,
+            has_advanced: false,
             questions: Vec::new(),
             spent: BTreeSet::new(),
             answers: BTreeMap::new(),
@@ -99,6 +98,7 @@ impl Record {
             stateful: false,
             parts: (0, 0),
             failure: None,
+            client: None,
             result: None,
         }
     }
@@ -148,65 +148,6 @@ impl Record {
         self.ttl.map(|ttl| self.created.plus(Duration::from_millis(ttl)))
     }
 
-    /// Takes a client's answers. Those to questions that are not open are ignored, and so is a second one (T4). Returns whether
-    /// any counts.
-    ///
-    /// # Errors
-    /// -32602 if they are larger, with those that wait, than a task may remember.
-    pub(crate) fn answer(
-        &mut self,
-        responses: &[(Cow<'_, str>, &RawValue)],
-        now: Millis,
-    ) -> Result<bool, ErrorObject> {
-        // A client may send as many as fit into a message, and a handler may ask for every entry of a list.
-        let open: HashSet<&str> = self.questions.iter().map(|question| &*question.wire).collect();
-        let mut any = false;
-        for (wire, answer) in responses.iter().filter(|(wire, _)| open.contains(&**wire)) {
-            if let Entry::Vacant(place) = self.answers.entry(wire.to_string()) {
-                place.insert(Raw::from(*answer));
-                any = true;
-            }
-        }
-        let size: usize = self.answers.values().map(|answer| answer.get().len()).sum();
-        if size > LARGEST_ANSWERS {
-            return Err(ErrorObject::invalid_params(format!(
-                "params.inputResponses: {size} bytes, and a task may remember {LARGEST_ANSWERS}"
-            )));
-        }
-        if any {
-            self.updated = now;
-            if self.status == TaskStatus::InputRequired {
-                self.status = self.waiting_status();
-            }
-        }
-        Ok(any)
-    }
-
-    /// Takes over what clients have changed in the stored record since it was read: answers, and the wish to cancel.
-    pub(crate) fn take_over(&mut self, stored: Self) {
-        self.cancelled |= stored.cancelled;
-        for (wire, answer) in stored.answers {
-            if !self.spent.contains(&wire) {
-                self.answers.entry(wire).or_insert(answer);
-            }
-        }
-    }
-
-    /// Returns the status of a task that has not ended: it asks as long as a question has no answer that fits (T23).
-    fn waiting_status(&self) -> TaskStatus {
-        let answered = |question: &OpenQuestion| {
-            let own = self.answers.get(&question.wire);
-            own.is_some_and(|answer| fits(&question.request, answer.get()))
-        };
-        if self.questions.iter().all(answered) { TaskStatus::Working } else { TaskStatus::InputRequired }
-    }
-
-    /// Returns the answers for the handler as `inputResponses`, under the keys it asked with.
-    pub(crate) fn responses(&self) -> Vec<(&str, &Raw)> {
-        let answered = |question: &OpenQuestion| self.answers.get(&question.wire);
-        self.questions.iter().filter_map(|asked| Some((&*asked.key, answered(asked)?))).collect()
-    }
-
     /// Notes what it waits for: this process leaves it to others (T16). Returns whether that is news.
     pub(crate) fn leave(&mut self, why: &str, now: Millis) -> bool {
         let why = clipped(why);
@@ -217,47 +158,9 @@ impl Record {
         true
     }
 
-    /// Begins a run with the answers there are: they are used up, whether or not they fit. Returns whether processes have left it
-    /// to others before.
-    pub(crate) fn begin(&mut self) -> bool {
-        let answered = std::mem::take(&mut self.answers);
-        self.questions.retain(|question| !answered.contains_key(&question.wire));
-        self.spent.extend(answered.into_keys());
-        self.left.take().is_some()
-    }
-
     /// Sets the number of runs in a row that have waited for something outside.
     pub(crate) fn set_waits(&mut self, waits: u32) {
         self.waits = waits;
-    }
-
-    /// Ends a run with the questions of its handler. One that is asked as before keeps its key; any other gets a key that was
-    /// never used in this task. A task that was cancelled meanwhile ends here: there is no worker to do so later.
-    pub(crate) fn park(&mut self, asked: Vec<NewQuestion>, stateful: bool, now: Millis) {
-        if self.cancelled {
-            return self.end(&Ended::Cancelled, now);
-        }
-        self.stateful = stateful;
-        self.rounds = self.rounds.saturating_add(1);
-        self.updated = now;
-        let before = std::mem::take(&mut self.questions);
-        let mut used = std::mem::take(&mut self.spent);
-        used.extend(before.iter().map(|question| question.wire.clone()));
-        let mut before: HashMap<String, OpenQuestion> =
-            before.into_iter().map(|question| (question.key.clone(), question)).collect();
-        for (key, request) in asked {
-            let same = before.remove(&*key).filter(|question| question.request == request);
-            self.questions.push(same.unwrap_or_else(|| {
-                let wire = new_key(&key, &used);
-                used.insert(wire.clone());
-                OpenQuestion { wire, key: key.into_owned(), request }
-            }));
-        }
-        for question in &self.questions {
-            used.remove(&question.wire);
-        }
-        self.spent = used;
-        self.status = self.waiting_status();
     }
 
     /// Sets the description of its state.
@@ -427,22 +330,9 @@ impl Record {
     }
 }
 
-/// Returns a key for the client that no request of the task has had: `party`, then `party~2`.
-fn new_key(key: &str, used: &BTreeSet<String>) -> String {
-    if !used.contains(key) {
-        return key.to_owned();
-    }
-    (2u32..).map(|n| format!("{key}~{n}")).find(|wire| !used.contains(wire)).unwrap_or_default()
-}
-
 /// Returns a failure of a tool in place of its result, which is stored apart.
 fn in_short(failure: &str) -> Raw {
     Raw::from(serde_json::json!({ "content": [{ "type": "text", "text": failure }], "isError": true }))
-}
-
-/// Returns the description of a task that waits for a process which can run it.
-pub(crate) fn left_for(why: &str) -> String {
-    format!("waiting for a worker that can run this task: {why}")
 }
 
 fn clipped(message: &str) -> &str {

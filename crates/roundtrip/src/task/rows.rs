@@ -106,6 +106,25 @@ pub struct TaskChange {
     pub parts: Vec<Chunk>,
 }
 
+/// Task that was created, changed or removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedTask {
+    /// Identifier.
+    pub id: TaskId,
+    /// Number of the change.
+    pub version: u64,
+    /// False if the change leaves nothing for a worker to take: the task is held, waits for an answer, has ended, or is gone. Workers
+    /// search the store for due tasks only after the other changes.
+    pub is_due: bool,
+}
+
+impl TaskChange {
+    /// Returns whether a worker can take the task once this change is stored.
+    pub fn makes_due(&self) -> bool {
+        self.is_live && matches!(self.due, Due::After(_))
+    }
+}
+
 /// Task as a client reads it.
 #[derive(Clone)]
 pub struct StoredView {
@@ -119,9 +138,15 @@ pub struct StoredView {
     pub is_waiting: bool,
 }
 
-/// Call and journal of a task, which a worker needs besides [`StoredTask`].
+/// A task as its worker needs it.
 #[derive(Clone)]
 pub struct TaskWork {
+    /// Version of the task.
+    pub version: u64,
+    /// Number of its leases so far.
+    pub fence: u64,
+    /// Its state.
+    pub work: Bytes,
     /// The call.
     pub call: Bytes,
     /// All pieces of the journal, in order.

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use roundtrip_core::seal::{BoxFuture, Digest};
 
 use super::rows::{
-    AdoptedTask, Chunk, ExpiredTask, NewTask, OrphanTask, StoredTask, StoredView, TakeRequest, TakenTask,
-    TaskChange, TaskKey, TaskWork, Waiting,
+    AdoptedTask, ChangedTask, Chunk, ExpiredTask, NewTask, OrphanTask, StoredTask, StoredView, TakeRequest,
+    TakenTask, TaskChange, TaskKey, TaskWork, Waiting,
 };
 use super::{Millis, TaskId, TaskOwner};
 
@@ -46,7 +46,7 @@ pub trait TaskStore: Send + Sync {
     /// Returns what clients and workers change of a task.
     fn read<'a>(&'a self, key: &'a TaskKey, now: Millis) -> TaskAnswer<'a, Option<StoredTask>>;
 
-    /// Returns what a worker needs besides, of a task that has not ended.
+    /// Returns what a worker needs of a task that has not ended.
     fn load<'a>(&'a self, key: &'a TaskKey) -> TaskAnswer<'a, Option<TaskWork>>;
 
     /// Returns the pieces of a task's result that hold the part with this number and those behind it, at most `most`.
@@ -155,9 +155,9 @@ pub trait LeaseRenewer: Send {
 
 /// Changes of a store's tasks, from the moment it was asked for them on.
 pub trait TaskChanges: Send {
-    /// Waits for the next change, and returns the task and its version. `None` says that any task may have changed: of a store
+    /// Waits for the next change, and returns the changed task. `None` says that any task may have changed: of a store
     /// that cannot tell, which then waits for a short while each time, or where some changes were missed.
-    fn next(&mut self) -> BoxFuture<'_, Option<(TaskId, u64)>>;
+    fn next(&mut self) -> BoxFuture<'_, Option<ChangedTask>>;
 }
 
 /// Failure of a task store.

@@ -16,7 +16,7 @@ fn record() -> Value {
         "flow": vec![0; 16], "rounds": 1, "waits": 0,
         "questions": [{ "wire": "k", "key": "k", "request": { "method": "elicitation/create", "params": page } }],
         "spent": [], "answers": { "k": 1 }, "cancelled": false, "left": null, "stateful": false, "parts": [0, 0],
-        "failure": null,
+        "failure": null, "client": null,
     })
 }
 

@@ -9,6 +9,7 @@ use roundtrip::{Ask, AskError, Caller, Client, Error, Extension, InProcess, Prin
 use serde_json::json;
 
 use crate::fixture::{serve, server, text};
+use crate::peer::{next, peer};
 
 async fn both(check: impl AsyncFn(Client)) {
     check(Client::in_process(server()).expect("a sound server")).await;
@@ -187,4 +188,20 @@ async fn calls_in_process_have_a_principal_and_extensions() {
     assert!(matches!(other, Err(Error::Rejected(ServerRejection::StateRejected(_)))), "{other:?}");
     let Ok(Turn::Done(signed)) = ada.resume(answered).await else { panic!("a result") };
     assert_eq!(text(&signed), "ada of acme");
+}
+
+/// W11: an empty text is a cursor like any other: the client asks for the page behind it.
+#[tokio::test]
+async fn an_empty_cursor_is_not_the_end_of_a_list() {
+    let tool = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
+    let (client, mut seen) = peer(move |number, request| match number {
+        0 => request.result(&json!({ "tools": [tool("a")], "nextCursor": "" })),
+        _ => request.result(&json!({ "tools": [tool("b")] })),
+    })
+    .await;
+    let names: Vec<String> =
+        client.list_tools().await.expect("tools").into_iter().map(|tool| tool.name).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(next(&mut seen).await.body["params"].get("cursor"), None);
+    assert_eq!(next(&mut seen).await.body["params"]["cursor"], "");
 }

@@ -22,7 +22,7 @@ mod hostile;
 #[cfg(test)]
 mod listen;
 #[cfg(test)]
-#[cfg(any(feature = "legacy", feature = "oauth"))]
+#[cfg(any(feature = "legacy", feature = "oauth", feature = "validation"))]
 #[path = "../common/logged.rs"]
 mod logged;
 #[cfg(test)]

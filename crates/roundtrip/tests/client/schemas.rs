@@ -92,3 +92,29 @@ async fn an_output_schema_cannot_hang_the_client_or_overflow_its_stack() {
     let error = client.call_tool("x", ()).await.expect_err("no match");
     assert!(matches!(&error, Error::PeerMisbehaved(why) if why.to_string().contains("/0: ")), "{error}");
 }
+
+/// N4: results are judged by the dialect of the listed schema; by one that is not known they are not, and the log names it.
+#[test]
+fn the_dialect_of_an_output_schema_counts() {
+    let schema = |dialect: &str| {
+        let pair = json!({ "type": "array", "items": [{ "type": "string" }, { "type": "integer" }] });
+        json!({ "$schema": dialect, "type": "object", "properties": { "pair": pair } })
+    };
+    let called = async |dialect: &str, pair: Value| {
+        let result = json!({ "content": [], "structuredContent": { "pair": pair } });
+        let client = tool(schema(dialect), result).await;
+        client.list_tools().await.expect("tools");
+        client.call_tool("x", ()).await
+    };
+    let log = crate::logged::logged(async move {
+        let draft_7 = "http://json-schema.org/draft-07/schema#";
+        called(draft_7, json!(["a", 1])).await.expect("a good result");
+        let error = called(draft_7, json!(["a", "b"])).await.expect_err("not an integer");
+        assert!(
+            matches!(&error, Error::PeerMisbehaved(why) if why.to_string().contains("/pair/1")),
+            "{error}"
+        );
+        called("https://example.com/own-dialect", json!(7)).await.expect("taken at its word");
+    });
+    assert!(log.contains("WARN") && log.contains("https://example.com/own-dialect"), "{log}");
+}

@@ -427,3 +427,36 @@ async fn a_server_whose_output_is_a_full_socket_ends() {
     assert_eq!(ended.expect("it ends").expect("a status").code(), Some(9));
     drop(unread);
 }
+
+/// N1, I5: a stream that reconnects is opened again once the child was started anew, tells of all that may have been missed, and
+/// then of what changes; another ends with the error.
+#[tokio::test]
+async fn a_stream_is_opened_again_after_a_restart() {
+    for reconnects in [true, false] {
+        let file = Scratch::new(if reconnects { "listens" } else { "breaks" });
+        let tagged = r#""_meta":{"io.modelcontextprotocol/subscriptionId":%s}"#;
+        let filter = r#""notifications":{"toolsListChanged":true,"promptsListChanged":true}"#;
+        let method = r#""jsonrpc":"2.0","method":"notifications/"#;
+        let client = script(
+            &format!(
+                r#"read -r line; id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+                   printf '{{{method}subscriptions/acknowledged","params":{{{tagged},{filter}}}}}\n' $id
+                   if [ ! -e "$FILE" ]; then touch "$FILE"; exit 3; fi
+                   printf '{{{method}prompts/list_changed","params":{{{tagged}}}}}\n' $id; cat >/dev/null"#
+            ),
+            &file.0,
+        );
+        let listen = client.listen().tools().prompts();
+        let mut changes = if reconnects { listen.reconnecting() } else { listen }.await.expect("a stream");
+        if reconnects {
+            for expected in [Change::Tools, Change::Prompts, Change::Prompts] {
+                assert_eq!(changes.next().await.expect("open").expect("a change"), expected);
+            }
+        } else {
+            let error = changes.next().await.expect("an error").expect_err("the child is dead");
+            assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+            assert!(changes.next().await.is_none());
+        }
+        client.close().await;
+    }
+}

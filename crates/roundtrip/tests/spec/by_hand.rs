@@ -56,7 +56,7 @@ pub(crate) async fn kinds(round: Round) -> Result<Reply, ToolError> {
     Ok(Reply::text(format!("{name} {people} {sure} {} {}", said.text(), roots.len())))
 }
 
-fn said(text: &str) -> Value {
+pub(crate) fn said(text: &str) -> Value {
     json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": text } })
 }
 

@@ -5,10 +5,12 @@ use std::fmt;
 
 use anyhow::Context as _;
 use roundtrip::wire::ErrorObject;
-use roundtrip::{Ask, Prompt, Resource, Server, Tool, ToolError};
+use roundtrip::{Ask, Prompt, Resource, Server, Tool, ToolError, When};
 use serde_json::json;
 
+use crate::logged::logged;
 use crate::support::{Call, everything};
+use crate::tasks::{self, TaskClient};
 
 /// An error of an application, with or without a source.
 #[derive(Debug)]
@@ -71,6 +73,37 @@ async fn a_tool_fails_with_any_error_type() {
         let turn = Call::tool(name).begin(&endpoint).await;
         assert_eq!(turn.failure(), "the invoice is unpaid", "{name}");
     }
+}
+
+/// W10: a code of a handler's that revision 2026-07-28 forbids to send is -32603 on the wire, with message and data as they were,
+/// in a call and in a task; the log names the code. Codes of the specification and of the author stay.
+#[test]
+fn reserved_codes_of_handlers_are_not_sent() {
+    let log = logged(async {
+        for (code, sent) in [
+            (-32002, -32603),
+            (-32023, -32603),
+            (-32042, -32603),
+            (-32050, -32603),
+            (-32099, -32603),
+            (-32100, -32100),
+            (-32021, -32021),
+            (-32602, -32602),
+            (7, 7),
+        ] {
+            let fails = move || async move {
+                Err::<String, _>(ErrorObject::new(code, "out of paper").with_data(json!({ "tray": 2 })))
+            };
+            let tools = [Tool::new("call", fails), Tool::new("task", fails).task(When::Required)];
+            let client = TaskClient::of(tasks::server(tools));
+            let answer = client.ask("tools/call", json!({ "name": "call" })).await;
+            let told = json!({ "code": sent, "message": "out of paper", "data": { "tray": 2 } });
+            assert_eq!(answer["error"], told, "{code}");
+            let ended = client.ended(&client.start("task", json!({})).await).await;
+            assert_eq!(ended["error"], told, "{code}");
+        }
+    });
+    assert!(log.contains("code=-32050") && !log.contains("code=-32602"), "{log}");
 }
 
 /// Prompts and resources take any error too; it is the internal error of the call.

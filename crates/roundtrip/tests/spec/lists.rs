@@ -247,7 +247,8 @@ async fn definitions_carry_what_they_were_given() {
     assert_eq!((&resource["size"], &resource["annotations"]["priority"]), (&json!(7), &json!(0.5)));
     let discovered = running.call("server/discover", json!({})).await.result();
     assert_eq!(discovered["instructions"], "Be kind");
-    assert_eq!(discovered["supportedVersions"], json!(["2026-07-28"]));
+    let spoken = discovered["supportedVersions"].as_array().expect("versions");
+    assert_eq!((&spoken[0], spoken.len() > 1), (&json!("2026-07-28"), cfg!(feature = "legacy")));
     let can =
         json!({ "resources": { "subscribe": true, "listChanged": true }, "tools": { "listChanged": true } });
     assert_eq!(discovered["capabilities"], can, "what there are handlers for, and nothing else");
@@ -272,4 +273,12 @@ async fn contents_are_labelled() {
     let text =
         running.call("resources/read", json!({ "uri": "app://json" })).await.result()["contents"][0].clone();
     assert_eq!(text, json!({ "uri": "app://json", "mimeType": "application/json", "text": "{\"a\":1}" }));
+}
+
+/// N2: an empty cursor is not the same as none: this server never gave it out, and refuses it as it does any other such cursor.
+#[tokio::test]
+async fn an_empty_cursor_does_not_begin_a_list_anew() {
+    let running = Running::start(Server::new("s", "1").tool(Tool::new("t", nothing))).await;
+    let refused = running.call("tools/list", json!({ "cursor": "" })).await;
+    assert_eq!(refused.refusal(), (200, -32602), "{refused:?}");
 }

@@ -11,6 +11,7 @@ mod authorize;
 mod buffered;
 mod by_hand;
 mod by_name;
+mod checked_questions;
 mod clocks;
 mod elicitation;
 #[cfg(feature = "legacy")]

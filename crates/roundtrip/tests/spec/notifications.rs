@@ -1,6 +1,7 @@
 //! Subscriptions, progress and logging (patterns, "Subscriptions", "Progress"; utilities, "Logging").
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtrip::seal::Sealer;
 use roundtrip::server::Peer;
@@ -303,4 +304,32 @@ async fn long_log_messages_nobody_reads_are_bounded_in_bytes() {
     let events = answer.events();
     assert!((20..=27).contains(&events.len()), "256 KiB and the answer: {}", events.len());
     assert_eq!(events.last().expect("an answer")["result"]["content"][0]["text"], "said");
+}
+
+/// N2: progress that comes faster than anybody reads is sent at a bounded rate; the newest report is sent once its time has come,
+/// and the last one always before the result.
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_progress_is_sent_at_a_bounded_rate() {
+    async fn flood(progress: Progress) -> &'static str {
+        for number in 1..=1_000 {
+            progress.report(f64::from(number));
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        for number in 1_001..=2_000 {
+            progress.report(f64::from(number));
+        }
+        "done"
+    }
+    let endpoint = Server::new("s", "1").tool(Tool::new("flood", flood)).build().expect("a server");
+    let mut meta = meta();
+    meta["progressToken"] = json!("t");
+    let request = message(1, "tools/call", json!({ "name": "flood", "_meta": meta }));
+    let said = messages_of(&endpoint, &Peer::default(), &request).await;
+    let (result, progress) = said.split_last().expect("a result");
+    assert_eq!(result["result"]["content"][0]["text"], "done", "{result}");
+    let sent: Vec<f64> =
+        progress.iter().map(|message| message["params"]["progress"].as_f64().expect("a number")).collect();
+    assert!(sent.len() <= 2 * 17, "{}", sent.len());
+    assert!(sent.is_sorted_by(|a, b| a < b) && sent.contains(&1_000.0), "{sent:?}");
+    assert_eq!(sent.last(), Some(&2_000.0));
 }

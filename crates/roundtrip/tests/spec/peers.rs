@@ -199,6 +199,17 @@ impl Web {
         changed
     }
 
+    /// The same client, with its session, at this service.
+    pub(crate) fn acting_as(&self, client: &Self) -> Self {
+        Self { http: self.http.clone(), headers: client.headers.clone() }
+    }
+
+    /// A header that the client sends.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let sent = self.headers.iter().find(|(known, _)| *known == name);
+        sent.map_or_else(|| panic!("no {name}"), |(_, value)| value)
+    }
+
     pub(crate) async fn post(&self, message: &Value) -> Answered {
         self.send(Method::POST, &message.to_string()).await
     }

@@ -141,29 +141,45 @@ async fn each_place_has_buckets_of_its_own() {
     assert_eq!(passes(&endpoint, &Call::tool("one").by("bob"), 3).await, 2);
 }
 
-/// Z3: lists, discovery and completions do not count.
-#[tokio::test]
-async fn only_calls_count() {
+/// A server with a template whose variable is completed, and a completion of it.
+fn cities(server: Server) -> (Server, serde_json::Value) {
     let complete = async |_: Partial| vec!["paris".to_owned()];
     let cities = ResourceTemplate::new("app://{city}", "city", async |uri: Uri| uri.to_string());
-    let endpoint = Server::new("s", "1")
-        .template(cities.complete("city", complete).rate_limit(hourly(1)))
-        .rate_limit(hourly(1))
-        .build()
-        .expect("a server");
+    let server = server.template(cities.complete("city", complete).rate_limit(hourly(1)));
     let reference = json!({ "type": "ref/resource", "uri": "app://{city}" });
-    let completion = json!({ "ref": reference, "argument": { "name": "city", "value": "p" } });
+    let params = json!({ "ref": reference, "argument": { "name": "city", "value": "p" } });
+    (server, message(1, "completion/complete", params))
+}
+
+/// Z3: lists and discovery do not count.
+#[tokio::test]
+async fn lists_and_discovery_do_not_count() {
+    let endpoint = cities(Server::new("s", "1")).0.rate_limit(hourly(1)).build().expect("a server");
     for _ in 0..3 {
-        for (method, params) in [
-            ("resources/templates/list", json!({})),
-            ("server/discover", json!({})),
-            ("completion/complete", completion.clone()),
-        ] {
-            let said = messages_of(&endpoint, &Peer::default(), &message(1, method, params)).await;
+        for method in ["resources/templates/list", "server/discover"] {
+            let said = messages_of(&endpoint, &Peer::default(), &message(1, method, json!({}))).await;
             assert!(said[0].get("error").is_none(), "{said:?}");
         }
     }
     assert_eq!(passes(&endpoint, &Call::resource("app://paris"), 2).await, 1);
+}
+
+/// Z3: completions count under the server's limit, in memory and in a store, and not under the limit of what they complete.
+#[tokio::test]
+async fn completions_count_under_the_servers_limit() {
+    for shared in [false, true] {
+        let (server, completion) = cities(Server::new("s", "1"));
+        let limit = if shared { hourly(4).shared(MemoryRates::new()) } else { hourly(4) };
+        let endpoint = server.rate_limit(limit).build().expect("a server");
+        for _ in 0..3 {
+            let said = messages_of(&endpoint, &Peer::default(), &completion).await;
+            assert!(said[0].get("result").is_some(), "{shared}: {said:?}");
+        }
+        assert_eq!(passes(&endpoint, &Call::resource("app://paris"), 1).await, 1, "{shared}");
+        let said = messages_of(&endpoint, &Peer::default(), &completion).await;
+        assert_eq!(said[0]["error"]["code"], 429, "{shared}: {said:?}");
+        assert!(said[0]["error"]["data"]["retryAfterMs"].is_u64(), "{shared}: {said:?}");
+    }
 }
 
 /// Z3: callers without a principal share one bucket per address, of IPv6 per network; those without an address share one.

@@ -303,3 +303,61 @@ async fn numbers_that_json_does_not_have_are_not_sent() {
     let fine = running.call("tools/call", json!({ "name": "fine" })).await.result();
     assert_eq!(fine["structuredContent"], json!({ "name": null, "means": { "a": [[1.0, null]] } }));
 }
+
+/// N4: a schema is judged by the dialect that it declares: in draft-07 keywords beside `$ref` do not count, and `items` may be a
+/// list; misfits name their place there, too.
+#[cfg(feature = "validation")]
+#[tokio::test]
+async fn a_schema_is_judged_by_its_own_dialect() {
+    let tuple = json!({ "type": "array", "items": [{ "type": "string" }, { "type": "integer" }] });
+    let named = json!({ "$ref": "#/definitions/name", "maxLength": 2 });
+    let schema = |dialect: &str, pair: &Value| {
+        json!({
+            "$schema": dialect,
+            "type": "object",
+            "properties": { "pair": pair, "name": named },
+            "definitions": { "name": { "type": "string", "minLength": 1 } },
+        })
+    };
+    let prefix = json!({ "type": "array", "prefixItems": [{ "type": "string" }, { "type": "integer" }] });
+    for (dialect, pair, siblings_count) in [
+        ("http://json-schema.org/draft-04/schema#", &tuple, false),
+        ("http://json-schema.org/draft-06/schema#", &tuple, false),
+        ("http://json-schema.org/draft-07/schema#", &tuple, false),
+        ("https://json-schema.org/draft/2019-09/schema", &tuple, true),
+        ("https://json-schema.org/draft/2020-12/schema", &prefix, true),
+    ] {
+        let tool = Tool::new("t", async |Args(value): Args<Value>| value.to_string());
+        let tool = tool.input_schema(schema(dialect, pair));
+        let running = Running::start(Server::new("s", "1").tool(tool)).await;
+        let judge = async |arguments: Value| {
+            let call = json!({ "name": "t", "arguments": arguments });
+            let result = running.call("tools/call", call).await.result();
+            (result["isError"] == true)
+                .then(|| result["content"][0]["text"].as_str().expect("text").to_owned())
+        };
+        assert_eq!(judge(json!({ "pair": ["a", 1], "name": "ab" })).await, None, "{dialect}");
+        let problem = judge(json!({ "pair": ["a", "b"] })).await.expect("a misfit");
+        assert!(problem.contains("/pair/1"), "{dialect}: {problem}");
+        assert_eq!(judge(json!({ "name": "abc" })).await.is_some(), siblings_count, "{dialect}");
+        let problem = judge(json!({ "name": "" })).await.expect("a misfit");
+        assert!(problem.contains("/name"), "{dialect}: {problem}");
+    }
+}
+
+/// N4: a server with a schema of a dialect that it does not know does not start, and the error names the dialect.
+#[cfg(feature = "validation")]
+#[test]
+fn an_unknown_dialect_is_found_at_start_up() {
+    let any = || Tool::new("t", async |Args(value): Args<Value>| value.to_string());
+    for dialect in
+        [json!("https://example.com/own-dialect"), json!("http://json-schema.org/draft-03/schema#"), json!(7)]
+    {
+        let schema = json!({ "$schema": dialect, "type": "object" });
+        for tool in [any().input_schema(schema.clone()), Tool::new("t", nothing).output_schema(schema)] {
+            let problem = Server::new("s", "1").tool(tool).build().expect_err("a mistake").to_string();
+            let names = problem.contains(&dialect.to_string()) && problem.contains("is not supported");
+            assert!(problem.starts_with("tool `t`: ") && names, "{problem}");
+        }
+    }
+}

@@ -125,6 +125,49 @@ async fn the_weather_flow_runs_as_printed() {
     );
 }
 
+async fn weather_by_hand(Args(place): Args<Place>, round: Round) -> Result<Reply, ToolError> {
+    let round = round.by_key_alone();
+    let Some(Login { name }) = round.answer("github_login")? else {
+        let message = "Please provide your GitHub username";
+        return Ok(round.ask([Question::form::<Login>("github_login", message)]));
+    };
+    Ok(Reply::text(format!("Sunny in {}, {name}", place.location)))
+}
+
+/// M9, M10, M19: the error of the ephemeral workflow as it is printed, without state on either side: an answer that nobody asked for is
+/// ignored, and what is missing is asked for again. The print has one slip, a response with the `id` of another request.
+#[tokio::test]
+async fn the_ephemeral_error_is_asked_again_as_printed() {
+    let server = Server::new("weather", "1").tool(Tool::new("get_weather", weather_by_hand));
+    let running = Running::start(server).await;
+    let mut call = json!({
+        "jsonrpc": "2.0", "id": 3, "method": "tools/call",
+        "params": {
+            "name": "get_weather",
+            "arguments": { "location": "New York" },
+            "inputResponses": {
+                "not_requested_info": {
+                    "action": "accept",
+                    "content": { "not_requested_param_name": "Information the server did not request" },
+                },
+            },
+        },
+    });
+    let asked = json!({
+        "jsonrpc": "2.0", "id": 3,
+        "result": {
+            "resultType": "input_required",
+            "inputRequests": { "github_login": github() },
+        },
+    });
+    assert_eq!(assert_printed(&send(&running, call.clone()).await, asked), None);
+    call["id"] = json!(4);
+    call["params"]["inputResponses"] =
+        json!({ "github_login": { "action": "accept", "content": { "name": "octocat" } } });
+    let done = send(&running, call).await.result();
+    assert_eq!(done["content"][0]["text"], "Sunny in New York, octocat");
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Update {

@@ -306,3 +306,60 @@ async fn hooks_run_before_any_extractor() {
         assert_eq!(count.load(Ordering::SeqCst), round + 1);
     }
 }
+
+/// Names of extensions have a prefix, and these and keys of `_meta` are spelled as the specification has it: else the server
+/// does not start, and the error names them.
+#[test]
+fn names_that_break_the_rules_are_found_at_start_up() {
+    let refused = |server: Server| server.build().expect_err("a mistake").to_string();
+    for (name, why) in [
+        ("views", "`views` needs a prefix"),
+        ("com.example/", "needs a prefix and a name"),
+        ("1com.example/views", "the prefix of"),
+        ("com..example/views", "the prefix of"),
+        ("com.example-/views", "the prefix of"),
+        ("com.example/vi ews", "the name in"),
+        ("com.example/-views", "the name in"),
+    ] {
+        let problem = refused(Server::new("s", "1").extension(name, Default::default()));
+        assert!(problem.starts_with("server `s`: ") && problem.contains(why), "{name}: {problem}");
+    }
+    let fine = ["com.example/views", "io.modelcontextprotocol/ui", "a-b.c1/x_y.z-9"];
+    let server = fine.into_iter().fold(Server::new("s", "1"), |server, name| {
+        server
+            .extension(name, Default::default())
+            .tool(Tool::new(name.replace('/', "."), nothing).meta(name, json!(1)))
+    });
+    server.build().expect("a server");
+    for key in ["", "-x", "a b", "com.example/x-", "com_example/x"] {
+        let problem = refused(Server::new("s", "1").tool(Tool::new("t", nothing).meta(key, json!(1))));
+        assert!(problem.starts_with("tool `t`: `_meta`: "), "{key}: {problem}");
+    }
+    Server::new("s", "1").tool(Tool::new("t", nothing).meta("plain", json!(1))).build().expect("a server");
+}
+
+/// The URI of a resource is one by RFC 3986: else the server does not start, and the error says what to write.
+#[test]
+fn uris_that_are_none_are_found_at_start_up() {
+    let resource = |uri: &str| Server::new("s", "1").resource(Resource::new(uri, "r", nothing)).build();
+    for (uri, why) in [
+        ("notes", "needs a scheme"),
+        ("1app://x", "is not the scheme"),
+        ("a b://x", "is not the scheme"),
+        (":x", "is not the scheme"),
+        ("app://a b", "`%20`"),
+        ("app://\u{fc}", "`%C3%BC`"),
+        ("app://{x}", "`%7B`"),
+        ("app://100%", "hexadecimal"),
+        ("app://a#b#c", "`%23`"),
+    ] {
+        let problem = resource(uri).expect_err("a mistake").to_string();
+        assert!(
+            problem.starts_with(&format!("resource `{uri}`: ")) && problem.contains(why),
+            "{uri}: {problem}"
+        );
+    }
+    for uri in ["app://x", "urn:isbn:0451450523", "file:///a%20b", "https://[::1]:80/a?b=c#d", "x+y-z.1:a"] {
+        resource(uri).unwrap_or_else(|error| panic!("{uri}: {error}"));
+    }
+}

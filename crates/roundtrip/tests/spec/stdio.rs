@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use roundtrip::server::{Limits, Peer};
 use roundtrip::stdio::serve_lines;
-use roundtrip::{Args, Progress, Server, Tool};
+use roundtrip::wire::CreateMessageRequestParams;
+use roundtrip::{Args, Ask, Progress, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -184,20 +185,30 @@ async fn a_stuck_call_does_not_keep_the_server() {
     pipe.served.await.expect("ended").expect("in good order");
 }
 
-/// I4: everything the server writes is a response or a notification, never a request.
+/// I4: everything the server writes is a response or a notification, never a request: a tool that asks for everything gets its
+/// questions to the client inside of a result.
 #[tokio::test]
 async fn the_server_never_asks_on_the_stream() {
-    let (tool, _, release) = waiting("wait");
-    let mut pipe = Pipe::open(server().tool(tool));
-    release.notify_one();
+    async fn asks(ask: Ask, progress: Progress) -> Result<String, ToolError> {
+        progress.report(1);
+        let model = CreateMessageRequestParams::text("Which?", 9);
+        let (sure, page, said, roots) = tokio::try_join!(
+            ask.confirm("sure", "Sure?"),
+            ask.url("page", "Sign in", "https://id.example"),
+            ask.sample("model", model),
+            ask.roots("roots"),
+        )?;
+        Ok(format!("{sure} {page:?} {} {}", said.text(), roots.len()))
+    }
+    let mut pipe = Pipe::open(server().tool(Tool::new("asks", asks)));
     let mut meta = meta();
     meta["progressToken"] = json!("t");
     meta["io.modelcontextprotocol/clientCapabilities"] =
-        json!({ "sampling": {}, "roots": {}, "elicitation": {} });
-    pipe.request(1, "tools/call", json!({ "name": "wait", "_meta": meta })).await;
+        json!({ "sampling": {}, "roots": {}, "elicitation": { "form": {}, "url": {} } });
+    pipe.request(1, "tools/call", json!({ "name": "asks", "_meta": meta })).await;
     pipe.request(2, "prompts/get", json!({ "name": "none" })).await;
     pipe.input.shutdown().await.expect("closed");
-    let mut lines = 0;
+    let mut written = Vec::new();
     loop {
         let mut line = String::new();
         if pipe.output.read_line(&mut line).await.expect("a line") == 0 {
@@ -205,9 +216,12 @@ async fn the_server_never_asks_on_the_stream() {
         }
         let message: Value = serde_json::from_str(&line).expect("JSON");
         assert!(message.get("method").is_none() || message.get("id").is_none(), "{message}");
-        lines += 1;
+        written.push(message);
     }
-    assert!(lines >= 4, "{lines}");
+    let asked = written.iter().find(|message| message["id"] == 1).expect("a result");
+    let questions = asked["result"]["inputRequests"].as_object().expect("questions");
+    assert_eq!(questions.keys().collect::<Vec<_>>(), ["sure", "page", "model", "roots"], "{asked}");
+    assert!(written.iter().any(|message| message["method"] == "notifications/progress"), "{written:?}");
 }
 
 /// Sends more than a pipe and the server's buffer hold, without reading any of the answers.

@@ -24,7 +24,7 @@ const PART: &str = "notifications/dev.roundtrip/part";
 async fn story(mut out: Parts) -> Parts {
     out.text("Once ").await;
     out.text("upon a time").await;
-    out.push(ContentBlock::image("aGk=", "image/png")).await;
+    out.push(ContentBlock::image(b"hi", "image/png")).await;
     out.text("The end.").await;
     out
 }
@@ -120,6 +120,26 @@ async fn parts_come_before_the_same_result() {
             assert_eq!(only["result"]["content"], content);
         }
     }
+}
+
+/// G1: with `stream_undeclared` the request of the note among the founding documents is enough: `stream: {}` from a client that
+/// declares nothing, over HTTP and on a pipe. Who does not ask is sent none.
+#[tokio::test]
+async fn parts_for_clients_that_declare_nothing() {
+    let running = Running::start(server().stream_undeclared()).await;
+    let mut pipe = Pipe::open(server().stream_undeclared());
+    let sent = numbered(&["Once ", "upon a time", "image/png", "The end."]);
+    let request = message(1, "tools/call", json!({ "name": "story", "stream": {} }));
+    let unasked = message(1, "tools/call", json!({ "name": "story" }));
+    for (request, sent) in [(request, sent), (unasked, Vec::new())] {
+        for messages in [over_http(&running, &request).await, on_pipe(&mut pipe, &request).await] {
+            assert_eq!(parts(&messages, 1), sent);
+            let whole = &messages.last().expect("a response")["result"]["content"];
+            assert_eq!(whole[0]["text"], "Once upon a time");
+        }
+    }
+    let wrong = running.call("tools/call", json!({ "name": "story", "stream": true })).await;
+    assert_eq!(wrong.refusal().1, -32602);
 }
 
 /// G1: `stream` is an object; a server with a tool that sends parts declares the extension; a client that takes JSON alone, and

@@ -44,12 +44,8 @@ pub(crate) fn offer(server: Server) -> Server {
 }
 
 async fn picture() -> ResourceContents {
-    ResourceContents::Blob(BlobResourceContents {
-        uri: "test://static-binary".into(),
-        mime_type: Some("image/png".into()),
-        blob: PNG.into(),
-        ..BlobResourceContents::default()
-    })
+    let contents = BlobResourceContents::new("test://static-binary", PNG);
+    ResourceContents::Blob(BlobResourceContents { mime_type: Some("image/png".into()), ..contents })
 }
 
 #[derive(Deserialize, JsonSchema)]

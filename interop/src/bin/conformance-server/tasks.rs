@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip::wire::ErrorObject;
+use roundtrip::wire::{CreateMessageRequestParams, ErrorObject};
 use roundtrip::{Args, Ask, Form, MemoryTasks, Server, Tasks, Tool, ToolError, When};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,6 +21,7 @@ pub(crate) fn offer(server: Server) -> Server {
         )
         .tool(Tool::new("confirm_delete", confirm_delete).description("Asks to confirm").task(When::Offered))
         .tool(Tool::new("multi_input", multi_input).description("Asks twice at once").task(When::Offered))
+        .tool(Tool::new("ask_everything", everything).description("Asks in every way").task(When::Offered))
         .tool(
             Tool::new("test_tool_with_task", rounds_then_task)
                 .description("Asks for a name, then goes on as a task")
@@ -32,6 +33,22 @@ pub(crate) fn offer(server: Server) -> Server {
 pub(crate) fn keep(server: Server, sep_2322: bool) -> Server {
     let tasks = Tasks::new(MemoryTasks::new());
     server.tasks(if sep_2322 { tasks.sep_2322() } else { tasks })
+}
+
+/// Keeps tasks in memory, in the dialect of SEP-2322 also for clients that declare nothing, and has the tool of its example.
+pub(crate) fn keep_undeclared(server: Server) -> Server {
+    let echo = Tool::new("echo", echo).description("Echoes what it asks for").task(When::Offered);
+    server.tool(echo).tasks(Tasks::new(MemoryTasks::new()).undeclared())
+}
+
+#[derive(Form)]
+struct Echo {
+    input: String,
+}
+
+async fn echo(ask: Ask) -> Result<String, ToolError> {
+    let Echo { input } = ask.form("echo_input", "Please provide the input string to echo back").await?;
+    Ok(format!("Echo: {input}"))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -88,6 +105,15 @@ async fn multi_input(ask: Ask) -> Result<String, ToolError> {
     let (Name { name }, Confirm { confirm }) =
         try_join!(ask.form("name", "What is your name?"), ask.form("confirm", "Are you sure?"))?;
     Ok(format!("{name}: {confirm}"))
+}
+
+/// Asks for each kind, one after the other.
+async fn everything(Args(Greet { name }): Args<Greet>, ask: Ask) -> Result<String, ToolError> {
+    let Confirm { confirm } = ask.form("confirm", format!("Are you {name}?")).await?;
+    ask.url("page", "Please sign in", "https://id.example/in").await?;
+    let said = ask.sample("model", CreateMessageRequestParams::text("Say hello", 10)).await?;
+    let roots = ask.roots("roots").await?;
+    Ok(format!("{confirm}, {}, {} roots", said.text(), roots.len()))
 }
 
 async fn rounds_then_task(ask: Ask) -> Result<String, ToolError> {

@@ -2,6 +2,7 @@
 
 mod calls;
 mod memory;
+mod results;
 mod stdio;
 mod tasks;
 mod workers;
@@ -79,6 +80,9 @@ pub(crate) async fn run(options: &Options) -> Result<(), Fail> {
     }
     if options.wants("stored") {
         tasks::stored(options).await?.print(options.markdown);
+    }
+    if options.wants("results") {
+        results::measure(options).await?.print(options.markdown);
     }
     if options.wants("workers") {
         workers::measure(options).await?.print(options.markdown);

@@ -97,7 +97,7 @@ async fn all(place: &Place) -> Result<(), Fail> {
 
 /// Finishes one task. Returns the time from its answer to the handler that has it, in milliseconds.
 async fn one(connection: &mut Connection) -> Result<f64, Fail> {
-    let answer = connection.call_task("resume").await?;
+    let answer = connection.call_task("resume", "{}").await?;
     let id = task::created(answer).ok_or_else(|| format!("no task: {answer}"))?.to_owned();
     until(connection, &id, "input_required").await?;
     let answered = micros();

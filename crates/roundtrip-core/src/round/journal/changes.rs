@@ -1,7 +1,7 @@
 //! A journal in pieces: each piece has what has changed since the one before it, so that a step costs its own bytes and not those
 //! of the whole journal.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::encoding::{FORMAT, write_size};
 use super::entry::Slot;
@@ -29,8 +29,8 @@ pub(super) struct Changes {
     pub(super) entries: Vec<usize>,
     /// Keys of entries that were removed.
     pub(super) removed: Vec<Box<str>>,
-    /// Questions that were open when the round began.
-    pub(super) was_open: HashSet<(Box<str>, Pin)>,
+    /// True if questions were open when the round began, or are since.
+    pub(super) was_open: bool,
     /// Number of the pieces so far, and their bytes.
     stored: (usize, usize),
 }
@@ -59,10 +59,17 @@ impl Journal {
         whole
     }
 
-    /// Encodes what has changed since the last piece. `None` if nothing has.
-    pub fn next_piece(&mut self) -> Option<Vec<u8>> {
-        let changes = self.changes.as_mut()?.take()?;
-        let piece = self.piece(&changes, false, std::iter::empty());
+    /// Encodes what has changed since the last piece, with questions that are open from now on though the round continues. `None` if
+    /// there is nothing new.
+    pub fn next_piece<'a>(&mut self, open: impl Iterator<Item = (&'a str, Pin)> + Clone) -> Option<Vec<u8>> {
+        let own = self.changes.as_mut()?;
+        let changes = own.take();
+        let opens = open.clone().next().is_some();
+        own.was_open |= opens;
+        if changes.is_none() && !opens {
+            return None;
+        }
+        let piece = self.piece(&changes.unwrap_or_default(), false, open);
         self.count_piece(&piece);
         Some(piece)
     }
@@ -70,7 +77,7 @@ impl Journal {
     /// Encodes what has changed since the last piece at the end of a round, with the questions that are open now.
     pub fn last_piece<'a>(&mut self, open: impl Iterator<Item = (&'a str, Pin)> + Clone) -> LastPiece {
         let Some(own) = self.changes.as_mut() else { return LastPiece::None };
-        let (changes, was_open) = (own.take(), !own.was_open.is_empty());
+        let (changes, was_open) = (own.take(), own.was_open);
         let is_many = own.stored.0 > MOST_PIECES;
         if changes.is_none() && !was_open && !is_many && open.clone().next().is_none() {
             return LastPiece::None;
@@ -193,7 +200,12 @@ impl Joined {
                     journal.slots[index].dead = true;
                 }
             }
-            Kind::Open => drop(self.open.insert(key.into(), journal.slots.len())),
+            // A question that is asked again takes the place of the first.
+            Kind::Open => {
+                if let Some(index) = self.open.insert(key.into(), journal.slots.len()) {
+                    journal.slots[index].dead = true;
+                }
+            }
             _ => {
                 journal.forget(key);
                 // A question that has an answer is not open any more.

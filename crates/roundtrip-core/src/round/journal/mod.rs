@@ -186,19 +186,6 @@ impl Journal {
         self.slots.iter().any(|slot| slot.fresh && !slot.dead && slot.kind.is_progress())
     }
 
-    /// Returns whether this round has settled an answer, and asks nothing that was not open when it began. Only journals in pieces
-    /// know that.
-    pub fn only_settles<'a>(&self, mut asked: impl Iterator<Item = (&'a str, Pin)>) -> bool {
-        let Some(changes) = &self.changes else { return false };
-        let settled = |slot: &Slot| {
-            slot.fresh && !slot.dead && matches!(slot.kind, Kind::Settled | Kind::Declined | Kind::Cancelled)
-        };
-        if !self.slots.iter().any(settled) {
-            return false;
-        }
-        asked.all(|(key, pin)| changes.was_open.contains(&(key.into(), pin)))
-    }
-
     /// Counts a round that began with a token and was no progress: the token that it ends with stands for the same round as
     /// the one it began with. `longest` is the longest lifetime of such tokens.
     pub fn count_stalled(&mut self, longest: Duration) {
@@ -360,16 +347,19 @@ impl Journal {
             }
             slot.dead = true;
             let (key, pin) = (self.text(&self.slots[index].key), self.slots[index].pin);
-            let was_open = self.changes.is_some().then(|| (Box::from(key), pin));
             let given = match &by_key {
                 Some(by_key) => by_key.get_key_value(key).map(|(key, answer)| (*key, *answer)),
                 None => responses.iter().find(|(name, _)| name == key).map(|(key, answer)| (&**key, *answer)),
             };
             if let Some((key, answer)) = given {
+                // A worker that was killed may have left an answer.
+                if self.peek(key).is_some_and(|found| found.kind == Kind::Given) {
+                    self.forget(key);
+                }
                 self.give(key, pin, answer.get());
             }
-            if let (Some(changes), Some(was_open)) = (&mut self.changes, was_open) {
-                changes.was_open.insert(was_open);
+            if let Some(changes) = &mut self.changes {
+                changes.was_open = true;
             }
         }
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use roundtrip::seal::Digest;
 use roundtrip::task::{
-    AdoptedTask, Chunk, Due, ExpiredTask, LeaseRenewer, Millis, NewTask, OrphanTask, StoredTask, StoredView,
-    TakenTask, TaskChange, TaskId, TaskKey, TaskOwner, Waiting,
+    AdoptedTask, ChangedTask, Chunk, Due, ExpiredTask, LeaseRenewer, Millis, NewTask, OrphanTask, StoredTask,
+    StoredView, TakenTask, TaskChange, TaskId, TaskKey, TaskOwner, TaskWork, Waiting,
 };
 use sqlx::Row as _;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
@@ -78,17 +78,17 @@ impl Rows for PostgresTasks {
         row.as_ref().map(|row| task_of(row, key)).transpose().map_err(error)
     }
 
-    async fn load(&self, key: &TaskKey) -> Answer<Option<(Bytes, Vec<Chunk>)>> {
-        let (mut call, mut journal) = (None, Vec::new());
+    async fn load(&self, key: &TaskKey) -> Answer<Option<(TaskWork, Vec<Chunk>)>> {
+        let (mut work, mut journal) = (None, Vec::new());
         for row in self.connections.rows(of_key(LOAD, key)).await? {
             let chunk = chunk_of(&row, 1).map_err(error)?;
             if row.try_get::<i16, _>(0).map_err(error)? == CALL {
-                call = Some(chunk.bytes);
+                work = Some(work_of(&row, chunk.bytes).map_err(error)?);
             } else {
                 journal.push(chunk);
             }
         }
-        Ok(call.map(|call| (call, journal)))
+        Ok(work.map(|work| (work, journal)))
     }
 
     async fn parts(&self, key: &TaskKey, from: u32, most: usize) -> Answer<Vec<Chunk>> {
@@ -251,8 +251,8 @@ impl Rows for PostgresTasks {
         Ok(())
     }
 
-    fn tell(&self, id: &TaskId, version: u64) {
-        self.announcer.tell(id, version);
+    fn tell(&self, task: &ChangedTask) {
+        self.announcer.tell(task);
     }
 }
 
@@ -271,6 +271,12 @@ fn task_of(row: &PgRow, key: &TaskKey) -> Read<StoredTask> {
         view: bytes(row, 3)?,
         work: bytes(row, 4)?,
     })
+}
+
+/// Returns a task as its worker needs it, without its journal.
+fn work_of(row: &PgRow, call: Bytes) -> Read<TaskWork> {
+    let (version, fence) = (unsigned(row.try_get(3)?), unsigned(row.try_get(4)?));
+    Ok(TaskWork { version, fence, work: bytes(row, 5)?, call, journal: Vec::new() })
 }
 
 fn pair_of(row: &PgRow) -> Read<Pair> {

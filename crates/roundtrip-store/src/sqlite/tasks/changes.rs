@@ -9,42 +9,46 @@ use roundtrip::task::{
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::statements::{
-    ADD, ADOPT, CREATE, DUE, FORGET_JOURNAL, GIVE_BACK, IS_HELD, KNOWN, LIVE, NEXT, REMOVE, REMOVE_ORPHANS,
-    RESEAL_PIECE, RESEAL_RESULT, RESEAL_VIEW, RESEAL_WORK, SIZE, TAKE, WRITE,
+    ADD, ADOPT, CREATE, DUE, FORGET_JOURNAL, GIVE_BACK, IS_HELD, KNOWN, LIVE, REMOVE, REMOVE_ORPHANS,
+    RESEAL_CALL, RESEAL_PIECE, RESEAL_RESULT, RESEAL_VIEW, RESEAL_WORK, TAKE, WRITE, WRITE_ALL,
 };
-use super::{owner, unreadable};
+use super::{id, owner};
 use crate::sqlite::Sql;
-use crate::sqlite::writer::Change;
+use crate::sqlite::writer::{Change, Commit};
 use crate::tasks::{
-    CALL, Field, JOURNAL, ORPHAN_GRACE, Origin, PARTS, Reseal, Wish, digest_of, id_of, millis_of, readable,
-    signed, unsigned,
+    CALL, Field, JOURNAL, ORPHAN_GRACE, Origin, PARTS, Reseal, Wish, millis_of, readable, signed, unsigned,
 };
-
-/// Returns the number of the next change.
-fn next_change(connection: &Connection) -> Sql<i64> {
-    connection.prepare_cached(NEXT)?.query_row((), |row| row.get(0))
-}
 
 /// Returns a time after now, as it is stored.
 fn after(now: Millis, millis: i64) -> i64 {
     signed(now.0).saturating_add(millis)
 }
 
+/// Stream, number and bytes of a piece.
+type Piece<'a> = (i16, u32, &'a [u8]);
+
 /// Adds pieces. One that is there already is left as it is.
-fn add<'a>(
-    connection: &Connection,
-    id: &TaskId,
-    pieces: impl IntoIterator<Item = (i16, u32, &'a [u8])>,
-) -> Sql<()> {
-    let mut add = connection.prepare_cached(ADD)?;
+fn add<'a>(connection: &Connection, id: &TaskId, pieces: impl IntoIterator<Item = Piece<'a>>) -> Sql<()> {
     for (stream, number, bytes) in pieces {
-        add.execute(params![id.as_str(), stream, number, bytes])?;
+        connection.prepare_cached(ADD)?.execute(params![id.as_str(), stream, number, bytes])?;
     }
     Ok(())
 }
 
+/// Largest call that is kept in the row of its task, in bytes.
+const SMALL_CALL: usize = 4 * 1024;
+
+fn is_small(call: &[u8]) -> bool {
+    call.len() <= SMALL_CALL
+}
+
+/// Returns a call as the column of its task, or as a piece.
+fn call_columns(call: &[u8]) -> (Option<&[u8]>, Option<Piece<'_>>) {
+    if is_small(call) { (Some(call), None) } else { (None, Some((CALL, 0, call))) }
+}
+
 /// Returns pieces with their stream.
-fn of_stream(stream: i16, pieces: &[Chunk]) -> impl Iterator<Item = (i16, u32, &[u8])> {
+fn of_stream(stream: i16, pieces: &[Chunk]) -> impl Iterator<Item = Piece<'_>> {
     pieces.iter().map(move |piece| (stream, piece.number, &piece.bytes[..]))
 }
 
@@ -58,18 +62,15 @@ pub(super) struct CreateTask {
 impl Change for CreateTask {
     type Output = bool;
 
-    fn run(&self, connection: &Connection) -> Sql<bool> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<bool> {
         let NewTask { key, account, kind, .. } = &self.task;
-        if connection.prepare_cached(KNOWN)?.exists([key.id.as_str()])? {
-            return Ok(true);
-        }
+        let (call, large_call) = call_columns(&self.task.call);
         let mut live = connection.prepare_cached(LIVE)?;
-        let live =
-            live.query_row([key.service.as_bytes(), account.as_bytes()], |row| row.get(0)).optional()?;
-        if live.unwrap_or(0) >= self.most {
-            return Ok(false);
+        let live = live.query_row(params![key.service.as_bytes(), account.as_bytes()], |row| row.get(0));
+        if live.optional()?.unwrap_or(0_i64) >= self.most {
+            return connection.prepare_cached(KNOWN)?.exists([key.id.as_str()]);
         }
-        connection.prepare_cached(CREATE)?.execute(params![
+        let created = connection.prepare_cached(CREATE)?.execute(params![
             key.id.as_str(),
             key.service.as_bytes(),
             key.owner.as_bytes(),
@@ -78,13 +79,17 @@ impl Change for CreateTask {
             self.task.lease.is_some(),
             after(self.now, self.task.lease.map_or(0, millis_of)),
             self.task.expires.map(|expires| signed(expires.0)),
-            next_change(connection)?,
+            connection.next_number()?,
             self.origin,
             &self.task.view[..],
             &self.task.work[..],
+            call,
         ])?;
-        let journal = self.task.journal.iter().map(|journal| (JOURNAL, 0, &journal[..]));
-        add(connection, &key.id, journal.chain([(CALL, 0, &self.task.call[..])]))?;
+        // Otherwise it was there before.
+        if created > 0 {
+            let journal = self.task.journal.iter().map(|journal| (JOURNAL, 0, &journal[..]));
+            add(connection, &key.id, journal.chain(large_call))?;
+        }
         Ok(true)
     }
 }
@@ -98,13 +103,14 @@ pub(super) struct WriteTask {
 impl Change for WriteTask {
     type Output = bool;
 
-    fn run(&self, connection: &Connection) -> Sql<bool> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<bool> {
         let TaskChange { key, is_live, .. } = &self.change;
         let due = match self.change.due {
             Due::After(pause) if *is_live => Some(after(self.now, millis_of(pause))),
             _ => None,
         };
-        let written = connection.prepare_cached(WRITE)?.execute(params![
+        let number = connection.next_number()?;
+        let parameters = params![
             key.id.as_str(),
             key.service.as_bytes(),
             key.owner.as_bytes(),
@@ -116,9 +122,13 @@ impl Change for WriteTask {
             &self.change.view[..],
             &self.change.work[..],
             self.change.result.as_deref(),
-            next_change(connection)?,
+            number,
             self.origin,
-        ])?;
+        ];
+        let mut written = connection.prepare_cached(WRITE)?.execute(parameters)?;
+        if written == 0 {
+            written = connection.prepare_cached(WRITE_ALL)?.execute(parameters)?;
+        }
         if written > 0 && self.change.replaces_journal {
             connection.prepare_cached(FORGET_JOURNAL)?.execute([key.id.as_str()])?;
         }
@@ -139,7 +149,7 @@ pub(super) struct AppendPieces {
 impl Change for AppendPieces {
     type Output = bool;
 
-    fn run(&self, connection: &Connection) -> Sql<bool> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<bool> {
         let key = &self.key;
         let parameters =
             params![key.id.as_str(), key.service.as_bytes(), key.owner.as_bytes(), signed(self.fence)];
@@ -157,8 +167,9 @@ pub(super) struct TakeTasks {
 }
 
 impl TakeTasks {
-    /// Returns identifiers of tasks that are due, those due longest first. Tasks whose worker is gone are due like free ones.
-    fn due(&self, connection: &Connection, waiting: &Waiting, most: usize) -> Sql<Vec<TaskId>> {
+    /// Returns tasks that are due, those due longest first: the number of the row of each, and the task as it is
+    /// once it is taken. Tasks whose worker is gone are due like free ones.
+    fn due(&self, connection: &Connection, waiting: &Waiting, most: usize) -> Sql<Vec<(i64, TakenTask)>> {
         let mut statement = connection.prepare_cached(DUE)?;
         let (service, kind, account) =
             (self.wish.service.as_bytes(), waiting.kind.as_bytes(), waiting.account.as_bytes());
@@ -166,46 +177,43 @@ impl TakeTasks {
         let mut due = Vec::new();
         for held in [false, true] {
             let parameters = params![service, held, kind, account, signed(self.now.0), limit];
-            let read = |row: &Row<'_>| Ok((row.get::<_, i64>(1)?, id_of(row.get_ref(0)?.as_str()?)));
+            let read = |row: &Row<'_>| Ok((row.get::<_, i64>(1)?, self.taken(row, waiting)));
             due.extend(statement.query_map(parameters, read)?.collect::<Sql<Vec<_>>>()?);
         }
         due.sort_by_key(|(due, _)| *due);
-        let (due, except) = (readable(due.into_iter().map(|(_, id)| id)), self.wish.except.iter());
-        let except: HashSet<&TaskId> = except.collect();
-        Ok(due.into_iter().filter(|id| !except.contains(id)).take(most).collect())
+        let except: HashSet<&TaskId> = self.wish.except.iter().collect();
+        let due = readable(due.into_iter().map(|(_, task)| task));
+        Ok(due.into_iter().filter(|(_, task)| !except.contains(&task.key.id)).take(most).collect())
     }
 
-    fn take(&self, connection: &Connection, id: &TaskId) -> Sql<TakenTask> {
-        let mut size = connection.prepare_cached(SIZE)?;
-        let pieces: i64 = size.query_row([id.as_str()], |row| row.get(0))?;
-        let until = after(self.now, millis_of(self.wish.lease));
-        let mut take = connection.prepare_cached(TAKE)?;
-        let digest = |row: &Row<'_>, column: usize| {
-            digest_of("account or kind", row.get_ref(column)?.as_blob()?).map_err(unreadable)
+    /// Returns the number of a row, and its task as it is once it is taken.
+    fn taken(&self, row: &Row<'_>, waiting: &Waiting) -> Sql<(i64, TakenTask)> {
+        let task = TakenTask {
+            key: TaskKey { service: self.wish.service, owner: owner(row, 2)?, id: id(row)? },
+            account: waiting.account,
+            kind: waiting.kind,
+            fence: unsigned(row.get(3)?).saturating_add(1),
+            size: usize::try_from(row.get::<_, i64>(4)?).unwrap_or(usize::MAX),
         };
-        take.query_row(params![until, id.as_str()], |row| {
-            Ok(TakenTask {
-                key: TaskKey { service: self.wish.service, owner: owner(row, 0)?, id: id.clone() },
-                account: digest(row, 1)?,
-                kind: digest(row, 2)?,
-                fence: unsigned(row.get(3)?),
-                size: usize::try_from(row.get::<_, i64>(4)?.saturating_add(pieces)).unwrap_or(usize::MAX),
-            })
-        })
+        Ok((row.get(5)?, task))
     }
 }
 
 impl Change for TakeTasks {
     type Output = Vec<TakenTask>;
 
-    fn run(&self, connection: &Connection) -> Sql<Vec<TakenTask>> {
-        let mut taken = Vec::new();
+    fn run(&self, connection: &Commit<'_>) -> Sql<Vec<TakenTask>> {
+        let mut all = Vec::new();
+        let until = after(self.now, millis_of(self.wish.lease));
         for (waiting, most) in &self.wish.wanted {
-            for id in self.due(connection, waiting, *most)? {
-                taken.push(self.take(connection, &id)?);
+            let due = self.due(connection, waiting, *most)?;
+            let mut take = connection.prepare_cached(TAKE)?;
+            for (row, task) in due {
+                take.execute([until, row])?;
+                all.push(task);
             }
         }
-        Ok(taken)
+        Ok(all)
     }
 }
 
@@ -219,7 +227,7 @@ pub(super) struct GiveBackTask {
 impl Change for GiveBackTask {
     type Output = Option<u64>;
 
-    fn run(&self, connection: &Connection) -> Sql<Option<u64>> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<Option<u64>> {
         let key = &self.key;
         let parameters = params![
             key.id.as_str(),
@@ -227,7 +235,7 @@ impl Change for GiveBackTask {
             key.owner.as_bytes(),
             signed(self.fence),
             signed(self.now.0),
-            next_change(connection)?,
+            connection.next_number()?,
             self.origin,
         ];
         let mut give_back = connection.prepare_cached(GIVE_BACK)?;
@@ -243,7 +251,7 @@ pub(super) struct RemoveTasks {
 impl Change for RemoveTasks {
     type Output = ();
 
-    fn run(&self, connection: &Connection) -> Sql<()> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<()> {
         let mut remove = connection.prepare_cached(REMOVE)?;
         for (id, version) in &self.tasks {
             remove.execute(params![id.as_str(), self.service.as_bytes(), signed(*version)])?;
@@ -260,7 +268,7 @@ pub(super) struct RemoveOrphans {
 impl Change for RemoveOrphans {
     type Output = usize;
 
-    fn run(&self, connection: &Connection) -> Sql<usize> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<usize> {
         let parameters = params![signed(self.now.0), after(self.now, -ORPHAN_GRACE), self.most];
         connection.prepare_cached(REMOVE_ORPHANS)?.execute(parameters)
     }
@@ -274,8 +282,9 @@ pub(super) struct AdoptTask {
 impl Change for AdoptTask {
     type Output = bool;
 
-    fn run(&self, connection: &Connection) -> Sql<bool> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<bool> {
         let AdoptedTask { key, call, journal, parts, .. } = &self.task;
+        let (call, large_call) = call_columns(call);
         let adopted = connection.prepare_cached(ADOPT)?.execute(params![
             key.id.as_str(),
             key.service.as_bytes(),
@@ -285,14 +294,14 @@ impl Change for AdoptTask {
             &self.task.view[..],
             &self.task.work[..],
             self.task.result.as_deref(),
-            next_change(connection)?,
+            connection.next_number()?,
             self.origin,
+            call.filter(|call| !call.is_empty()),
         ])?;
         if adopted > 0 {
-            let call = (!call.is_empty()).then_some((CALL, 0, &call[..]));
             let journal = journal.iter().map(|journal| (JOURNAL, 0, &journal[..]));
             let parts = parts.iter().map(|parts| (PARTS, 0, &parts[..]));
-            add(connection, &key.id, journal.chain(parts).chain(call))?;
+            add(connection, &key.id, journal.chain(parts).chain(large_call))?;
         }
         Ok(adopted > 0)
     }
@@ -303,15 +312,17 @@ pub(super) struct ResealTasks(pub(super) Vec<Reseal>);
 impl Change for ResealTasks {
     type Output = ();
 
-    fn run(&self, connection: &Connection) -> Sql<()> {
+    fn run(&self, connection: &Commit<'_>) -> Sql<()> {
         for Reseal { id, field, old, new } in &self.0 {
             let (new, id, old) = (&new[..], id.as_str(), &old[..]);
             let column = match field {
                 Field::View => RESEAL_VIEW,
                 Field::Work => RESEAL_WORK,
+                Field::Call if is_small(old) => RESEAL_CALL,
                 _ => RESEAL_RESULT,
             };
-            match field.piece() {
+            let is_column = *field == Field::Call && is_small(old);
+            match field.piece().filter(|_| !is_column) {
                 Some((stream, number)) => {
                     connection.prepare_cached(RESEAL_PIECE)?.execute(params![new, id, old, stream, number])?
                 }

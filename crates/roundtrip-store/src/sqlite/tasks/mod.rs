@@ -10,8 +10,8 @@ mod watch;
 use bytes::Bytes;
 use roundtrip::seal::Digest;
 use roundtrip::task::{
-    AdoptedTask, Chunk, ExpiredTask, LeaseRenewer, Millis, NewTask, OrphanTask, StoredTask, StoredView,
-    TakenTask, TaskChange, TaskId, TaskKey, TaskOwner, Waiting,
+    AdoptedTask, ChangedTask, Chunk, ExpiredTask, LeaseRenewer, Millis, NewTask, OrphanTask, StoredTask,
+    StoredView, TakenTask, TaskChange, TaskId, TaskKey, TaskOwner, TaskWork, Waiting,
 };
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, params};
 
@@ -23,8 +23,10 @@ use self::renewer::SqliteRenewer;
 #[cfg(test)]
 pub(super) use self::statements::ALL_STATEMENTS;
 use self::statements::{
-    EXPIRED, LIST, LOAD, NEXT_ACCOUNT, NEXT_KIND, ORPHAN, ORPHANS, PARTS_FROM, READ, VIEW,
+    EXPIRED, JOURNAL_OF, LIST, NEXT_ACCOUNT, NEXT_KIND, ORPHAN, ORPHANS, PARTS_FROM, READ, SMALL_WORK, VIEW,
+    VIEW_AND_RESULT, WORK,
 };
+pub(super) use self::statements::{LAST, NEXT};
 pub(super) use self::watch::OtherProcesses;
 use super::Sql;
 use super::file::File;
@@ -32,8 +34,8 @@ use super::own_connection::OwnConnection;
 use super::reader::Reader;
 use super::writer::Writer;
 use crate::tasks::{
-    Answer, CALL, JOURNAL, Origin, Pair, PairSearch, Reseal, Rows, Unreadable, Wish, digest_of, id_of,
-    last_of, number_of, owner_of, readable, signed, unsigned,
+    Answer, Origin, Pair, PairSearch, Reseal, Rows, Unreadable, Wish, digest_of, id_of, last_of, number_of,
+    owner_of, readable, signed, unsigned,
 };
 
 /// Statements of tasks.
@@ -53,14 +55,9 @@ impl Rows for SqliteTasks {
     async fn view(&self, key: &TaskKey, with_result: bool, now: Millis) -> Answer<Option<StoredView>> {
         let key = key.clone();
         let view = move |connection: &Connection| {
-            let parameters = params![
-                key.id.as_str(),
-                key.service.as_bytes(),
-                key.owner.as_bytes(),
-                signed(now.0),
-                with_result
-            ];
-            connection.prepare_cached(VIEW)?.query_row(parameters, view_of).optional()
+            let parameters = params![key.id.as_str(), key.service.as_bytes(), key.owner.as_bytes()];
+            let view = if with_result { VIEW_AND_RESULT } else { VIEW };
+            connection.prepare_cached(view)?.query_row(parameters, |row| view_of(row, now)).optional()
         };
         self.reader.few(view).await
     }
@@ -85,17 +82,26 @@ impl Rows for SqliteTasks {
         self.reader.few(read).await
     }
 
-    async fn load(&self, key: &TaskKey) -> Answer<Option<(Bytes, Vec<Chunk>)>> {
+    async fn load(&self, key: &TaskKey) -> Answer<Option<(TaskWork, Vec<Chunk>)>> {
+        // Most tasks have a small call and no journal, which is one row.
+        let own = key.clone();
+        let small = move |connection: &Connection| {
+            let parameters = params![own.id.as_str(), own.service.as_bytes(), own.owner.as_bytes()];
+            connection.prepare_cached(SMALL_WORK)?.query_row(parameters, small_work_of).optional()
+        };
+        match self.reader.few(small).await? {
+            None => return Ok(None),
+            Some(Some(work)) => return Ok(Some((work, Vec::new()))),
+            Some(None) => {}
+        }
         let key = key.clone();
         let load = move |connection: &Connection| {
-            let stream = |stream: i16| -> Sql<Vec<Chunk>> {
-                let parameters =
-                    params![key.id.as_str(), key.service.as_bytes(), key.owner.as_bytes(), stream];
-                connection.prepare_cached(LOAD)?.query_map(parameters, chunk_of)?.collect()
-            };
+            let parameters = params![key.id.as_str(), key.service.as_bytes(), key.owner.as_bytes()];
             // The journal first: if the task ends in between, its call is gone.
-            let journal = stream(JOURNAL)?;
-            Ok(stream(CALL)?.into_iter().next().map(|call| (call.bytes, journal)))
+            let mut journal = connection.prepare_cached(JOURNAL_OF)?;
+            let journal = journal.query_map(parameters, chunk_of)?.collect::<Sql<_>>()?;
+            let work = connection.prepare_cached(WORK)?.query_row(parameters, work_of).optional()?;
+            Ok(work.map(|work| (work, journal)))
         };
         self.reader.many(load).await
     }
@@ -205,7 +211,7 @@ impl Rows for SqliteTasks {
     }
 
     /// Other processes find changes by their numbers.
-    fn tell(&self, _: &TaskId, _: u64) {}
+    fn tell(&self, _: &ChangedTask) {}
 }
 
 /// Returns the next pairs of free tasks or of held ones, a search of the index for each.
@@ -239,13 +245,26 @@ fn pairs_of(connection: &Connection, search: &PairSearch, held: bool, now: Milli
     Ok(pairs)
 }
 
-fn view_of(row: &Row<'_>) -> Sql<StoredView> {
+fn view_of(row: &Row<'_>, now: Millis) -> Sql<StoredView> {
+    let due: Option<i64> = row.get(2)?;
     Ok(StoredView {
         view: bytes(row, 0)?,
         kind: digest_of("kind", row.get_ref(1)?.as_blob()?).map_err(unreadable)?,
-        is_waiting: row.get(2)?,
+        is_waiting: due.is_some_and(|due| due <= signed(now.0)),
         result: row.get_ref(3)?.as_blob_or_null()?.map(Bytes::copy_from_slice),
     })
+}
+
+fn work_of(row: &Row<'_>) -> Sql<TaskWork> {
+    let (version, fence) = (unsigned(row.get(0)?), unsigned(row.get(1)?));
+    Ok(TaskWork { version, fence, work: bytes(row, 2)?, call: bytes(row, 3)?, journal: Vec::new() })
+}
+
+/// Returns a task as its worker needs it, if its row is all there is to load.
+fn small_work_of(row: &Row<'_>) -> Sql<Option<TaskWork>> {
+    let has_journal: bool = row.get(4)?;
+    let is_small = !has_journal && row.get_ref(3)?.as_blob_or_null()?.is_some();
+    is_small.then(|| work_of(row)).transpose()
 }
 
 fn orphan_of(row: &Row<'_>) -> Sql<OrphanTask> {

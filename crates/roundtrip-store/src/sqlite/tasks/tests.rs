@@ -9,7 +9,7 @@ use super::statements::DUE;
 use super::*;
 use crate::StoreError;
 use crate::sqlite::tests::{Folder, settings};
-use crate::sqlite::writer::Change as _;
+use crate::sqlite::writer::{Change as _, Commit};
 use crate::sqlite::{MIGRATIONS, start};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -134,7 +134,9 @@ async fn steps_beside(others: u32) -> [i32; 3] {
     due.dedup();
     assert_eq!(due, [digest(2), digest(3)], "the kind that nobody has is reported once");
     let wish = Wish { service: digest(1), wanted: vec![(good, 1)], except: Vec::new(), lease: HOUR };
-    let taken = TakeTasks { wish, now: Millis(9) }.run(&connection).unwrap();
+    let commit = Commit::begin(&mut connection, 1).unwrap();
+    let taken = TakeTasks { wish, now: Millis(9) }.run(&commit).unwrap();
+    drop(commit);
     assert_eq!(taken.iter().map(|task| &task.key).collect::<Vec<_>>(), [&key(1)]);
     let steps = |statement| connection.prepare_cached(statement).unwrap().get_status(StatementStatus::VmStep);
     [steps(NEXT_ACCOUNT), steps(NEXT_KIND), steps(DUE)]
@@ -224,8 +226,9 @@ async fn no_result_is_read_that_is_not_asked_for() {
     let (expired, bytes) = read(EXPIRED, &|statement| rows(statement, params![service, 9, 50]));
     assert!(expired == 50 && bytes < 1 << 20, "{expired} tasks, {bytes} bytes");
     let view = |with_result: bool| {
-        let parameters = params![id.as_str(), service, owner, 9, with_result];
-        read(VIEW, &|statement| rows(statement, parameters))
+        let parameters = params![id.as_str(), service, owner];
+        let statement = if with_result { VIEW_AND_RESULT } else { VIEW };
+        read(statement, &|statement| rows(statement, parameters))
     };
     let [(_, without), (_, with)] = [view(false), view(true)];
     assert!(without < 100_000 && with > 1 << 20, "{without} and {with} bytes");

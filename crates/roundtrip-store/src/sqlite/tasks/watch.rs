@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roundtrip::seal::BoxFuture;
-use roundtrip::task::TaskId;
+use roundtrip::task::{ChangedTask, TaskId};
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::id;
@@ -80,7 +80,7 @@ impl OtherProcesses {
             for change in rows {
                 last = change.number;
                 if let Some(id) = change.id.filter(|_| change.origin != self.origin) {
-                    heard.changed(id, change.version);
+                    heard.changed(ChangedTask { id, version: change.version, is_due: change.is_due });
                 }
             }
             if read < CHANGES {
@@ -98,6 +98,7 @@ impl OtherProcesses {
                     version: unsigned(row.get(1)?),
                     number: row.get(2)?,
                     origin: row.get_ref(3)?.as_blob()?.to_vec(),
+                    is_due: row.get(4)?,
                 })
             })?;
             rows.collect()
@@ -113,4 +114,5 @@ struct Changed {
     version: u64,
     number: i64,
     origin: Vec<u8>,
+    is_due: bool,
 }

@@ -133,6 +133,9 @@ pub(crate) trait TaskSite: Site<Store: roundtrip::task::TaskStore> {
     /// Returns the bytes in the first column of every row.
     fn bytes(&self, statement: &'static str) -> impl Future<Output = Vec<Vec<u8>>>;
 
+    /// Returns a statement for every stored byte of tasks, and one for the calls among them.
+    fn task_bytes(&self) -> [&'static str; 2];
+
     /// Makes the tables of the release that knew no services, and adds tasks to them by its own statement.
     fn old_release(&self, tasks: &[OldTask]) -> impl Future<Output = ()>;
 

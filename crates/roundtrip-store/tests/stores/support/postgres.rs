@@ -82,6 +82,15 @@ impl TaskSite for PostgresSite {
         sqlx::query_scalar(statement).fetch_all(&mut self.connect().await).await.expect("rows")
     }
 
+    fn task_bytes(&self) -> [&'static str; 2] {
+        [
+            "SELECT view FROM roundtrip_task UNION ALL SELECT work FROM roundtrip_task \
+             UNION ALL SELECT result FROM roundtrip_task WHERE result IS NOT NULL \
+             UNION ALL SELECT bytes FROM roundtrip_task_chunks",
+            "SELECT bytes FROM roundtrip_task_chunks WHERE stream = 2",
+        ]
+    }
+
     async fn old_release(&self, tasks: &[OldTask]) {
         let mut connection = self.connect().await;
         for step in [

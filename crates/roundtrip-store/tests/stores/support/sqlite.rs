@@ -95,6 +95,18 @@ impl TaskSite for SqliteSite {
         self.column(statement)
     }
 
+    /// A small call is a column of its task.
+    fn task_bytes(&self) -> [&'static str; 2] {
+        [
+            "SELECT view FROM roundtrip_task UNION ALL SELECT work FROM roundtrip_task \
+             UNION ALL SELECT result FROM roundtrip_task WHERE result IS NOT NULL \
+             UNION ALL SELECT call FROM roundtrip_task WHERE call IS NOT NULL \
+             UNION ALL SELECT bytes FROM roundtrip_task_chunks",
+            "SELECT call FROM roundtrip_task WHERE call IS NOT NULL \
+             UNION ALL SELECT bytes FROM roundtrip_task_chunks WHERE stream = 2",
+        ]
+    }
+
     async fn old_release(&self, tasks: &[OldTask]) {
         let connection = self.connect();
         for step in [

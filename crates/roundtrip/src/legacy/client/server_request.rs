@@ -141,7 +141,7 @@ fn allowed(
             Some(sampling) if !params.tools.is_empty() && sampling.tools.is_none() => {
                 undeclared("tools for the model")
             }
-            Some(_) => Ok(()),
+            Some(_) => params.check_tool_use().map_err(ErrorObject::invalid_params),
         },
         InputRequest::ListRoots(_) if declared.roots.is_none() => missing(),
         InputRequest::ListRoots(_) => Ok(()),

@@ -1,11 +1,12 @@
 //! One call of a legacy client: run as a modern call, with its questions sent to the client (L2, L3).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use roundtrip_core::exchange::Params;
 use roundtrip_core::wire::{
-    CallTool, ClientRequest, ErrorObject, InputRequiredResult, ListTools, Method as _, ProtocolVersion,
-    Request, RequestId, ServerResult, TaskPayload,
+    CallTool, ClientRequest, ErrorObject, InputRequests, InputRequiredResult, ListTools, Method as _,
+    ProtocolVersion, Raw, Request, RequestId, ServerResult, TaskPayload,
 };
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
@@ -74,7 +75,7 @@ impl Calling {
 
     /// Tells the client of the changes of a task that the call has become, if there is a stream to do so.
     async fn follow(&self, result: &ServerResult) {
-        let (ServerResult::CreateBareTask(created), true) = (result, self.session.can_be_asked) else {
+        let (ServerResult::CreateBareTask(created), true) = (result, self.session.has_stream()) else {
             return;
         };
         let id = &created.task.task_id;
@@ -105,8 +106,10 @@ impl Calling {
                 result => return Ok(result),
             };
             self.reentry.set_entered();
-            // Questions that the round dropped at its end need no answer.
-            outstanding.clear("the answer is no longer needed");
+            // Questions that the round dropped at its end need no answer. A task has them open for longer.
+            if task.is_none() {
+                outstanding.clear("the answer is no longer needed");
+            }
             let InputRequiredResult { input_requests, request_state, .. } = *asks;
             let answers = if input_requests.is_empty() {
                 if waiting.get_or_insert_with(Instant::now).elapsed() > self.session.settings.answer_within {
@@ -127,7 +130,12 @@ impl Calling {
                         format!("this call has asked {AGAIN} times without ending"),
                     );
                 }
-                match outstanding.ask_all(input_requests).await {
+                let answered = match &task {
+                    Some(id) => self.ask_for_task(&outstanding, id, input_requests).await,
+                    None => outstanding.ask_all(input_requests).await,
+                };
+                match answered {
+                    Ok(answers) if answers.is_empty() => None,
                     Ok(answers) => Some(translate::raw(&answers)?),
                     Err((key, reason)) => {
                         return given_up(&self.method, AskError::Unanswered { key, reason }.to_string());
@@ -136,6 +144,28 @@ impl Calling {
             };
             self.params.set("inputResponses", answers);
             self.params.set("requestState", request_state.map(|state| translate::raw(&state)).transpose()?);
+        }
+    }
+
+    /// Asks the open questions of a task, and waits for an answer, or until the task asks for something else: it works meanwhile.
+    /// Requests whose questions it has dropped are cancelled.
+    async fn ask_for_task(
+        &self,
+        outstanding: &Outstanding,
+        id: &str,
+        questions: InputRequests,
+    ) -> Result<BTreeMap<String, Raw>, (String, String)> {
+        let keys: BTreeSet<String> = questions.iter().map(|(key, _)| key.clone()).collect();
+        outstanding.ask_open(questions);
+        let Some(tasks) = &self.session.endpoint.inner().tasks else { return Ok(BTreeMap::new()) };
+        tokio::select! {
+            biased;
+            answered = outstanding.answers() => answered,
+            open = tasks.asks_other(self.peer.principal.as_ref(), id, &keys) => {
+                // At once: the next question may be a long time away.
+                outstanding.keep_only(|key| open.contains(key));
+                Ok(BTreeMap::new())
+            }
         }
     }
 

@@ -22,8 +22,8 @@ const LARGEST: usize = 16 * 1024;
 #[derive(Debug, Clone)]
 pub(super) struct Negotiated {
     pub(super) version: ProtocolVersion,
-    capabilities: ClientCapabilities,
-    client_info: Option<Raw>,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) client_info: Option<Raw>,
 }
 
 impl Negotiated {

@@ -1,6 +1,6 @@
 //! Requests of one call to its client that await a response.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -35,6 +35,10 @@ pub(super) struct Questions {
     register: Mutex<Register>,
     /// Notified when a question was added, or the call has to be given up.
     changed: Notify,
+    /// Answers to questions of a task, by their keys.
+    answers: Mutex<Vec<(String, Answer)>>,
+    /// Notified when there are some.
+    answered: Notify,
 }
 
 #[derive(Default)]
@@ -70,6 +74,8 @@ impl Outstanding {
             sink: Arc::clone(sink),
             register: Mutex::default(),
             changed: Notify::new(),
+            answers: Mutex::default(),
+            answered: Notify::new(),
         }))
     }
 
@@ -108,6 +114,61 @@ impl Outstanding {
         }
     }
 
+    /// Asks the questions that a task has open. Requests for others are cancelled, and what was asked before is not asked twice.
+    pub(super) fn ask_open(&self, questions: InputRequests) {
+        self.keep_only(|key| questions.contains_key(key));
+        let mut known: HashSet<String> = self.0.register().open.iter().map(|open| open.key.clone()).collect();
+        known.extend(lock(&self.0.answers).iter().map(|(key, _)| key.clone()));
+        for (key, request) in questions.into_iter().filter(|(key, _)| !known.contains(key)) {
+            let (own, register) = (key.clone(), Arc::downgrade(&self.0));
+            self.0.add(key, request, self.within(), move |answer| {
+                // The call may have ended.
+                if let Some(questions) = register.upgrade() {
+                    lock(&questions.answers).push((own, answer));
+                    questions.answered.notify_one();
+                }
+            });
+        }
+    }
+
+    /// Cancels the questions of a task that it has not open any more, and forgets their answers.
+    pub(super) fn keep_only(&self, is_open: impl Fn(&str) -> bool) {
+        while let Some(open) = self.0.take(|open| !is_open(&open.key)) {
+            self.0.cancel(&open, "the answer is no longer needed");
+        }
+        lock(&self.0.answers).retain(|(key, _)| is_open(key));
+    }
+
+    /// Waits for answers to questions of a task. Malformed answers are left out: their questions are open as before.
+    ///
+    /// # Errors
+    /// The key of a question without an answer, and the reason.
+    pub(super) async fn answers(&self) -> Result<BTreeMap<String, Raw>, (String, String)> {
+        loop {
+            let answers = std::mem::take(&mut *lock(&self.0.answers));
+            if !answers.is_empty() {
+                let read = answers.into_iter().map(|(key, answer)| match answer {
+                    Ok(answer) => Ok((key, answer)),
+                    Err(reason) => Err((key, reason)),
+                });
+                let read = read.collect::<Result<BTreeMap<_, _>, _>>()?;
+                return Ok(read.into_iter().filter(|(_, answer)| is_answer(answer)).collect());
+            }
+            tokio::select! {
+                biased;
+                () = self.0.answered.notified() => {}
+                // These questions are not counted, so there is never a reason.
+                _ = self.attend() => {}
+            }
+        }
+    }
+
+    /// Returns the time for answers to questions of a round that has ended: its state is sealed by now, and valid for no longer.
+    fn within(&self) -> Duration {
+        let session = &self.0.session;
+        session.settings.answer_within.min(session.endpoint.inner().flows.valid_for)
+    }
+
     /// Asks questions together, and waits for all answers. Malformed answers are left out: the handler asks for them
     /// again.
     ///
@@ -117,9 +178,7 @@ impl Outstanding {
         &self,
         questions: InputRequests,
     ) -> Result<BTreeMap<String, Raw>, (String, String)> {
-        // The round's state is sealed by now, and valid for no longer.
-        let session = &self.0.session;
-        let within = session.settings.answer_within.min(session.endpoint.inner().flows.valid_for);
+        let within = self.within();
         let (send, mut receive) = mpsc::unbounded_channel();
         for (key, request) in questions {
             let (answers, own) = (send.clone(), key.clone());

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 #[cfg(feature = "opentelemetry")]
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use roundtrip_core::wire::{
@@ -40,6 +40,10 @@ pub(super) struct Session {
     pub(super) settings: Handshake,
     /// True if the client can be asked. Without a session it cannot.
     pub(super) can_be_asked: bool,
+    /// True if other instances serve the session as well: its id is sealed.
+    pub(super) shared: bool,
+    /// True if the stream of messages outside of any call is, or can only be, at this process.
+    has_stream: AtomicBool,
     /// Owner whose share of the server it takes.
     pub(super) owner: Owner,
     level: Mutex<LoggingLevel>,
@@ -88,8 +92,17 @@ impl Session {
         negotiated: Negotiated,
         owner: Owner,
     ) -> Result<Arc<Self>, ErrorObject> {
-        let first_id = i64::from(u32::from_le_bytes(random()?)) << 16;
-        Ok(Self::with(endpoint, settings, negotiated, owner, Some(first_id)))
+        Ok(Self::with(endpoint, settings, negotiated, owner, Some(first_id()?), false))
+    }
+
+    /// Creates the state that one process has of a session with a sealed id.
+    pub(super) fn shared(
+        endpoint: &Endpoint,
+        settings: Handshake,
+        negotiated: Negotiated,
+        owner: Owner,
+    ) -> Result<Arc<Self>, ErrorObject> {
+        Ok(Self::with(endpoint, settings, negotiated, owner, Some(first_id()?), true))
     }
 
     /// Creates the context of a single call without a session.
@@ -99,7 +112,7 @@ impl Session {
         negotiated: Negotiated,
         owner: Owner,
     ) -> Arc<Self> {
-        Self::with(endpoint, settings, negotiated, owner, None)
+        Self::with(endpoint, settings, negotiated, owner, None, false)
     }
 
     fn with(
@@ -108,12 +121,15 @@ impl Session {
         negotiated: Negotiated,
         owner: Owner,
         first_id: Option<i64>,
+        shared: bool,
     ) -> Arc<Self> {
         Arc::new(Self {
             endpoint: endpoint.clone(),
             negotiated,
             settings,
             can_be_asked: first_id.is_some(),
+            shared,
+            has_stream: AtomicBool::new(first_id.is_some() && !shared),
             owner,
             level: Mutex::new(LoggingLevel::Info),
             first_id: first_id.unwrap_or(0),
@@ -142,9 +158,13 @@ impl Session {
     ) -> Handled {
         let outcome = match &*request.method {
             PING => Ok(()),
-            SET_LEVEL if self.endpoint.capabilities().logging.is_some() => self.set_level(request.params),
-            SUBSCRIBE if self.endpoint.capabilities().resources.is_some() => self.watch(request.params, peer),
-            UNSUBSCRIBE => self.unwatch(request.params),
+            SET_LEVEL if self.endpoint.capabilities().logging.is_some() => {
+                self.is_here().and_then(|()| self.set_level(request.params))
+            }
+            SUBSCRIBE if self.endpoint.capabilities().resources.is_some() => {
+                self.is_here().and_then(|()| self.watch(request.params, peer))
+            }
+            UNSUBSCRIBE => self.is_here().and_then(|()| self.unwatch(request.params)),
             INITIALIZE => Err(ErrorObject::invalid_request("this session has been initialized already")),
             unknown @ (Discover::NAME | SubscriptionsListen::NAME | SET_LEVEL | SUBSCRIBE) => {
                 Err(ErrorObject::method_not_found(unknown))
@@ -164,6 +184,31 @@ impl Session {
             }
         };
         Handled::Now(answer(&request.id, outcome.map(|()| json!({}))))
+    }
+
+    /// Returns whether messages outside of any call can be sent from this process.
+    pub(super) fn has_stream(&self) -> bool {
+        self.has_stream.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that the stream of messages outside of any call is opened at this process.
+    pub(super) fn set_has_stream(&self) {
+        self.has_stream.store(true, Ordering::Relaxed);
+    }
+
+    /// Checks that settings of the session count here: they do where its stream is.
+    fn is_here(&self) -> Result<(), ErrorObject> {
+        if self.shared && !self.has_stream() {
+            return Err(affinity(
+                "the stream of this session is not at this instance: open it here with GET",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns a random number of this state of the session, which tells its events from those of other instances.
+    pub(super) fn tag(&self) -> i64 {
+        self.first_id >> FIRST_ID_SHIFT
     }
 
     /// Returns whether the session has the tasks of 2025-11-25.
@@ -210,6 +255,7 @@ impl Session {
                 self.answer(id, response.outcome.map(Raw::from).map_err(|error| error.to_string()));
                 Ok(())
             }
+            _ if self.shared => Err(asked_elsewhere()),
             _ => Err(ErrorObject::invalid_request("this session has not sent a request of this id")),
         }
     }
@@ -275,6 +321,25 @@ impl Session {
         })
         .await
     }
+}
+
+/// Bits of a request's id that count the requests of a session.
+const FIRST_ID_SHIFT: u32 = 16;
+
+fn first_id() -> Result<i64, ErrorObject> {
+    Ok(i64::from(u32::from_le_bytes(random()?)) << FIRST_ID_SHIFT)
+}
+
+/// Returns the error for a message that has to reach another instance, with the remedy.
+pub(super) fn affinity(why: &str) -> ErrorObject {
+    ErrorObject::invalid_request(format!(
+        "{why}; behind a load balancer, route each session to one instance (affinity by mcp-session-id)"
+    ))
+}
+
+/// Returns the error for an answer to a question that this process has not asked.
+pub(super) fn asked_elsewhere() -> ErrorObject {
+    affinity("this instance has not sent a request of this id: the answer belongs to the instance that asked")
 }
 
 fn uri_of(params: Option<&RawValue>) -> Result<String, ErrorObject> {

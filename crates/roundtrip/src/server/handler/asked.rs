@@ -39,7 +39,7 @@ use crate::server::round::AskError;
 /// ```
 ///
 /// `Asked<T>` ends the call when the user refuses, `Asked<Option<T>>` gives `None`, and `Asked<Answered<T>>` tells
-/// declined and dismissed apart. The client's roots are an `Asked<`[`Roots`]`>`, a message of its model is an
+/// declined and dismissed apart. Consent to open a web page is an `Asked<`[`Visited`]`<P>>`. The client's roots are an `Asked<`[`Roots`]`>`, a message of its model is an
 /// `Asked<`[`Sampled`]`<S>>`.
 ///
 /// Questions of the body's own, by [`Ask`], follow in a later round. A parameter of type [`Asking<T>`] is not answered yet
@@ -60,6 +60,7 @@ use crate::server::round::AskError;
 /// [`Ask`]: crate::Ask
 /// [`Roots`]: crate::server::Roots
 /// [`Sampled`]: crate::server::Sampled
+/// [`Visited`]: crate::server::Visited
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked<T>(pub T);
 

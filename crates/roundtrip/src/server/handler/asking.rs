@@ -108,7 +108,10 @@ impl<T, O> Future for Asking<T, O> {
             }
         }
         // The wait ends with the round, which drops the handler (see `Runner`), or with the answer to a live question.
-        match this.round.wait(&this.question.key, cx) {
+        let key = &this.question.key;
+        let waits =
+            if this.recorded { this.round.wait_for_answer(key, cx) } else { this.round.wait(key, cx) };
+        match waits {
             Ok(()) => Poll::Pending,
             Err(closed) => Poll::Ready(Err(closed)),
         }

@@ -18,6 +18,7 @@ use super::needs::Needs;
 use super::reply::{IntoReply, Reply};
 use crate::server::notify::outbox::Outbox;
 use crate::server::notify::status::StatusSlot;
+use crate::server::round::FlowConfig;
 
 /// Time for which parts are gathered before they are sent, by a handler that waits for nothing else.
 const GATHER: Duration = Duration::from_millis(2);
@@ -63,7 +64,7 @@ impl FromCall for Parts {
     fn from_call(call: &mut Call<'_>) -> Result<Self, Rejection> {
         let receiver = call.stream.cloned().map(|request| (call.outbox(), request));
         let room = call.input.streamed_bytes();
-        let kept = call.status.clone().filter(|_| takes_parts(call.meta));
+        let kept = call.status.clone().filter(|_| call.input.flows.takes_parts(call.meta));
         Ok(Self { content: Vec::new(), room, full: false, receiver, sent: None, kept })
     }
 
@@ -169,33 +170,37 @@ impl IntoReply<CallToolResult> for Parts {
     }
 }
 
-/// Returns the id of a request whose result is wanted in parts.
-pub(crate) fn wanted_in_parts<'a>(
-    params: &CallToolRequestParams<'_>,
-    id: &'a RequestId,
-) -> Result<Option<&'a RequestId>, ErrorObject> {
-    Ok(parts_from(params.stream, &params.meta)?.map(|_| id))
-}
-
-/// Returns the first part that a request wants, if it wants any.
-pub(crate) fn parts_from(
-    wish: Option<&RawValue>,
-    meta: &RequestMeta<'_>,
-) -> Result<Option<PartsFrom>, ErrorObject> {
-    let Some(wish) = wish else { return Ok(None) };
-    let modern =
-        meta.protocol_version.parse().is_ok_and(|version: ProtocolVersion| version.era() == Era::Modern);
-    if !modern || !takes_parts(meta) {
-        return Ok(None);
+impl FlowConfig {
+    /// Returns the id of a request whose result is wanted in parts.
+    pub(crate) fn wanted_in_parts<'a>(
+        &self,
+        params: &CallToolRequestParams<'_>,
+        id: &'a RequestId,
+    ) -> Result<Option<&'a RequestId>, ErrorObject> {
+        Ok(self.parts_from(params.stream, &params.meta)?.map(|_| id))
     }
-    let problem = "params.stream: an object is wanted, such as {} or, of a task, {\"from\": 3}";
-    // serde would take an array for a struct.
-    let wish = Some(wish.get()).filter(|wish| wish.starts_with('{'));
-    let from = wish.and_then(|wish| json::from_str(wish).ok());
-    from.map(Some).ok_or_else(|| ErrorObject::invalid_params(problem))
-}
 
-/// Returns whether a request declares that its client takes parts.
-fn takes_parts(meta: &RequestMeta<'_>) -> bool {
-    meta.client_capabilities.extensions.contains_key(STREAM_EXTENSION)
+    /// Returns the first part that a request wants, if it wants any.
+    pub(crate) fn parts_from(
+        &self,
+        wish: Option<&RawValue>,
+        meta: &RequestMeta<'_>,
+    ) -> Result<Option<PartsFrom>, ErrorObject> {
+        let Some(wish) = wish else { return Ok(None) };
+        let modern =
+            meta.protocol_version.parse().is_ok_and(|version: ProtocolVersion| version.era() == Era::Modern);
+        if !modern || !self.takes_parts(meta) {
+            return Ok(None);
+        }
+        let problem = "params.stream: an object is wanted, such as {} or, of a task, {\"from\": 3}";
+        // serde would take an array for a struct.
+        let wish = Some(wish.get()).filter(|wish| wish.starts_with('{'));
+        let from = wish.and_then(|wish| json::from_str(wish).ok());
+        from.map(Some).ok_or_else(|| ErrorObject::invalid_params(problem))
+    }
+
+    /// Returns whether the client of a request takes parts: it declares so, or need not (G1).
+    fn takes_parts(&self, meta: &RequestMeta<'_>) -> bool {
+        self.stream_undeclared || meta.client_capabilities.extensions.contains_key(STREAM_EXTENSION)
+    }
 }

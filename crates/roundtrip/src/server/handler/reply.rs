@@ -326,13 +326,8 @@ impl IntoReply<ReadResourceResult> for &'static str {
 
 impl IntoReply<ReadResourceResult> for Vec<u8> {
     fn into_reply(self, at: ReadAt) -> Result<Reply<ReadResourceResult>, ErrorObject> {
-        use base64::Engine as _;
-        let contents = BlobResourceContents {
-            uri: at.uri.clone(),
-            mime_type: at.mime_type.clone().map(Cow::into_owned),
-            blob: base64::engine::general_purpose::STANDARD.encode(self),
-            ..Default::default()
-        };
+        let mime_type = at.mime_type.clone().map(Cow::into_owned);
+        let contents = BlobResourceContents { mime_type, ..BlobResourceContents::new(&*at.uri, &self) };
         ResourceContents::Blob(contents).into_reply(at)
     }
 }

@@ -12,6 +12,7 @@ use roundtrip_core::wire::{
 };
 use serde::Serialize;
 
+use super::pace::Pace;
 use crate::lock::lock;
 use crate::server::peer::Listens;
 
@@ -36,6 +37,7 @@ struct Queue {
     /// Number of messages at the end that earlier rounds may have sent, which is not known yet.
     held: usize,
     last_progress: Option<f64>,
+    pace: Pace,
     left_out: usize,
     closed: bool,
     waker: Option<Waker>,
@@ -85,7 +87,12 @@ impl Outbox {
             return;
         }
         queue.last_progress = Some(params.progress);
-        queue.push::<ProgressNotification>(params, false);
+        if queue.pace.admits(params) {
+            queue.push::<ProgressNotification>(params, false);
+        } else if let Some(waker) = queue.waker.take() {
+            // The transport waits for the time at which the newest report is due.
+            waker.wake();
+        }
     }
 
     pub(crate) fn log(&self, params: &LoggingMessageNotificationParams) {
@@ -154,6 +161,9 @@ impl Outbox {
     /// Returns the next message, or `Pending` with the waker kept.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
         let mut queue = self.queue();
+        if let Poll::Ready(params) = queue.pace.poll_due(cx) {
+            queue.push::<ProgressNotification>(&params, false);
+        }
         match queue.pop() {
             Some(message) => Poll::Ready(message),
             None => {
@@ -183,6 +193,9 @@ impl Outbox {
     pub(crate) fn close(&self) {
         let mut queue = self.queue();
         queue.release_held();
+        if let Some(last) = queue.pace.take().filter(|_| !queue.closed) {
+            queue.insert(false, |out| append_notification(out, ProgressNotification::NAME, &last));
+        }
         queue.closed = true;
         queue.waker = None;
         queue.room.take().into_iter().for_each(Waker::wake);

@@ -11,6 +11,7 @@ mod schema;
 mod scoped;
 mod setup;
 mod tool;
+mod uri;
 mod uri_template;
 
 pub use catalog::{Catalog, Offer};

@@ -10,6 +10,7 @@ use super::entry::{Entry, TemplateParts};
 use super::list::Listing;
 use super::scoped::scoped;
 use super::setup::SetupError;
+use super::uri::check_uri;
 use super::uri_template::UriTemplate;
 use crate::server::cache::Cache;
 use crate::server::handler::function::{BoxHandler, Function, Parameters, erase, needs_of};
@@ -147,9 +148,7 @@ impl Described for Resource {
 
     fn finish(self) -> Result<Entry<wire::Resource>, SetupError> {
         let wrong = |problem: String| SetupError::new("resource", &self.definition.uri, problem);
-        if !self.definition.uri.contains(':') {
-            return Err(wrong("a resource's URI needs a scheme, such as `app://`".to_owned()));
-        }
+        check_uri(&self.definition.uri).map_err(wrong)?;
         self.needs.check_asked(|_| false).map_err(wrong)?;
         Ok(Entry { definition: self.definition, handler: self.handler, scope: self.scope, own: self.cache })
     }

@@ -3,6 +3,7 @@
 use roundtrip_core::seal::Binding;
 use roundtrip_core::wire::{
     self, CallTool, CallToolResult, HeaderParams, Icon, MetaObject, Method, Raw, ToolAnnotations,
+    check_meta_key,
 };
 use serde_json::{Value, json};
 
@@ -148,7 +149,7 @@ impl Tool {
         self
     }
 
-    /// Adds metadata of your own under `_meta`.
+    /// Adds metadata of your own under `_meta`. The key has your prefix, such as `com.example/`.
     pub fn meta(mut self, key: impl Into<String>, value: Value) -> Self {
         self.definition.meta.get_or_insert_with(MetaObject::new).insert(key.into(), value);
         self
@@ -185,6 +186,9 @@ impl Described for Tool {
         let name = self.definition.name.clone();
         let wrong = |problem: String| SetupError::new("tool", &name, problem);
         check_name(&name).map_err(wrong)?;
+        for key in self.definition.meta.iter().flat_map(MetaObject::keys) {
+            check_meta_key(key).map_err(|why| wrong(format!("`_meta`: {why}")))?;
+        }
         if self.when.is_some() && self.needs.stream {
             let problem =
                 "its handler takes `ResumableStream`, and a task has no connection: leave one of them out";

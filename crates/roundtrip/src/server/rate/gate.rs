@@ -19,6 +19,20 @@ pub(crate) struct Place<'a> {
 
 impl Place<'_> {
     pub(crate) const SERVER: Place<'static> = Place { kind: "server", name: "" };
+
+    fn is_server(self) -> bool {
+        self.kind == Place::SERVER.kind
+    }
+
+    /// Returns whether a request counts here. Completions count at the server only: a prompt that may be got three times an
+    /// hour can still be typed (completion, "Security Considerations").
+    fn counts(self, request: &ClientRequest<'_>) -> bool {
+        match request {
+            ClientRequest::CallTool(_) | ClientRequest::GetPrompt(_) | ClientRequest::ReadResource(_) => true,
+            ClientRequest::Complete(_) => self.is_server(),
+            _ => false,
+        }
+    }
 }
 
 /// Rate limits of a server.
@@ -36,20 +50,29 @@ impl RateGate {
         Self { audience: audience.to_owned(), memory: MemoryRates::new(), is_on }
     }
 
-    /// Returns whether a request counts under limits. What a transport enters again by itself was counted as a request.
-    fn counts(&self, limits: &[RateLimit], request: &ClientRequest<'_>, peer: &Peer) -> bool {
-        let calls = matches!(
-            request,
-            ClientRequest::CallTool(_) | ClientRequest::GetPrompt(_) | ClientRequest::ReadResource(_)
-        );
+    /// Returns whether a request counts under the limits of a place. What a transport enters again by itself was counted as a
+    /// request.
+    fn counts(
+        &self,
+        limits: &[RateLimit],
+        place: Place<'_>,
+        request: &ClientRequest<'_>,
+        peer: &Peer,
+    ) -> bool {
         let entered = || peer.reentry.as_ref().is_some_and(|reentry| reentry.has_entered());
-        !limits.is_empty() && calls && self.is_on && !entered()
+        !limits.is_empty() && place.counts(request) && self.is_on && !entered()
     }
 
     /// Returns whether a store has to be waited for.
     #[inline]
-    pub(crate) fn waits(&self, limits: &[RateLimit], request: &ClientRequest<'_>, peer: &Peer) -> bool {
-        limits.iter().any(|limit| limit.shared.is_some()) && self.counts(limits, request, peer)
+    pub(crate) fn waits(
+        &self,
+        limits: &[RateLimit],
+        place: Place<'_>,
+        request: &ClientRequest<'_>,
+        peer: &Peer,
+    ) -> bool {
+        limits.iter().any(|limit| limit.shared.is_some()) && self.counts(limits, place, request, peer)
     }
 
     /// Takes a request out of the buckets of limits that need not be waited for.
@@ -64,7 +87,7 @@ impl RateGate {
         request: &ClientRequest<'_>,
         peer: &Peer,
     ) -> Result<(), ErrorObject> {
-        if !self.counts(limits, request, peer) {
+        if !self.counts(limits, place, request, peer) {
             return Ok(());
         }
         self.buckets(limits, place, peer).try_for_each(|(_, bucket)| passed(self.memory.take_now(&bucket)))
@@ -81,7 +104,7 @@ impl RateGate {
         request: &ClientRequest<'_>,
         peer: &Peer,
     ) -> Result<(), ErrorObject> {
-        if !self.counts(limits, request, peer) {
+        if !self.counts(limits, place, request, peer) {
             return Ok(());
         }
         for (limit, bucket) in self.buckets(limits, place, peer) {

@@ -30,6 +30,8 @@ pub(crate) struct FlowConfig {
     pub(crate) known_audience: Digest,
     /// Time for an answer, unless its question says otherwise.
     pub(crate) valid_for: Duration,
+    /// True if parts of results are for clients that do not declare the extension, too.
+    pub(crate) stream_undeclared: bool,
     /// Most rounds of a flow that may ask (M21).
     pub(crate) max_rounds: u32,
     /// Admission control, which knows whether the server drains or sheds load.
@@ -80,22 +82,20 @@ impl FlowConfig {
             return Err(misuse.into());
         }
         let keeper = flow.round.keeper();
-        let pins = || asked.iter().map(|asked| (&*asked.key, asked.pin));
-        // A task may be answered question by question: that is progress, however long it takes.
-        let only_settles = keeper.is_some() && journal.only_settles(pins());
-        let counts = !asked.is_empty() && !only_settles;
-        if counts && journal.count_round() > self.max_rounds {
-            let most = self.max_rounds;
+        let max_rounds = self.max_rounds;
+        // A task counts what it shows.
+        if let Some(keeper) = keeper {
+            let pins = asked.iter().map(|asked| (&*asked.key, asked.pin));
+            let (stateful, journal) = (journal.state().is_some(), journal.last_piece(pins));
+            let asked = asked.into_iter().map(|asked| (asked.key, asked.pin, asked.request)).collect();
+            keeper.park(ParkedRound { journal, asked, stateful, waits, stepped, max_rounds });
+            return Ok(ServerResult::InputRequired(Box::default()));
+        }
+        if !asked.is_empty() && journal.count_round() > max_rounds {
             return given_up(
                 flow.method,
-                format!("this call has asked {most} times without coming to an end"),
+                format!("this call has asked {max_rounds} times without coming to an end"),
             );
-        }
-        if let Some(keeper) = keeper {
-            let (stateful, journal) = (journal.state().is_some(), journal.last_piece(pins()));
-            let asked = asked.into_iter().map(|asked| (asked.key, asked.request)).collect();
-            keeper.park(ParkedRound { journal, asked, stateful, waits, stepped });
-            return Ok(ServerResult::InputRequired(Box::default()));
         }
         let claims = self.next_claims(flow, &asked);
         if flow.claims.is_some() {
@@ -183,6 +183,12 @@ impl Flow {
     pub(crate) fn suspend(&mut self, cx: &mut Context<'_>) -> Option<Suspended> {
         match self.round.suspend(cx) {
             Suspension::Ended(suspended) => Some(suspended),
+            // A task shows its questions, and runs on.
+            Suspension::None | Suspension::BehindStep if self.round.keeper().is_some() => {
+                self.behind_step = None;
+                self.round.show(self.flows.max_rounds);
+                None
+            }
             Suspension::None => {
                 self.behind_step = None;
                 None

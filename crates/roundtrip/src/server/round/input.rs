@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use super::flow::{Flow, FlowConfig, OpenedState};
 use super::state::RoundState;
+use crate::server::access::Access;
 use crate::server::clock::random;
 use crate::server::delivery::{Delivery, Reentry};
 use crate::server::hook::Place;
@@ -28,6 +29,7 @@ pub(crate) struct RoundInput<'a> {
     /// The digest of method and target, where what is called has it ready.
     pub(crate) known: Option<Digest>,
     pub(crate) principal: Option<&'a str>,
+    pub(crate) access: &'a Access,
     pub(crate) arguments: BoundArguments<'a>,
     pub(crate) responses: Option<&'a RawValue>,
     /// The same, taken apart.
@@ -84,7 +86,8 @@ impl RoundInput<'_> {
         let arguments =
             arguments.map_err(|error| ErrorObject::invalid_params(format!("params.arguments: {error}")))?;
         let target = self.known.unwrap_or_else(|| Binding::target(self.method, self.target));
-        let binding = Binding::of(self.flows.known_audience, target, arguments, self.principal);
+        let binding = Binding::of(self.flows.known_audience, target, arguments, self.principal)
+            .through(self.access.client());
         self.bound = Some(binding);
         Ok(binding)
     }
@@ -134,7 +137,8 @@ impl RoundInput<'_> {
         }
         let binding = self.binding()?;
         let (flow, claims, mut journal) = match self.opened.take() {
-            Some((claims, journal)) => (claims.flow, Some(claims), journal),
+            // The claims of a task are bound only here.
+            Some((claims, journal)) => (claims.flow, Some(Claims { binding, ..claims }), journal),
             None => {
                 // Drawn at once: asking the system twice costs twice.
                 let [flow, pins] = halves(random()?);

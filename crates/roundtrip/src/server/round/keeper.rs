@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use roundtrip_core::round::LastPiece;
+use roundtrip_core::round::{LastPiece, Pin};
 use roundtrip_core::seal::BoxFuture;
-use roundtrip_core::wire::InputRequest;
+use roundtrip_core::wire::{InputRequest, Raw};
 
 /// A task that a round is run in: it keeps the journal in its store, where other rounds keep it in `requestState`.
 pub(crate) trait Keeper: fmt::Debug + Send + Sync {
@@ -16,6 +16,9 @@ pub(crate) trait Keeper: fmt::Debug + Send + Sync {
 
     /// Takes the journal and the questions of a round that has ended without a result, to be stored.
     fn park(&self, parked: ParkedRound);
+
+    /// Takes questions that are to be shown while a step runs on, to be stored.
+    fn show(&self, shown: ShownQuestions);
 
     /// Leaves the task to a process whose handler reads its journal. The worker drops this handler.
     fn leave(&self, why: String);
@@ -35,14 +38,27 @@ pub(crate) enum Moment {
 pub(crate) struct ParkedRound {
     /// Last piece of its journal.
     pub(crate) journal: LastPiece,
-    /// Keys and questions, in the order they were asked.
-    pub(crate) asked: Vec<(Cow<'static, str>, InputRequest)>,
+    /// Keys, pins and questions, in the order they were asked.
+    pub(crate) asked: Vec<(Cow<'static, str>, Pin, InputRequest)>,
     /// True if the handler has set state.
     pub(crate) stateful: bool,
     /// True if the handler asks nothing, and has not stopped at a checkpoint: it waits for something outside.
     pub(crate) waits: bool,
     /// True if the round has begun a step.
     pub(crate) stepped: bool,
+    /// Most times that the task may show questions (M21).
+    pub(crate) max_rounds: u32,
+}
+
+/// Questions of a round that continues, for the store of its task.
+#[derive(Debug)]
+pub(crate) struct ShownQuestions {
+    /// Keys, pins and questions that are new, in the order they were asked.
+    pub(crate) asked: Vec<(Cow<'static, str>, Pin, InputRequest)>,
+    /// Keys of questions that no future waits for any more.
+    pub(crate) withdrawn: Vec<Cow<'static, str>>,
+    /// Most times that the task may show questions (M21).
+    pub(crate) max_rounds: u32,
 }
 
 /// A round whose journal is read in pieces while it runs.
@@ -53,6 +69,13 @@ pub(crate) trait Pieces: Send + Sync {
 
     /// Returns the bytes of the journal as a whole, while the round is not over.
     fn size(&self) -> Option<usize>;
+
+    /// Adds answers to the journal, each under the key of its question. The handler does not see them yet. Returns the keys of the
+    /// questions that the handler waits for.
+    fn give(&self, answers: &[(&str, &Raw)]) -> Vec<String>;
+
+    /// Lets the handler see the answers to these questions: they are stored.
+    fn settle(&self, keys: &[String]);
 }
 
 /// Whether a call can become a task, and is to.

@@ -14,6 +14,7 @@ mod flow;
 mod input;
 mod keeper;
 mod open;
+mod shown;
 mod state;
 mod trace;
 
@@ -21,7 +22,7 @@ pub use error::AskError;
 
 pub(crate) use flow::{Flow, FlowConfig, OpenedState};
 pub(crate) use input::RoundInput;
-pub(crate) use keeper::{Keeper, Moment, ParkedRound, Pieces};
+pub(crate) use keeper::{Keeper, Moment, ParkedRound, Pieces, ShownQuestions};
 pub(crate) use open::AskingRequest;
 pub(crate) use state::{Begun, Parked, RoundState, Suspended};
 pub(crate) use trace::{AskedAgain, Branch, Disagreement, Trace, in_step, is_in_step};

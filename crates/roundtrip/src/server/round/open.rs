@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use roundtrip_core::round::{Journal, read_responses};
-use roundtrip_core::seal::{Claims, Digest, FlowId};
+use roundtrip_core::seal::{Binding, Claims, Digest, FlowId, TokenVersion};
 use roundtrip_core::wire::{
     CallTool, CallToolRequestParams, ClientRequest, Complete, CompleteRequestParams, ErrorObject, GetPrompt,
     GetPromptRequestParams, Method as _, ReadResource, ReadResourceRequestParams, RequestMeta,
@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::flow::{FlowConfig, OpenedState};
 use super::input::{BoundArguments, RoundInput};
+use crate::server::access::Access;
 use crate::server::clock::now;
 use crate::server::peer::{Peer, Principal};
 
@@ -78,6 +79,11 @@ impl<'a> AskingRequest<'a> {
 }
 
 impl FlowConfig {
+    /// Returns the OAuth client that a new task's answers are bound to, if the version that this instance writes has one.
+    pub(crate) fn bound_client(&self, access: &Access) -> Option<Digest> {
+        access.client().filter(|_| self.sealer.writes() >= TokenVersion::V2)
+    }
+
     /// Returns whether a request's `requestState` can be opened without waiting. Only a codec of the author's own may take
     /// its time.
     #[inline]
@@ -132,7 +138,9 @@ impl FlowConfig {
         if let Some(raw) = input.responses {
             input.answers = read_responses(raw)?;
         }
-        let claims = Claims::begin(flow, input.binding()?, now(), self.valid_for);
+        // The digest of the arguments is left to the first parameter that can ask: most tasks have none.
+        let unbound = Binding::of(self.known_audience, known, known, None);
+        let claims = Claims::begin(flow, unbound, now(), self.valid_for);
         input.opened = Some((Claims { round, ..claims }, journal));
         Ok(input)
     }
@@ -167,6 +175,7 @@ impl FlowConfig {
             target: asking.target,
             known,
             principal: peer.principal.as_ref().map(Principal::as_str),
+            access: &peer.access,
             arguments: asking.arguments,
             responses: asking.responses.filter(|raw| raw.get() != "null"),
             answers: Vec::new(),

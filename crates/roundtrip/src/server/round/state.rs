@@ -6,6 +6,7 @@ mod live;
 mod may;
 mod park;
 mod resolvers;
+mod shown;
 mod steps;
 mod suspend;
 
@@ -30,6 +31,7 @@ pub(crate) use suspend::{Suspended, Suspension};
 
 use super::error::AskError;
 use super::keeper::{Detachment, Keeper};
+use super::shown::Shown;
 use super::trace::{Branch, Trace};
 use crate::lock::lock;
 use crate::server::delivery::{Delivery, LiveQuestion, Reentry};
@@ -56,6 +58,8 @@ struct Inner {
     round: u32,
     journal: Journal,
     asked: Vec<Asked>,
+    /// Questions that are shown while the round continues, in a task.
+    shown: Shown,
     /// Keys of live questions that were not answered, and the reasons.
     unanswered: Vec<(Cow<'static, str>, String)>,
     /// `inputResponses` of the request, for handlers that take them by key alone.
@@ -154,6 +158,7 @@ impl RoundState {
             round,
             journal,
             asked: Vec::new(),
+            shown: Shown::default(),
             unanswered: Vec::new(),
             unasked: None,
             by_key_alone: false,
@@ -364,7 +369,12 @@ impl RoundState {
         let Some(index) = inner.asked.iter().position(|asked| asked.key == key) else { return };
         // In order: `inputRequests` lists questions as they were asked.
         inner.asked.remove(index);
-        drop(inner);
+        if self.keeper().is_some() {
+            inner.withdraw_shown(key);
+            Self::stir(inner);
+        } else {
+            drop(inner);
+        }
         if let Delivery::Live(live) = &self.questions {
             live.withdraw(key);
         }

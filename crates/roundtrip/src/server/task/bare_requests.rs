@@ -1,11 +1,13 @@
 //! `tasks/get`, `tasks/result`, `tasks/input_response`, `tasks/cancel` and `tasks/list` of SEP-2322 and of revision 2025-11-25.
 
+#[cfg(feature = "legacy")]
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_core::error::BUSY;
+use roundtrip_core::error::task_runs;
 use roundtrip_core::round::read_responses;
 use roundtrip_core::wire::{
     ErrorObject, ListTasksResult, ServerResult, Task, TaskAcknowledgedResult, TaskStatus, related_task,
@@ -15,11 +17,17 @@ use tokio::time::{Instant, sleep_until};
 
 use super::caller::TaskCaller;
 use super::dialect::Dialect;
+#[cfg(feature = "legacy")]
+use super::errors::read_view;
 use super::errors::{bare_view, busy, unknown, unwritable};
 use super::part_sender::PartSender;
 use super::request_state::TaskState;
 use super::service::TaskService;
 use crate::server::outcome::Outcome;
+#[cfg(feature = "legacy")]
+use crate::server::peer::Principal;
+#[cfg(feature = "legacy")]
+use crate::task::TaskOwner;
 use crate::task::{Millis, Record, TaskId, TaskKey};
 
 /// Longest time that `tasks/result` waits in SEP-2322's dialect: shorter than most proxies do.
@@ -57,7 +65,7 @@ impl TaskService {
     ) -> Outcome {
         if let Some(answers) = answers.filter(|_| dialect == Dialect::Experimental) {
             let answers = read_responses(&answers)?;
-            self.change(&caller, &id, |record, _, now| record.answer(&answers, now)).await?;
+            self.change(&caller, &id, |record, _, now| caller.answer(record, &answers, now)).await?;
         }
         let within = (dialect == Dialect::Sep2322).then_some(WAIT);
         let is = |task: &Task| task.status.is_terminal() || asks(task);
@@ -92,7 +100,7 @@ impl TaskService {
             if echoed.is_none() && record.asks_with_state() {
                 return Err(TaskState::missing());
             }
-            record.answer(&responses, now)
+            caller.answer(record, &responses, now)
         };
         self.change(&caller, &id, answer).await?;
         let meta = related_task(&id).into();
@@ -200,12 +208,43 @@ impl TaskService {
                 return Ok(task);
             }
             if end.is_some_and(|end| now >= end) {
-                return Err(ErrorObject::new(BUSY, "the task has not ended yet: ask again"));
+                return Err(task_runs());
             }
             let again = now + LOOK;
             tokio::select! {
                 () = changed => {}
                 () = sleep_until(end.map_or(again, |end| end.min(again))) => {}
+            }
+        }
+    }
+
+    /// Waits until a task asks for something else than these keys, has ended, or is gone. Returns the keys of its open questions.
+    #[cfg(feature = "legacy")]
+    pub(crate) async fn asks_other(
+        &self,
+        principal: Option<&Principal>,
+        id: &str,
+        keys: &BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        let Some(id) = TaskId::parse(id) else { return BTreeSet::new() };
+        let key = self.key(TaskOwner::new(principal.map(Principal::as_str)), id);
+        let waiting = self.waiters.wait(&key.id);
+        loop {
+            // Before the task is read, so that no change is missed.
+            let mut changed = pin!(waiting.changed.notified());
+            changed.as_mut().enable();
+            // A store that fails is asked again.
+            if let Ok(stored) = self.store.0.view(&key, false, Millis::now()).await {
+                let open = stored.as_ref().and_then(|stored| read_view(stored).ok());
+                let open: BTreeSet<String> =
+                    open.map(|task| task.input_requests.into_keys().collect()).unwrap_or_default();
+                if open != *keys {
+                    return open;
+                }
+            }
+            tokio::select! {
+                () = changed => {}
+                () = sleep_until(Instant::now() + LOOK) => {}
             }
         }
     }

@@ -1,14 +1,16 @@
 //! [`TaskCaller`]: the caller of a request about tasks.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use roundtrip_core::wire::ErrorObject;
+use serde_json::value::RawValue;
 
 use crate::server::access::Access;
 use crate::server::offer::Catalog;
 use crate::server::offer::entry::ToolEntry;
 use crate::server::peer::{Peer, Principal};
-use crate::task::{Record, StoredView, TaskOwner, left_for};
+use crate::task::{Millis, Record, StoredView, TaskOwner, left_for};
 
 /// The caller of a request about tasks: the owner of those it knows, and its rights to use them.
 pub(crate) struct TaskCaller {
@@ -34,6 +36,22 @@ impl TaskCaller {
         let runs = || self.catalog.read().runs(name, &stored.kind).is_some();
         (stored.is_waiting && !runs())
             .then(|| left_for(&format!("it needs the tool `{name}` in the version that began it")))
+    }
+
+    /// Takes the caller's answers to a task's questions. Returns whether any counts.
+    pub(super) fn answer(
+        &self,
+        record: &mut Record,
+        answers: &[(Cow<'_, str>, &RawValue)],
+        now: Millis,
+    ) -> Result<bool, ErrorObject> {
+        if !record.is_answered_by(self.access.client()) {
+            tracing::warn!("answers to a task refused: they come from another OAuth client than its call");
+            return Err(ErrorObject::invalid_params(
+                "params.taskId: this task takes answers from the OAuth client that its call came from: answer there",
+            ));
+        }
+        record.answer(answers, now)
     }
 
     /// Refuses the caller of a stored task if it lacks the scopes that the task's tool needs now.

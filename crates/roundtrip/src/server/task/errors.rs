@@ -5,6 +5,7 @@ use roundtrip_core::wire::{
     ClientCapabilities, ErrorObject, JsonObject, TASKS_EXTENSION, Task, TaskStatus, clip,
 };
 
+use crate::server::outcome::sendable;
 use crate::task::{Millis, Record, StoredView, TaskStoreError};
 
 /// Returns whether a request declares the tasks extension.
@@ -57,6 +58,7 @@ pub(super) fn read_view(stored: &StoredView) -> Result<Task, ErrorObject> {
     if task.status == TaskStatus::InputRequired && task.input_requests.is_empty() {
         task.status = TaskStatus::Working;
     }
+    task.error = task.error.map(sendable);
     Ok(task)
 }
 

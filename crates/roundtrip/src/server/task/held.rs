@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use roundtrip_core::round::LastPiece;
-use roundtrip_core::wire::ErrorObject;
+use roundtrip_core::wire::{CallTool, ErrorObject, Method as _, Raw};
 
 use crate::server::delivery::pause_after;
-use crate::task::{Chunk, Due, Record};
+use crate::server::outcome::given_up;
+use crate::task::{Chunk, Due, Ended, Millis, Record};
 
 /// Largest journal, in bytes.
 const LARGEST_JOURNAL: usize = 4 * 1024 * 1024;
@@ -121,5 +122,17 @@ impl Next {
             Self::Held => None,
             Self::GivenBack | Self::Released => Some(Stop::Released),
         }
+    }
+}
+
+/// Ends a task that does not come to an end by itself (M21).
+pub(super) fn give_up(record: &mut Record, most: u32, now: Millis) {
+    let Some(why) = record.diverges(most).filter(|_| !record.has_ended()) else { return };
+    let how = match given_up(CallTool::NAME, why) {
+        Ok(result) => Raw::of(&result).map(Ended::Completed).ok(),
+        Err(error) => Some(Ended::Failed(error)),
+    };
+    if let Some(how) = how {
+        record.end(&how, now);
     }
 }

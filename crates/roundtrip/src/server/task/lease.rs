@@ -1,22 +1,23 @@
 //! [`Lease`]: a task that this process works on. All its changes go through here.
 
 mod keeper;
+mod questions;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
-use super::held::{Held, Next, Stop};
+use super::held::{Held, Next, Stop, give_up};
 use super::validity::{Poke, TwoClocks, Validity};
 use crate::lock::lock;
 use crate::server::delivery::{pause_after, waits_after};
 use crate::server::limits::Admission;
 use crate::server::notify::status::StatusSlot;
-use crate::server::round::{ParkedRound, Pieces};
+use crate::server::round::{ParkedRound, Pieces, ShownQuestions};
 use crate::task::{Ended, Millis, Record, TaskId, TaskKey, TaskStoreError, TaskStoreHandle};
 
 /// Pause before a store that failed is tried again.
@@ -36,6 +37,10 @@ pub(crate) struct Lease {
     stop: watch::Sender<Option<Stop>>,
     heard: watch::Sender<Heard>,
     parked: Mutex<Option<ParkedRound>>,
+    /// Questions that are to be shown, in the order they were put.
+    shown: Mutex<Vec<ShownQuestions>>,
+    /// Notified when there are some.
+    shows: Notify,
     /// The round that its handler is in, if it can ask.
     round: OnceLock<Arc<dyn Pieces>>,
     /// Description of what the task is left for.
@@ -74,6 +79,8 @@ impl Lease {
             admission,
             stop,
             parked: Mutex::default(),
+            shown: Mutex::default(),
+            shows: Notify::new(),
             round: OnceLock::new(),
             misfit: Mutex::default(),
             polled: Mutex::new(TwoClocks::now()),
@@ -209,6 +216,8 @@ impl Lease {
                 }
                 if held.record.is_cancelled() {
                     self.stop(Stop::Cancelled);
+                } else {
+                    self.deliver(&mut held).await;
                 }
             }
             drop(held);
@@ -263,48 +272,39 @@ impl Lease {
 
     /// Gives the task back with the round that its handler has ended. Returns the pause before it is taken again.
     pub(crate) async fn release(&self, parked: ParkedRound) -> Duration {
-        let ParkedRound { journal, asked, stateful, waits, stepped } = parked;
+        let ParkedRound { journal, asked, stateful, waits, stepped, max_rounds } = parked;
         self.held.lock().await.add_last(journal);
         let park = |record: &mut Record, now| {
-            record.park(asked.clone(), stateful, now);
+            record.park(asked.clone(), stateful, waits, now);
             record.set_waits(waits_after(record.waits(), waits, stepped));
+            give_up(record, max_rounds, now);
         };
         self.change(Next::Released, park).await;
         self.with(|record| pause_after(record.waits())).await
     }
 
-    /// Takes the round that the handler has ended.
-    pub(crate) fn take_parked(&self) -> Option<ParkedRound> {
-        lock(&self.parked).take()
-    }
-
-    /// Returns whether the task is to be left to others.
-    pub(crate) fn is_misfit(&self) -> bool {
-        *self.stop.borrow() == Some(Stop::Misfit)
-    }
-
-    /// Returns the description of what the task is left for.
-    pub(crate) fn misfit(&self) -> String {
-        lock(&self.misfit).clone().unwrap_or_default()
-    }
-
     /// Changes the task, if this worker still has it. What others have changed meanwhile is taken over first, and what the handler
     /// has added to its journal is stored with it: answers that the record has used up are there.
     async fn change(&self, next: Next, change: impl Fn(&mut Record, Millis)) {
-        let mut held = self.held.lock().await;
+        self.change_held(&mut *self.held.lock().await, next, change).await;
+    }
+
+    /// Makes a change under the lock of the record. Returns whether it is stored.
+    async fn change_held(&self, held: &mut Held, next: Next, change: impl Fn(&mut Record, Millis)) -> bool {
         while self.may_write() {
             let now = Millis::now();
-            self.collect(&mut held);
+            self.collect(held);
             let mut record = held.record.clone();
             change(&mut record, now);
-            if let Some(error) = held.overflow(|| self.size(&held)) {
+            if let Some(error) = held.overflow(|| self.size(held)) {
                 record.end(&Ended::Failed(error), now);
             }
             let mut stored = match record.change(&self.key, held.version, next.due(&record)) {
                 Ok(stored) => stored,
                 Err(error) => {
                     tracing::error!(%error, task = %self.id(), "a task cannot be written");
-                    return self.stop(Stop::Lost);
+                    self.stop(Stop::Lost);
+                    return false;
                 }
             };
             stored.parts = held.parts.clone();
@@ -319,12 +319,13 @@ impl Lease {
                     // Under the lock: a change that waits for it must not take back what was given back.
                     next.stop(&record).into_iter().for_each(|why| self.stop(why));
                     held.record = record;
-                    return;
+                    return true;
                 }
-                Ok(false) => self.reread(&mut held).await,
+                Ok(false) => self.reread(held).await,
                 Err(error) => self.failed(&error).await,
             }
         }
+        false
     }
 
     /// Adds what the handler has changed in its journal to the pieces that are to be stored. They stay there until they are: a
@@ -394,7 +395,10 @@ impl Lease {
             Ok(Some(stored)) if stored.fence == fence => match Record::read(&stored.work) {
                 Ok(record) if record.has_ended() => self.stop(Stop::Lost),
                 Ok(record) => {
-                    held.record.take_over(record);
+                    // Whoever has read the task, the handler gets its answers.
+                    if held.record.take_over(record) {
+                        self.shows.notify_one();
+                    }
                     held.version = stored.version;
                 }
                 Err(error) => {

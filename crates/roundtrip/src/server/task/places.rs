@@ -26,8 +26,10 @@ struct Running {
     all: usize,
     /// Only accounts that have some.
     accounts: HashMap<Digest, usize>,
-    /// Accounts whose tasks were due at the last look, and got no slot.
+    /// Accounts whose tasks were due at the last search, and got no slot.
     waiting: HashSet<Digest>,
+    /// True unless the last search has found slots for all due tasks.
+    is_wanted: bool,
 }
 
 impl Running {
@@ -67,6 +69,23 @@ impl Places {
     /// Notes the accounts whose tasks are due and have no slot.
     pub(super) fn set_waiting(&self, waiting: impl Iterator<Item = Digest>) {
         lock(&self.running).waiting = waiting.collect();
+    }
+
+    /// Notes that a search for due tasks begins. A slot that is freed from here on is wanted.
+    pub(super) fn begin_search(&self) {
+        lock(&self.running).is_wanted = true;
+    }
+
+    /// Notes that a search has seen all due tasks.
+    pub(super) fn end_search(&self) {
+        let mut running = lock(&self.running);
+        running.is_wanted = !running.waiting.is_empty();
+    }
+
+    /// Returns whether tasks may be due that have no slot: a slot that was freed is worth a search. Otherwise every due task is
+    /// announced, and a search for each task that ends would find nothing.
+    pub(super) fn is_wanted(&self) -> bool {
+        lock(&self.running).is_wanted
     }
 
     /// Returns a slot for a task that is just being created, unless another account waits for one that has fewer.
@@ -171,6 +190,23 @@ mod tests {
         assert!(places.take_new(waiting(3).account).is_none() && slots[&waiting(1).account].len() == 3);
         drop(slots);
         assert_eq!(places.free(), 8);
+    }
+
+    /// K7: a slot that is freed is worth a search while one is under way, and after it only if due tasks have found none.
+    #[test]
+    fn a_freed_slot_is_worth_a_search_if_tasks_wait() {
+        let places = Places::new(8);
+        places.begin_search();
+        assert!(places.is_wanted(), "a task may be due that the search has passed");
+        places.set_waiting(std::iter::empty());
+        places.end_search();
+        assert!(!places.is_wanted(), "all due tasks have slots");
+        places.begin_search();
+        places.set_waiting([waiting(1).account].into_iter());
+        places.end_search();
+        assert!(places.is_wanted(), "an account waits");
+        places.begin_search();
+        assert!(places.is_wanted(), "a search that was given up has seen nothing");
     }
 
     /// Z3: a new task does not take the slot that an account with fewer tasks waits for.

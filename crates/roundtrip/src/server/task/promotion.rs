@@ -36,6 +36,8 @@ pub(crate) struct Promotion {
     pub(crate) dialect: Dialect,
     /// Time to live of the task.
     pub(crate) ttl: Duration,
+    /// OAuth client that its answers have to come from.
+    pub(crate) client: Option<Digest>,
     /// Name of the tool.
     pub(crate) tool: String,
     /// Kind of its tasks.
@@ -102,6 +104,7 @@ impl Promotion {
             owner: self.owner,
             account: self.account,
             ttl: self.ttl,
+            client: self.client,
             is_held,
         }
     }

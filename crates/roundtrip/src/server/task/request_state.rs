@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roundtrip_core::seal::{Binding, Claims, Reason, Rejected, digest_arguments};
+use roundtrip_core::seal::{Binding, Claims, Digest, Reason, Rejected, digest_arguments};
 use roundtrip_core::wire::{ErrorObject, Method as _, TaskInputResponse};
 
 use crate::server::clock::{now, random};
@@ -14,6 +14,8 @@ use crate::task::{Millis, Record};
 pub(crate) struct TaskState {
     pub(crate) flows: Arc<FlowConfig>,
     pub(crate) principal: Option<String>,
+    /// OAuth client of the caller's token.
+    pub(crate) client: Option<Digest>,
 }
 
 impl TaskState {
@@ -45,6 +47,7 @@ impl TaskState {
     fn binding(&self, id: &str) -> Result<Binding, ErrorObject> {
         let arguments = digest_arguments(None).map_err(|error| ErrorObject::internal(error.to_string()))?;
         let target = Binding::target(TaskInputResponse::NAME, id);
-        Ok(Binding::of(self.flows.known_audience, target, arguments, self.principal.as_deref()))
+        let binding = Binding::of(self.flows.known_audience, target, arguments, self.principal.as_deref());
+        Ok(binding.through(self.client))
     }
 }

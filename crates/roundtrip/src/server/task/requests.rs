@@ -18,7 +18,9 @@ use super::service::TaskService;
 use crate::server::outcome::Outcome;
 #[cfg(feature = "legacy")]
 use crate::server::peer::Principal;
-use crate::task::{Due, Millis, Record, StoredTask, StoredView, TaskId, TaskKey, TaskOwner, TaskStoreError};
+use crate::task::{
+    Due, Millis, Record, StoredTask, StoredView, TaskId, TaskKey, TaskOwner, TaskStoreError, written_task,
+};
 
 /// Most tasks that one subscription may watch.
 const MOST_WATCHED: usize = 100;
@@ -91,12 +93,18 @@ impl TaskService {
         let key = self.known_key(&caller, &id)?;
         let stored = self.view(&key, true).await?.ok_or_else(|| unknown(&id))?;
         caller.may_use(&stored.view)?;
-        let mut task = read_view(&stored)?;
-        self.describe_wait(&caller, &stored, &mut task);
+        let shown = match written_task(&stored, Millis::now()) {
+            Some(task) => ServerResult::WrittenTask(Box::new(task)),
+            None => {
+                let mut task = read_view(&stored)?;
+                self.describe_wait(&caller, &stored, &mut task);
+                ServerResult::GetTask(Box::new(task.into()))
+            }
+        };
         if let Some(mut parts) = parts {
             parts.send(&self.store, &key).await.map_err(|error| busy(&error))?;
         }
-        Ok(ServerResult::GetTask(Box::new(task.into())))
+        Ok(shown)
     }
 
     /// Describes what a task waits for, if no process works on it.
@@ -122,7 +130,7 @@ impl TaskService {
         responses: Box<RawValue>,
     ) -> Outcome {
         let responses = read_responses(&responses)?;
-        self.change(&caller, &id, |record, _, now| record.answer(&responses, now)).await?;
+        self.change(&caller, &id, |record, _, now| caller.answer(record, &responses, now)).await?;
         Ok(acknowledged())
     }
 

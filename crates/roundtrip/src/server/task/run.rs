@@ -64,6 +64,7 @@ impl Run {
                 outcome = &mut handler => Ok(outcome),
                 () = attend(&hub, &lease, &status, was_left) => Err(Stop::Lost),
                 () = lease.follow() => Err(Stop::Lost),
+                () = lease.show_questions() => Err(Stop::Lost),
                 () = pulse(&lease) => Err(Stop::Lost),
             }
         };

@@ -73,6 +73,8 @@ pub(super) struct Creation<'a> {
     pub(super) owner: TaskOwner,
     pub(super) account: Digest,
     pub(super) ttl: Duration,
+    /// OAuth client that its answers have to come from.
+    pub(super) client: Option<Digest>,
     /// True if this process runs it from the start.
     pub(super) is_held: bool,
 }
@@ -156,14 +158,14 @@ impl TaskService {
         new: Creation<'_>,
         commitment: &Commitment,
     ) -> Result<Created, ErrorObject> {
-        let Creation { tool, kind, call, flow, journal, owner, account, ttl, is_held } = new;
+        let Creation { tool, kind, call, flow, journal, owner, account, ttl, client, is_held } = new;
         // The lease counts from before the time that is written.
         let (id, sent, now) = (TaskId::new(random()?), TwoClocks::now(), Millis::now());
         let flow = match flow {
             Some(flow) => flow,
             None => FlowId::new(random()?),
         };
-        let record = Record::new(tool, flow, now, Some(ttl));
+        let record = Record::new(tool, flow, now, Some(ttl)).answered_by(client);
         let key = self.key(owner, id);
         let (view, work) = record.write(&key.id).map_err(|error| unwritable(&error))?;
         let call = serde_json::to_vec(call).map_err(|error| unwritable(&error))?;

@@ -19,8 +19,8 @@ use super::validity::TwoClocks;
 use crate::server::limits::Weight;
 use crate::server::outcome::caught;
 use crate::task::{
-    Due, Ended, Millis, Record, TakeRequest, TakenTask, TaskCall, TaskId, TaskKey, TaskStoreError, TaskWork,
-    Waiting,
+    ChangedTask, Due, Ended, Millis, Record, TakeRequest, TakenTask, TaskCall, TaskKey, TaskStoreError,
+    TaskWork, Waiting,
 };
 
 /// Most accounts that are read at once.
@@ -62,7 +62,7 @@ pub(super) async fn hear(service: Weak<TaskService>) {
             }
         });
         match heard.await {
-            Some(Some(Some((id, version)))) => own.changed(&id, version),
+            Some(Some(Some(changed))) => own.changed(&changed),
             Some(Some(None)) => own.any_changed(),
             Some(None) => {}
             None => {
@@ -98,13 +98,22 @@ impl Looks {
 impl TaskService {
     /// Notifies the worker of a task, if it is of this process, that the task has changed: a client may have cancelled it elsewhere.
     /// Notifies its watchers too.
-    fn changed(&self, id: &TaskId, version: u64) {
+    fn changed(&self, ChangedTask { id, version, is_due }: &ChangedTask) {
         if let Some(lease) = self.renewals.get(id) {
-            lease.changed(version);
+            lease.changed(*version);
         }
         self.waiters.wake(id);
         self.announcer.changed(id);
-        self.wake();
+        if *is_due {
+            self.wake();
+        }
+    }
+
+    /// Has the workers search for due tasks, if some may wait for a slot.
+    fn slot_freed(&self) {
+        if self.places.is_wanted() {
+            self.wake();
+        }
     }
 
     fn any_changed(&self) {
@@ -117,13 +126,17 @@ impl TaskService {
     /// Takes tasks that are due, as long as there are slots for them.
     async fn take(self: &Arc<Self>, looks: &mut Looks) {
         let Some(kinds) = self.server().map(|server| server.kinds()) else { return };
+        self.places.begin_search();
         for _ in 0..MOST_LOOKS {
             if self.places.free() == 0 || self.admission.is_draining() {
                 return;
             }
             let Some((waiting, are_all)) = self.look(looks, &kinds).await else { return };
-            if self.take_from(waiting).await.is_none() || are_all {
+            if self.take_from(waiting).await.is_none() {
                 return;
+            }
+            if are_all {
+                return self.places.end_search();
             }
         }
     }
@@ -231,18 +244,17 @@ impl TaskService {
             // The task is due again when its lease has expired.
             None => tracing::error!(task = %task.key.id, "the task store panicked"),
         }
-        self.wake();
+        self.slot_freed();
     }
 
     /// Reads a task that was taken, and prepares its run.
     async fn prepared(&self, task: &TakenTask, sent: TwoClocks) -> Result<(Run, Renewed), NotRun> {
-        let stored = self.store.0.read(&task.key, Millis::now()).await?.ok_or(NotRun::Gone)?;
+        let stored = self.store.0.load(&task.key).await?.ok_or(NotRun::Gone)?;
         if stored.fence != task.fence {
             return Err(NotRun::Gone);
         }
-        let TaskWork { call, journal } = self.store.0.load(&task.key).await?.ok_or(NotRun::Gone)?;
-        let record = Record::read(&stored.work)?;
-        let held = Held::new(stored.version, record, journal.iter().map(bytes::Bytes::len));
+        let TaskWork { version, work, call, journal, .. } = stored;
+        let held = Held::new(version, Record::read(&work)?, journal.iter().map(bytes::Bytes::len));
         let lease = self.lease_of((task.key.clone(), task.fence), held, sent);
         // Known before the handler runs: a change may be a cancellation of this task.
         let renewed = self.renewals.add(&lease, &self.store);
@@ -281,7 +293,7 @@ impl TaskService {
             Ran::Ended | Ran::Waits(_) => self.resting.forget(lease.id()),
         }
         drop((held, claimed));
-        self.wake();
+        self.slot_freed();
         if let Ran::Waits(pause) = ran
             && !pause.is_zero()
         {

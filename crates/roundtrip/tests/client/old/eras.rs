@@ -111,6 +111,22 @@ async fn a_modern_error_means_a_modern_server() {
     assert_eq!(next(&mut seen).await.body["method"], "tools/list");
 }
 
+/// L6: a server that refuses the modern revision and names old ones only is spoken to in one of them.
+#[tokio::test]
+async fn a_server_that_names_old_revisions_is_spoken_to_in_one() {
+    for supported in [json!(["2025-11-25", "2025-06-18"]), json!(["1.0", "2025-11-25"])] {
+        let named = supported.clone();
+        let (client, old) = Old::start(move |_, seen| {
+            let mut refused = seen.error(-32022, "unsupported protocol version");
+            refused["error"]["data"] = json!({ "supported": named, "requested": "2026-07-28" });
+            (seen.method() == "server/discover").then(|| json_reply(400, &refused))
+        })
+        .await;
+        assert_eq!(text(&client.call_tool("a", ()).await.expect("a result")), "done", "{supported}");
+        assert_eq!(old.posted()[1], "initialize");
+    }
+}
+
 /// L6: refusals that have nothing to do with eras are reported, and say nothing of the era.
 #[tokio::test]
 async fn refusals_for_other_reasons_are_no_evidence() {

@@ -228,16 +228,16 @@ async fn how_a_task_ended() {
     let (client, _old) = with_tasks(|_, seen| {
         let message = match seen.method() {
             "tasks/get" => seen.result(&shown("failed")),
-            "tasks/result" => seen.error(-32_050, "broken"),
+            "tasks/result" => seen.error(7, "broken"),
             _ => return None,
         };
         Some(json_reply(200, &message))
     })
     .await;
     let error = client.call_tool("must", ()).await.expect_err("broken");
-    assert!(matches!(&error, Error::Rejected(refusal) if refusal.error().code == -32_050), "{error:?}");
+    assert!(matches!(&error, Error::Rejected(refusal) if refusal.error().code == 7), "{error:?}");
     let status = client.task(Task::new("must", "t-1")).status().await.expect("a status");
-    assert_eq!((status.status, status.error.map(|error| error.code)), (TaskStatus::Failed, Some(-32_050)));
+    assert_eq!((status.status, status.error.map(|error| error.code)), (TaskStatus::Failed, Some(7)));
     let (client, _old) = with_tasks(|_, seen| {
         let gone = seen.method() == "tasks/get";
         gone.then(|| json_reply(200, &seen.error(-32602, "Task not found")))

@@ -201,3 +201,25 @@ async fn roots_that_are_no_folders_are_misuse() {
     assert!(matches!(&error, Error::ApiMisuse(why) if why.to_string().contains("`roots`")), "{error:?}");
     assert_eq!(log.len(), 0);
 }
+
+/// C1: a conversation in which a tool use lacks its result ends the call before the handler of the model sees it.
+#[tokio::test]
+async fn a_conversation_with_a_broken_tool_use_reaches_no_handler() {
+    let call = json!({ "type": "tool_use", "id": "a", "name": "look", "input": {} });
+    let result = json!({ "type": "tool_result", "toolUseId": "a", "content": [] });
+    for last in
+        [json!([result, { "type": "text", "text": "?" }]), json!([]), json!({ "type": "text", "text": "?" })]
+    {
+        let mut question = sampling();
+        question["params"]["messages"] =
+            json!([{ "role": "assistant", "content": [call] }, { "role": "user", "content": last }]);
+        let (client, log) = replies([asks([("model", question)], Some("s"))]);
+        let client = client.sampling_tools().on_sample(async |asked: SampleRequest| -> CreateMessageResult {
+            panic!("asked {:?}", asked.params)
+        });
+        let error = client.call_tool("book", ()).await.expect_err("a broken conversation");
+        let Error::PeerMisbehaved(said) = &error else { panic!("misbehaved, not {error:?}") };
+        assert!(said.to_string().contains("`model` (sampling): message 2"), "{said}");
+        assert_eq!(log.len(), 1, "nothing is answered");
+    }
+}

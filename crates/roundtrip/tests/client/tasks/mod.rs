@@ -3,6 +3,7 @@
 mod by_hand;
 mod driven;
 mod hostile;
+mod kinds;
 #[cfg(feature = "validation")]
 mod output;
 mod own;

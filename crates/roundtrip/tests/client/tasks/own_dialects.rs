@@ -64,7 +64,7 @@ async fn fail() -> Result<String, ToolError> {
 }
 
 async fn broken() -> Result<String, ErrorObject> {
-    Err(ErrorObject::new(-32_050, "broken"))
+    Err(ErrorObject::new(7, "broken"))
 }
 
 fn server() -> Server {
@@ -108,7 +108,7 @@ async fn plays(client: Client, other: Client) {
     let failed = client.call_tool("fail", ()).await.expect("a result");
     assert_eq!((failed.is_error, text(&failed)), (Some(true), "no table".to_owned()));
     let error = client.call_tool("broken", ()).await.expect_err("broken");
-    assert!(matches!(&error, Error::Rejected(refusal) if refusal.error().code == -32_050), "{error:?}");
+    assert!(matches!(&error, Error::Rejected(refusal) if refusal.error().code == 7), "{error:?}");
     let done = client.call_tool("plain", ()).into_task().await.expect("a result");
     assert!(matches!(done, Started::Done(result) if text(&result) == "done"));
 

@@ -1,5 +1,6 @@
 //! Flows of rounds whose tokens change: refresh, step-up, and other callers.
 
+use roundtrip::seal::TokenVersion;
 use roundtrip::testing::Effects;
 use roundtrip::{Ask, Caller, Form, MemoryLedger, Server, State, Tool, ToolError};
 use serde_json::{Value, json};
@@ -120,4 +121,56 @@ async fn the_state_of_another_is_refused() {
     let nobody = round(&desk, "none", Some(&first), yes("first")).await;
     assert_eq!(nobody.status, 401);
     assert_eq!(asks(&round(&desk, &desk.token("alice", ""), Some(&first), yes("first")).await), ["second"]);
+}
+
+/// A token of alice's, through an OAuth client.
+fn through(desk: &Desk, client: &str, scopes: &str) -> String {
+    desk.issuer.token("alice").client_id(client).scopes(scopes.split_whitespace()).sign()
+}
+
+/// S4, S6, O36: from the second version on a state is bound to the OAuth client, too: it is refused in another client of the same user,
+/// and in a token that names none, with the error of every other reason. Refresh and step-up keep the client.
+#[tokio::test]
+async fn the_state_of_another_client_of_the_same_user_is_refused() {
+    let effects = Effects::new();
+    let desk = Desk::open(server(&effects).token_version(TokenVersion::V2)).await;
+    let first = round(&desk, &through(&desk, "agent", ""), None, json!(null)).await;
+    let nameless = desk.issuer.token("alice").without("client_id").sign();
+    for other in [through(&desk, "browser", ""), nameless] {
+        let refused = round(&desk, &other, Some(&first), yes("first")).await;
+        assert_eq!(refused.refusal().1, -32602);
+        assert_eq!(refused.error_message(), "Invalid or expired requestState");
+    }
+    let second = round(&desk, &through(&desk, "agent", "more"), Some(&first), yes("first")).await;
+    assert_eq!(asks(&second), ["second"]);
+    let refused = round(&desk, &through(&desk, "browser", "publish"), Some(&second), yes("second")).await;
+    assert_eq!(refused.refusal().1, -32602, "the next round is bound, too");
+    let done = round(&desk, &through(&desk, "agent", "publish"), Some(&second), yes("second")).await;
+    assert!(text(&done).starts_with("true true by sub:"), "{done:?}");
+}
+
+/// S4: a rolling update: instances that are not set to the second version write the first, without a client, and open both. A flow
+/// that has the second version keeps it, and one of the first is bound from its next round at an instance of the second.
+#[tokio::test]
+async fn versions_of_tokens_in_a_rolling_update() {
+    let (effects, issuer) = (Effects::new(), issuer());
+    let before = Desk::with(issuer.clone(), server(&effects), |guard| guard).await;
+    let after = server(&effects).token_version(TokenVersion::V2);
+    let after = Desk::with(issuer, after, |guard| guard).await;
+    let (agent, browser) = (through(&before, "agent", "publish"), through(&before, "browser", "publish"));
+    let unbound = round(&before, &agent, None, json!(null)).await;
+    for desk in [&before, &after] {
+        assert_eq!(asks(&round(desk, &browser, Some(&unbound), yes("first")).await), ["second"]);
+    }
+    let bound = round(&after, &agent, Some(&unbound), yes("first")).await;
+    for desk in [&before, &after] {
+        let refused = round(desk, &browser, Some(&bound), yes("second")).await;
+        assert_eq!(refused.refusal().1, -32602);
+        let done = round(desk, &agent, Some(&bound), yes("second")).await;
+        assert!(text(&done).starts_with("true true"), "{done:?}");
+    }
+    let bound = round(&after, &agent, None, json!(null)).await;
+    let still = round(&before, &agent, Some(&bound), yes("first")).await;
+    assert_eq!(asks(&still), ["second"]);
+    assert_eq!(round(&before, &browser, Some(&still), yes("second")).await.refusal().1, -32602);
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use roundtrip::authorize::Verified;
+use roundtrip::seal::TokenVersion;
 use roundtrip::{Ask, Authorize, Caller, Form, MemoryTasks, Server, State, Tasks, Tool, ToolError, When};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -12,6 +13,7 @@ use tokio::sync::Notify;
 use super::{Desk, ISSUER, RESOURCE, bearer, capable, guarded, issuer, lacking};
 #[cfg(feature = "legacy")]
 use crate::peers::{V2025_11_25, Web, everything, request};
+use crate::seal::ring;
 use crate::support::{Answer, Connection, Running, accept, headers, message};
 
 #[derive(Form)]
@@ -111,6 +113,42 @@ async fn a_task_outlives_its_token() {
     go.notify_one();
     let task = until(&desk, "second", &id, "completed").await;
     assert_eq!(task["result"]["content"][0]["text"], "true blue true false");
+}
+
+/// S4, O36: from the second version of tokens on, the answers of a task come from the OAuth client that its call came from. Another
+/// client of the same user may read and cancel it, and a task of an older instance takes answers from each.
+#[tokio::test]
+async fn a_task_is_answered_by_the_client_of_its_call() {
+    let through =
+        |desk: &Desk, client: &str| desk.issuer.token("alice").client_id(client).scopes(["report"]).sign();
+    let (go, store) = (Arc::new(Notify::new()), Arc::new(MemoryTasks::new()));
+    let shared = || server(&go).seal(ring(&[1])).tasks(Tasks::new(Arc::clone(&store)));
+    let implied = |guard: Authorize| guard.implies("report", ["implied"]);
+    let before = Desk::guarded(shared(), implied).await;
+    let after = shared().token_version(TokenVersion::V2);
+    let after = Desk::with(before.issuer.clone(), after, implied).await;
+    let (agent, browser) = (through(&before, "agent"), through(&before, "browser"));
+
+    let bound = start(&after, &agent).await;
+    go.notify_one();
+    for desk in [&after, &before] {
+        until(desk, &browser, &bound, "input_required").await;
+        let refused = about(desk, &browser, "tasks/update", &bound).await;
+        assert_eq!(refused.refusal().1, -32602);
+        assert!(refused.error_message().contains("OAuth client"), "{refused:?}");
+    }
+    assert_eq!(about(&after, &agent, "tasks/update", &bound).await.status, 200);
+    go.notify_one();
+    until(&after, &browser, &bound, "completed").await;
+
+    let unbound = start(&before, &agent).await;
+    go.notify_one();
+    until(&after, &browser, &unbound, "input_required").await;
+    assert_eq!(about(&after, &browser, "tasks/update", &unbound).await.json().get("error"), None);
+    go.notify_one();
+    until(&after, &agent, &unbound, "completed").await;
+    let cancelled = start(&after, &agent).await;
+    assert_eq!(about(&after, &browser, "tasks/cancel", &cancelled).await.json().get("error"), None);
 }
 
 /// O33, O36: what a tool needs where its handler runs is checked with the rights that its call had. Where a worker's tool needs a

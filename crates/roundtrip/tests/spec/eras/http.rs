@@ -102,6 +102,10 @@ async fn the_handshake_can_be_refused_over_http() {
     let mut refused = web.post(&initialize(V2025_11_25, &json!({}))).await;
     assert_eq!(refused.status, 400);
     assert_eq!(refused.json().await["error"]["data"]["supported"], json!(["2026-07-28"]));
+    let mut modern = web.with("mcp-protocol-version", "2026-07-28").with("mcp-method", "server/discover");
+    modern.headers.retain(|(name, _)| name.starts_with("mcp-"));
+    let spoken = modern.post(&message(1, "server/discover", json!({}))).await.json().await;
+    assert_eq!(spoken["result"]["supportedVersions"], json!(["2026-07-28"]), "{spoken}");
     assert_eq!((web.get().await.status, web.delete().await.status), (405, 405));
     let called = web.with("mcp-protocol-version", V2025_11_25).post(&tool(1, "number")).await;
     assert_eq!(called.status, 400);

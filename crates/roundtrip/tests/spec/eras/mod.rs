@@ -3,10 +3,12 @@
 mod asking;
 mod bounds;
 mod by_hand;
+mod fleet;
 mod http;
 mod may;
 mod sessions;
 mod stdio;
+mod task_kinds;
 mod tasks;
 mod tools;
 mod waiting;

@@ -26,7 +26,7 @@ async fn hello(ask: Ask) -> Result<String, ToolError> {
 }
 
 async fn broken() -> Result<String, ErrorObject> {
-    Err(ErrorObject::new(-32_050, "broken"))
+    Err(ErrorObject::new(7, "broken"))
 }
 
 fn server() -> Server {
@@ -76,6 +76,19 @@ impl Client {
 
     async fn call(&mut self, method: &str, params: Value) -> Value {
         self.asked(method, params, &[]).await
+    }
+
+    /// The next message that `is` one of these.
+    async fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+        let reading = async {
+            loop {
+                let message = self.pipe.receive().await;
+                if is(&message) {
+                    return message;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), reading).await.expect("such a message in time")
     }
 
     async fn start(&mut self, tool: &str) -> String {
@@ -245,7 +258,7 @@ async fn a_failed_tool_is_a_failed_task() {
     let (status, message) = (&task["result"]["status"], &task["result"]["statusMessage"]);
     assert_eq!((status, message), (&json!("failed"), &json!("no luck")));
     let id = client.start("broken").await;
-    assert_eq!(client.code("tasks/result", json!({ "taskId": id })).await, -32_050);
+    assert_eq!(client.code("tasks/result", json!({ "taskId": id })).await, 7);
     let task = client.call("tasks/get", json!({ "taskId": id })).await;
     assert_eq!(task["result"]["status"], "failed", "{task}");
 }
@@ -321,4 +334,158 @@ async fn a_task_asks_over_http() {
     assert_eq!(text(&result), "Hello, Ada!");
     let list = client.post(&request(3, "tasks/list", json!({}))).await.json().await;
     assert_eq!(list["error"]["code"], -32601, "{list}");
+}
+
+/// T27, T4: a task that works while it asks is answered as it goes: a question that its handler drops is cancelled, one that it asks
+/// later is sent beside the first, and each answer reaches the handler at once.
+#[tokio::test]
+async fn questions_of_a_task_that_works_come_and_go() {
+    let [go, late, heard] = [(); 3].map(|()| Arc::new(Notify::new()));
+    let own = [&go, &late, &heard].map(Arc::clone);
+    let works = Tool::new("works", move |ask: Ask| {
+        let [go, late, heard] = own.clone();
+        async move {
+            let work = ask.once("work", |_| async {
+                go.notified().await;
+                Ok::<_, ToolError>(())
+            });
+            let first = async {
+                let name = tokio::select! {
+                    name = ask.form::<Name>("dropped", "Dropped?") => name?,
+                    () = late.notified() => ask.form::<Name>("later", "Later?").await?,
+                };
+                heard.notify_one();
+                Ok::<_, ToolError>(name.name)
+            };
+            let second = async {
+                let name = ask.form::<Name>("kept", "Kept?").await?;
+                heard.notify_one();
+                Ok::<_, ToolError>(name.name)
+            };
+            let ((), first, second) = tokio::try_join!(work, first, second)?;
+            Ok::<_, ToolError>(format!("{first} {second}"))
+        }
+    });
+    let tasks = Tasks::new(MemoryTasks::new());
+    let server = Server::new("tasks", "1.0.0").tool(works.task(When::Required)).tasks(tasks);
+    let mut client = Client::of(server).await;
+    let id = client.start("works").await;
+    client.pipe.send(&request(50, "tasks/result", json!({ "taskId": id }))).await;
+    let is_question = |message: &Value| message["method"] == "elicitation/create";
+    let (dropped, kept) = (client.until(is_question).await, client.until(is_question).await);
+    assert_eq!(
+        (&dropped["params"]["message"], &kept["params"]["message"]),
+        (&json!("Dropped?"), &json!("Kept?"))
+    );
+    late.notify_one();
+    let cancelled = client.until(|message| message["method"] == "notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], dropped["id"]);
+    let later = client.until(is_question).await;
+    client.pipe.send(&accept(&later, json!({ "name": "later" }))).await;
+    let hears = async || tokio::time::timeout(Duration::from_secs(10), heard.notified()).await;
+    hears().await.expect("its answer, with another open");
+    client.pipe.send(&accept(&dropped, json!({ "name": "late" }))).await;
+    client.pipe.send(&accept(&kept, json!({ "name": "kept" }))).await;
+    hears().await.expect("the last answer");
+    go.notify_one();
+    let result = client.until(|message| message["id"] == 50).await;
+    assert_eq!(text(&result), "later kept", "{result}");
+}
+
+/// T27, T4: a task that has asked beside a step, at 2025-11-25: `tasks/get`, `tasks/result` and the notification of each state.
+#[tokio::test]
+async fn a_task_that_works_while_it_asks_at_2025_11_25() {
+    for state in ["asks and works", "asks only", "answered and works", "cancelled", "expired"] {
+        let machine = crate::tasks::working::Machine::default();
+        let tasks = Tasks::new(MemoryTasks::new());
+        let server = Server::new("tasks", "1.0.0").tool(machine.tool()).tasks(tasks);
+        let mut client = Client::of(server).await;
+        let ttl = if state == "expired" { 1_000 } else { 60_000 };
+        let call = json!({ "name": "boot", "task": { "ttl": ttl } });
+        let created = client.call("tools/call", call).await;
+        let about = json!({ "taskId": created["result"]["task"]["taskId"] });
+        let status = |status: &'static str| {
+            move |message: &Value| {
+                message["method"] == "notifications/tasks/status" && message["params"]["status"] == status
+            }
+        };
+        // The time of the last may be over before it has asked.
+        if state != "expired" {
+            client.until(status("input_required")).await;
+            machine.booting.notified().await;
+        }
+        if state == "asks only" {
+            machine.booted.notify_one();
+            machine.dropped.notified().await;
+        }
+        if state == "expired" {
+            client.until(status("failed")).await;
+        } else if state == "cancelled" {
+            machine.booted.notify_one();
+            client.pipe.send(&request(60, "tasks/cancel", about.clone())).await;
+            client.until(|message| message["id"] == 60).await;
+        } else {
+            client.pipe.send(&request(61, "tasks/result", about.clone())).await;
+            let question = client.until(|message| message["method"] == "elicitation/create").await;
+            assert_eq!(question["params"]["message"], "Which name?", "{state}");
+            if state == "answered and works" {
+                client.pipe.send(&accept(&question, json!({ "name": "web" }))).await;
+                client.until(status("working")).await;
+                machine.named.notified().await;
+            }
+        }
+        client.pipe.send(&request(62, "tasks/get", about.clone())).await;
+        let task = client.until(|message| message["id"] == 62).await;
+        let (expected, code) = match state {
+            "asks and works" | "asks only" => ("input_required", None),
+            "answered and works" => ("working", None),
+            "cancelled" => ("cancelled", Some(-32602)),
+            _ => ("failed", Some(-32603)),
+        };
+        assert_eq!(task["result"]["status"], expected, "{state}: {task}");
+        match code {
+            Some(code) => assert_eq!(client.code("tasks/result", about).await, code, "{state}"),
+            None if state == "answered and works" => {
+                machine.booted.notify_one();
+                let result = client.until(|message| message["id"] == 61).await;
+                assert_eq!(text(&result), "web is at 10.0.0.7");
+            }
+            None => {}
+        }
+    }
+}
+
+/// T27, T4: the request for a question that a handler drops is cancelled at once, though the task asks for nothing else.
+#[tokio::test]
+async fn a_dropped_question_is_cancelled_while_its_task_works() {
+    let [go, late] = [(); 2].map(|()| Arc::new(Notify::new()));
+    let own = [&go, &late].map(Arc::clone);
+    let works = Tool::new("works", move |ask: Ask| {
+        let [go, late] = own.clone();
+        async move {
+            let work = ask.once("work", |_| async {
+                go.notified().await;
+                Ok::<_, ToolError>(())
+            });
+            let asks = async {
+                tokio::select! {
+                    name = ask.form::<Name>("name", "Which?") => Ok::<_, ToolError>(name?.name),
+                    () = late.notified() => Ok("nobody".to_owned()),
+                }
+            };
+            let ((), name) = tokio::try_join!(work, asks)?;
+            Ok::<_, ToolError>(name)
+        }
+    });
+    let tasks = Tasks::new(MemoryTasks::new());
+    let server = Server::new("tasks", "1.0.0").tool(works.task(When::Required)).tasks(tasks);
+    let mut client = Client::of(server).await;
+    let id = client.start("works").await;
+    client.pipe.send(&request(50, "tasks/result", json!({ "taskId": id }))).await;
+    let question = client.until(|message| message["method"] == "elicitation/create").await;
+    late.notify_one();
+    let cancelled = client.until(|message| message["method"] == "notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], question["id"]);
+    go.notify_one();
+    assert_eq!(text(&client.until(|message| message["id"] == 50).await), "nobody");
 }

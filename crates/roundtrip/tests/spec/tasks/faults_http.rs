@@ -17,33 +17,50 @@ fn declaring(extension: &str) -> Value {
     meta
 }
 
-/// T11: `Mcp-Name` is the id of the task in SEP-2322's dialect, too, wherever the request names it.
+/// T11, H2: `Mcp-Name` is the id of the task. The extension requires it (SEP-2663); in SEP-2322's dialect, whose headers nobody has
+/// published, it is compared where it is present.
 #[tokio::test]
-async fn the_name_is_the_id_in_every_request() {
-    let tool = Tool::new("greet", async || "hello").task(When::Offered);
-    let tasks = Tasks::new(MemoryTasks::new()).sep_2322();
-    let running = Running::start(Server::new("tasks", "1.0.0").tool(tool).tasks(tasks)).await;
-    let meta = declaring(SEP_2322);
-    let call = json!({ "name": "greet", "task": {}, "_meta": meta });
-    let created = running.call("tools/call", call).await.result();
-    let id = created["task"]["taskId"].as_str().expect("an id");
-    let mut names_it = meta.clone();
-    names_it.as_object_mut().expect("an object").extend(related(id).as_object().expect("an object").clone());
-    for (method, params) in [
-        ("tasks/get", json!({ "taskId": id, "_meta": meta })),
-        ("tasks/result", json!({ "taskId": id, "_meta": meta })),
-        ("tasks/cancel", json!({ "taskId": id, "_meta": meta })),
-        ("tasks/input_response", json!({ "inputResponses": {}, "_meta": names_it })),
-    ] {
-        let request = message(1, method, params);
-        let mut connection = running.connect().await;
-        for name in [None, Some("other")] {
-            let wrong = changed(&request, "Mcp-Name", name);
-            let refused = connection.post(&wrong, request.to_string().as_bytes()).await.refusal();
-            assert_eq!(refused, (400, -32020), "{method} {name:?}");
+async fn the_name_is_the_id_wherever_it_is_present() {
+    for (extension, missing) in [(EXTENSION, true), (SEP_2322, false)] {
+        let tool = Tool::new("greet", async || "hello").task(When::Offered);
+        let tasks = Tasks::new(MemoryTasks::new()).sep_2322();
+        let running = Running::start(Server::new("tasks", "1.0.0").tool(tool).tasks(tasks)).await;
+        let meta = declaring(extension);
+        let call = json!({ "name": "greet", "task": {}, "_meta": meta });
+        let created = running.call("tools/call", call).await.result();
+        let id = created.pointer("/task/taskId").unwrap_or(&created["taskId"]).as_str().expect("an id");
+        let mut names_it = meta.clone();
+        names_it
+            .as_object_mut()
+            .expect("an object")
+            .extend(related(id).as_object().expect("an object").clone());
+        let about = json!({ "taskId": id, "_meta": meta });
+        let requests = match extension {
+            EXTENSION => vec![
+                ("tasks/get", about.clone()),
+                ("tasks/update", json!({ "taskId": id, "inputResponses": {}, "_meta": meta })),
+                ("tasks/cancel", about),
+            ],
+            _ => vec![
+                ("tasks/get", about.clone()),
+                ("tasks/result", about.clone()),
+                ("tasks/cancel", about),
+                ("tasks/input_response", json!({ "inputResponses": {}, "_meta": names_it })),
+            ],
+        };
+        for (method, params) in requests {
+            let request = message(1, method, params);
+            let mut connection = running.connect().await;
+            let mut code = async |head: &[(String, String)]| {
+                let answer = connection.post(head, request.to_string().as_bytes()).await.json();
+                answer["error"]["code"].as_i64()
+            };
+            let other = changed(&request, "Mcp-Name", Some("other"));
+            assert_eq!(code(&other).await, Some(-32020), "{extension} {method}");
+            let unnamed = changed(&request, "Mcp-Name", None);
+            assert_eq!(code(&unnamed).await == Some(-32020), missing, "{extension} {method}");
+            assert_ne!(code(&headers(&request)).await, Some(-32020), "{extension} {method}");
         }
-        let answer = connection.post(&headers(&request), request.to_string().as_bytes()).await.json();
-        assert_ne!(answer["error"]["code"], -32020, "{method}");
     }
 }
 

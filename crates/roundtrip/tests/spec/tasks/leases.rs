@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use roundtrip::seal::BoxFuture;
 use roundtrip::task::{
-    Chunk, ExpiredTask, LeaseRenewer, Millis, StoredTask, StoredView, TaskAnswer, TaskChange, TaskChanges,
-    TaskId, TaskKey, TaskOwner, TaskStore as _,
+    ChangedTask, Chunk, ExpiredTask, LeaseRenewer, Millis, StoredTask, StoredView, TaskAnswer, TaskChange,
+    TaskChanges, TaskId, TaskKey, TaskOwner, TaskStore as _,
 };
 use roundtrip::{Ask, MemoryTasks, Server, Tasks, Tool, ToolError, When};
 use serde_json::json;
@@ -184,7 +184,7 @@ struct Vague {
 struct Vagueness;
 
 impl TaskChanges for Vagueness {
-    fn next(&mut self) -> BoxFuture<'_, Option<(TaskId, u64)>> {
+    fn next(&mut self) -> BoxFuture<'_, Option<ChangedTask>> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_millis(5)).await;
             None

@@ -97,7 +97,7 @@ async fn how_a_call_ends_is_its_status() {
         Err(ToolError::new("out of paper"))
     }
     async fn breaks() -> Result<String, ErrorObject> {
-        Err(ErrorObject::new(-32050, "broken"))
+        Err(ErrorObject::new(7, "broken"))
     }
     async fn panics() -> String {
         panic!("a bug")
@@ -115,7 +115,7 @@ async fn how_a_call_ends_is_its_status() {
     );
     let id = client.start("breaks", json!({})).await;
     let broken = client.ended(&id).await;
-    assert_eq!((&broken["status"], &broken["error"]["code"]), (&json!("failed"), &json!(-32050)), "{broken}");
+    assert_eq!((&broken["status"], &broken["error"]["code"]), (&json!("failed"), &json!(7)), "{broken}");
     assert_eq!(client.cancel(&id).await["resultType"], "complete");
     assert_eq!(client.get(&id).await, broken, "a task that has ended stays as it is");
     let panicked = client.ended(&client.start("panics", json!({})).await).await;

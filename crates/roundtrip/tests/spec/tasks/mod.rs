@@ -10,6 +10,7 @@ mod draining;
 mod extensions;
 mod faults;
 mod faults_http;
+pub(crate) mod kinds;
 mod layer;
 mod leases;
 mod ledger;
@@ -25,6 +26,8 @@ mod services;
 mod stores;
 mod waiting;
 mod workers;
+pub(crate) mod working;
+mod working_dialects;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +37,7 @@ use roundtrip::{MemoryTasks, Principal, Server, Tasks, Tool};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::support::{message, messages_of, meta};
+use crate::support::{everything, message, messages_of, meta};
 
 pub(crate) use layer::{key, take_all};
 
@@ -71,7 +74,8 @@ impl TaskClient {
     }
 
     pub(crate) fn at(endpoint: &Endpoint) -> Self {
-        let capabilities = json!({ "elicitation": {}, "roots": {}, "extensions": { EXTENSION: {} } });
+        let mut capabilities = everything();
+        capabilities["extensions"] = json!({ EXTENSION: {} });
         Self { endpoint: endpoint.clone(), peer: Peer::default(), capabilities }
     }
 
@@ -92,7 +96,15 @@ impl TaskClient {
     }
 
     pub(crate) fn without_extension(mut self) -> Self {
-        self.capabilities = json!({ "elicitation": {}, "roots": {} });
+        self.capabilities = everything();
+        self
+    }
+
+    /// Can be asked this much.
+    pub(crate) fn capable(mut self, capabilities: Value) -> Self {
+        let extensions = self.capabilities["extensions"].take();
+        self.capabilities = capabilities;
+        self.capabilities["extensions"] = extensions;
         self
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use roundtrip::seal::BoxFuture;
 use roundtrip::task::{
-    LeaseRenewer, Millis, StoredTask, StoredView, TakeRequest, TakenTask, TaskAnswer, TaskChanges, TaskId,
-    TaskKey, TaskStore as _, TaskStoreError,
+    ChangedTask, LeaseRenewer, Millis, StoredTask, StoredView, TakeRequest, TakenTask, TaskAnswer,
+    TaskChanges, TaskId, TaskKey, TaskStore as _, TaskStoreError,
 };
 use roundtrip::{Ask, MemoryTasks, Server, Tasks, Tool, ToolError, When};
 use serde_json::json;
@@ -43,7 +43,7 @@ fn failed<T>() -> Result<T, TaskStoreError> {
 struct Nothing;
 
 impl TaskChanges for Nothing {
-    fn next(&mut self) -> BoxFuture<'_, Option<(TaskId, u64)>> {
+    fn next(&mut self) -> BoxFuture<'_, Option<ChangedTask>> {
         Box::pin(std::future::pending())
     }
 }

@@ -167,3 +167,26 @@ async fn stored_parts_are_bounded() {
     let id = created["result"]["taskId"].as_str().expect("an id").to_owned();
     fixture.until(&id, 0, |parts, task| parts.is_empty() && task["status"] == "completed").await;
 }
+
+/// G1, G5: with `stream_undeclared` a task stores its parts for a client that declares nothing, which reads them by `tasks/result` with
+/// `stream` beside `params`, as the note among the founding documents sketches it.
+#[tokio::test]
+async fn parts_of_a_task_for_a_client_that_declares_nothing() {
+    async fn count(mut out: Parts) -> Parts {
+        out.text("one ").await;
+        out.text("two").await;
+        out
+    }
+    let tool = Tool::new("count", count).task(When::Offered);
+    let tasks = Tasks::new(MemoryTasks::new()).undeclared();
+    let server = Server::new("tasks", "1.0.0").tool(tool).tasks(tasks).stream_undeclared();
+    let fixture = Fixture { endpoint: server.build().expect("a server"), ..Fixture::new(SEP_2322) };
+    let call = message(1, "tools/call", json!({ "name": "count", "task": {} }));
+    let (_, created) = fixture.send(&call).await;
+    let id = created.pointer("/result/task/taskId").unwrap_or_else(|| panic!("a task: {created}"));
+    let mut result = message(1, "tasks/result", json!({ "taskId": id }));
+    result["stream"] = json!({});
+    let (parts, response) = fixture.send(&result).await;
+    assert_eq!(parts, numbered(0, &["one ", "two"]));
+    assert_eq!(response["result"]["content"][0]["text"], "one two", "{response}");
+}

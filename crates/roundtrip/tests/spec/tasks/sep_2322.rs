@@ -6,6 +6,7 @@ use roundtrip::{Ask, Form, MemoryTasks, Server, Tasks, Tool, ToolError, When};
 use serde_json::{Value, json};
 
 use super::{EXTENSION, SEP_2322, TaskClient, keys, says};
+use crate::support::{Running, changed, message, meta};
 
 #[derive(Form)]
 struct Echo {
@@ -127,6 +128,52 @@ async fn the_twelve_messages_of_the_echo_example() {
         assert_printed(&printed, &result);
         assert_eq!(result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], *id);
     }
+}
+
+/// T11, T25: the twelve messages over HTTP, with the headers of the published table: version and method on every request, the name on
+/// `tools/call` alone.
+#[tokio::test]
+async fn the_twelve_messages_over_http_with_the_published_headers() {
+    let running = Running::start(opened([Tool::new("echo", echo).task(When::Offered)])).await;
+    let send = async |id: u64, method: &str, mut params: Value| {
+        let own = params.get_mut("_meta").map(Value::take);
+        params["_meta"] = meta();
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({ "elicitation": {} });
+        if let Some(Value::Object(own)) = own {
+            params["_meta"].as_object_mut().expect("an object").extend(own);
+        }
+        let request = message(id, method, params);
+        let named = (method == "tools/call").then_some("echo");
+        let head = changed(&request, "Mcp-Name", named);
+        let answer = running.connect().await.post(&head, request.to_string().as_bytes()).await;
+        assert_eq!((answer.status, &answer.json()["id"]), (200, &json!(id)), "{answer:?}");
+        answer.result()
+    };
+    let call = json!({ "name": "echo", "task": { "ttl": 60000 } });
+    let id = created(&send(1, "tools/call", call).await);
+    let about = json!({ "taskId": id });
+    let until = async |wanted: &str| {
+        let looking = async {
+            loop {
+                let task = send(2, "tasks/get", about.clone()).await;
+                if task["status"] == wanted {
+                    return task;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), looking).await.expect("in time")
+    };
+    until("input_required").await;
+    assert_printed(&question(), &send(3, "tasks/result", about.clone()).await);
+    let answer = json!({
+        "inputResponses": { "echo_input": { "action": "accept", "content": { "input": "Hello World!" } } },
+        "_meta": related(&id),
+    });
+    assert_printed(&json!({ "_meta": related("") }), &send(4, "tasks/input_response", answer).await);
+    until("completed").await;
+    let result = send(6, "tasks/result", about.clone()).await;
+    assert_eq!(result["content"], json!([{ "type": "text", "text": "Echo: Hello World!" }]));
 }
 
 /// T23, T25: an answer that misses what is needed is acknowledged, the task stays `input_required`, and the next `tasks/result`

@@ -1,15 +1,20 @@
 //! Requests of SEP-2322's dialect, with what may be wrong with them.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body::Body as _;
 use roundtrip::wire::ErrorObject;
 use roundtrip::{Ask, Form, MemoryTasks, Question, Reply, Round, Server, Tasks, Tool, ToolError, When};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use tower_service::Service as _;
 
 use super::sep_2322::{related, server};
 use super::{TaskClient, keys, says};
+use crate::support::{message, meta};
 
 #[derive(Form)]
 struct Name {
@@ -99,11 +104,42 @@ async fn the_result_is_waited_for() {
     assert_eq!(client.result("tasks/result", about).await["content"][0]["text"], "done");
 }
 
+/// T24, H4: a task that takes longer than `tasks/result` waits is HTTP 200 with the error, also for a client that takes JSON only: a
+/// load balancer does not take the instance for a sick one.
+#[tokio::test(start_paused = true)]
+async fn a_task_that_takes_long_is_not_an_http_error() {
+    let never = async || std::future::pending::<String>().await;
+    let http = server([Tool::new("slow", never).task(When::Offered)]).into_http().expect("a server");
+    let post = async |method: &str, mut params: Value, name: &str| {
+        params["_meta"] = meta();
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+            json!({ "extensions": { super::SEP_2322: {} } });
+        let request = http::Request::post("http://localhost/mcp")
+            .header("content-type", "application/json")
+            .header("accept", "application/json")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", method)
+            .header("mcp-name", name)
+            .body(message(1, method, params).to_string())
+            .expect("a request");
+        let response = http.clone().call(request).await.expect("a response");
+        let status = response.status().as_u16();
+        let mut body = pin!(response.into_body());
+        let frame = poll_fn(|cx| body.as_mut().poll_frame(cx)).await.expect("a body").expect("no error");
+        let message = frame.into_data().expect("data");
+        (status, serde_json::from_slice::<Value>(&message).expect("JSON"))
+    };
+    let (_, created) = post("tools/call", json!({ "name": "slow", "task": {} }), "slow").await;
+    let id = created["result"]["task"]["taskId"].as_str().unwrap_or_else(|| panic!("a task: {created}"));
+    let (status, late) = post("tasks/result", json!({ "taskId": id }), id).await;
+    assert_eq!((status, &late["error"]["code"]), (200, &json!(503)), "{late}");
+}
+
 /// T24: the result of a task that has failed is its error, that of a cancelled one -32602; an unknown one is unknown.
 #[tokio::test]
 async fn a_task_may_end_without_a_result() {
     async fn broken() -> Result<String, ErrorObject> {
-        Err(ErrorObject::new(-32_050, "broken"))
+        Err(ErrorObject::new(7, "broken"))
     }
     let client = client([
         Tool::new("broken", broken).task(When::Offered),
@@ -111,7 +147,7 @@ async fn a_task_may_end_without_a_result() {
         Tool::new("wrong", async || Err::<String, _>(ToolError::from("no luck"))).task(When::Offered),
     ]);
     let id = start(&client, "broken", json!({})).await;
-    assert_eq!(client.error("tasks/result", json!({ "taskId": id })).await, (-32_050, "broken".to_owned()));
+    assert_eq!(client.error("tasks/result", json!({ "taskId": id })).await, (7, "broken".to_owned()));
     let failed = client.get(&id).await;
     assert_eq!((&failed["status"], &failed["statusMessage"]), (&json!("failed"), &json!("broken")));
 

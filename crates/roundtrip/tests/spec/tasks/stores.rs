@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip::seal::{BoxFuture, Digest};
 use roundtrip::task::{
-    ExpiredTask, Millis, NewTask, StoredTask, StoredView, TakeRequest, TakenTask, TaskAnswer, TaskChange,
-    TaskChanges, TaskId, TaskKey, TaskOwner, TaskStore,
+    ChangedTask, ExpiredTask, Millis, NewTask, StoredTask, StoredView, TakeRequest, TakenTask, TaskAnswer,
+    TaskChange, TaskChanges, TaskId, TaskKey, TaskOwner, TaskStore,
 };
 use roundtrip::testing::stores;
 use roundtrip::{Ask, MemoryTasks, Server, Tasks, Tool, ToolError, When};
@@ -51,7 +51,7 @@ struct Panics(Arc<[AtomicBool; 2]>);
 struct Vagueness(Box<dyn TaskChanges>, Arc<Notify>);
 
 impl TaskChanges for Vagueness {
-    fn next(&mut self) -> BoxFuture<'_, Option<(TaskId, u64)>> {
+    fn next(&mut self) -> BoxFuture<'_, Option<ChangedTask>> {
         Box::pin(async move {
             tokio::select! {
                 () = self.1.notified() => None,
@@ -64,7 +64,7 @@ impl TaskChanges for Vagueness {
 struct Silence;
 
 impl TaskChanges for Silence {
-    fn next(&mut self) -> BoxFuture<'_, Option<(TaskId, u64)>> {
+    fn next(&mut self) -> BoxFuture<'_, Option<ChangedTask>> {
         Box::pin(std::future::pending())
     }
 }

@@ -9,7 +9,6 @@ use super::endpoint::{LegacyHttp, Taken, peer, tell, weight};
 use super::event_body::{EventBody, Owner};
 use super::head::{Arrival, UNSAID, stated_version};
 use super::reply::{Refusal, Reply, events, refuse};
-use super::sessions::Present;
 use super::stream::Finish;
 use crate::legacy::server::session::{Handled, Sink, Weight, answer};
 
@@ -62,7 +61,7 @@ impl LegacyHttp {
         if !asked {
             return Ok(Reply::Bare(StatusCode::ACCEPTED));
         }
-        let owner = Owner::Session { _present: Present::new(&session), changes: None };
+        let owner = Owner::Session { _present: session, changes: None };
         Ok(events(EventBody::new(stream, Some(0), false, arrival.accepts.keep_alive, owner)))
     }
 }

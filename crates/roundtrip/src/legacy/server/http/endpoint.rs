@@ -13,16 +13,19 @@ use roundtrip_core::wire::{
 
 use super::event_body::{Abort, EventBody, Owner};
 use super::head::{
-    Accepts, Arrival, LAST_EVENT, SESSION, UNSAID, VERSION, is_modern, place_of, session_id, stated_version,
+    Accepts, Arrival, LAST_EVENT, SESSION, UNSAID, VERSION, is_modern, place_of, sent_elsewhere, session_id,
+    stated_version,
 };
+use super::http_session::{HttpSession, Present};
 use super::reply::{Refusal, Reply, events, failed, needs_session, no_session, not_allowed, refuse};
 use super::resumable_stream::Resumable;
-use super::sessions::{HttpSession, Present, Sessions};
+use super::sealed_id::{SealedIds, Terms};
+use super::sessions::Sessions;
 use super::stream::{Finish, First, Stream};
 use crate::legacy::handshake::{INITIALIZE, revision};
 use crate::legacy::server::negotiated::Negotiated;
-use crate::legacy::server::session::{Handled, Session, Sink, Weight, answer};
-use crate::server::{Endpoint, Handshake, Peer, Served};
+use crate::legacy::server::session::{Handled, Session, Sink, Weight, answer, asked_elsewhere};
+use crate::server::{Endpoint, Handshake, Peer, Served, Subscription, now};
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Network;
 
@@ -32,21 +35,47 @@ pub(crate) struct LegacyHttp {
     endpoint: Endpoint,
     settings: Handshake,
     sessions: Arc<Sessions>,
+    /// Sealed ids, if other instances can have the keys.
+    sealed_ids: Option<SealedIds>,
+}
+
+/// A session that a request names.
+pub(super) enum Named<'a> {
+    /// This process keeps it.
+    Here(Present),
+    /// A sealed id of which this process keeps nothing.
+    Sealed(&'a str, Box<Terms>),
 }
 
 impl LegacyHttp {
+    /// Creates the endpoint of a server, and warns if its questions depend on the load balancer.
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
-        let settings = endpoint.inner().handshake;
+        let (settings, flows) = (endpoint.inner().handshake, &endpoint.inner().flows);
+        let sealed_ids = SealedIds::new(&flows.sealer, flows.known_audience);
+        let has_sealed_ids = settings.served == Served::Sessions && sealed_ids.is_some();
+        if has_sealed_ids && endpoint.catalog().read().asks {
+            tracing::warn!(
+                "clients of 2025-11-25 and before must answer a question at the instance that asked it: behind a load \
+                 balancer their sessions need affinity by `Mcp-Session-Id`, or `Handshake::stateless()`; all other calls, \
+                 and clients of 2026-07-28, may go to any instance"
+            );
+        }
         Self {
             endpoint: endpoint.clone(),
             settings,
-            sessions: Sessions::new(settings, endpoint.inner().flows.admission.most()),
+            sessions: Sessions::new(settings, flows.admission.most()),
+            sealed_ids,
         }
     }
 
     #[cfg(test)]
     pub(super) fn sessions(&self) -> &Arc<Sessions> {
         &self.sessions
+    }
+
+    #[cfg(test)]
+    pub(super) fn sealed_ids(&self) -> Option<&SealedIds> {
+        self.sealed_ids.as_ref()
     }
 
     /// Returns whether the server serves the handshake eras.
@@ -85,8 +114,13 @@ impl LegacyHttp {
                 None => Ok(self.lone_call(arrival, version.unwrap_or(UNSAID), &request)),
             },
             other => {
-                if let Some(session) = self.session(arrival, None)? {
-                    tell(&session, other)?;
+                match self.named(arrival, None)? {
+                    Some(Named::Here(session)) => tell(&session, other)?,
+                    Some(Named::Sealed(..)) if matches!(other, Message::Response(_)) => {
+                        return Err(refuse(StatusCode::BAD_REQUEST, None, &asked_elsewhere()));
+                    }
+                    // A call to cancel runs elsewhere, or has ended.
+                    Some(Named::Sealed(..)) | None => {}
                 }
                 Ok(Taken::Reply(Reply::Bare(StatusCode::ACCEPTED)))
             }
@@ -97,8 +131,8 @@ impl LegacyHttp {
     pub(crate) fn get(&self, arrival: &Arrival<'_>) -> Reply {
         let opened = || {
             stated_version(arrival.headers)?;
-            let session = match self.session(arrival, None)? {
-                Some(session) => session,
+            let named = match self.named(arrival, None)? {
+                Some(named) => named,
                 None => return Err(not_allowed("without sessions there is no stream to open")),
             };
             if !arrival.accepts.streams {
@@ -106,57 +140,116 @@ impl LegacyHttp {
                     ErrorObject::invalid_request("GET is answered by a stream: accept text/event-stream");
                 return Err(refuse(StatusCode::NOT_ACCEPTABLE, None, &error));
             }
+            if matches!(named, Named::Sealed(..)) && arrival.headers.contains_key(LAST_EVENT) {
+                return Err(sent_elsewhere());
+            }
+            let session = self.enter(arrival, None, named)?;
             let (stream, after) = match arrival.headers.get(LAST_EVENT) {
                 Some(event) => place_of(&session, event)?,
                 None => (Arc::clone(&session.standalone), None),
             };
             stream.come_back();
             let changes = match stream.number {
-                0 => Some(session.session.subscription().map_err(|error| failed(None, &error))?),
+                0 => Some(listen(arrival, &session).map_err(|error| failed(None, &error))?),
                 _ => None,
             };
             // A client that resumes knows already how to.
             let primed = after.is_none() && can_resume(&session);
-            let owner = Owner::Session { _present: Present::new(&session), changes };
+            let owner = Owner::Session { _present: session, changes };
             Ok(events(EventBody::new(stream, after, primed, arrival.accepts.keep_alive, owner)))
         };
         opened().unwrap_or_else(|refused: Refusal| refused)
     }
 
-    /// Ends a session.
+    /// Ends a session. A sealed id stays good at other instances: what is here of it is freed, and the client learns that it
+    /// cannot end it.
     pub(crate) fn delete(&self, arrival: &Arrival<'_>) -> Reply {
         let ended = || {
             stated_version(arrival.headers)?;
-            if self.settings.served != Served::Sessions {
-                return Err(not_allowed("there are no sessions to end"));
+            let shared = match self.named(arrival, None)? {
+                None => return Err(not_allowed("there are no sessions to end")),
+                Some(Named::Sealed(..)) => true,
+                Some(Named::Here(session)) => {
+                    self.sessions.end(&session);
+                    session.session.shared
+                }
+            };
+            if shared {
+                return Err(not_allowed(
+                    "the id of this session is sealed, and no instance can end it for the others: forget it; it expires by itself",
+                ));
             }
-            let id = session_id(arrival.headers)?.unwrap_or_default();
-            if self.sessions.end(id, arrival.principal.as_ref()) {
-                Ok(Reply::Bare(StatusCode::NO_CONTENT))
-            } else {
-                Err(no_session(None))
-            }
+            Ok(Reply::Bare(StatusCode::NO_CONTENT))
         };
         ended().unwrap_or_else(|refused: Refusal| refused)
     }
 
-    /// Returns the session of a request; `None` if the server has no sessions.
+    /// Enters the session of a request; `None` if the server has no sessions.
     pub(super) fn session(
         &self,
         arrival: &Arrival<'_>,
         id: Option<&RequestId>,
-    ) -> Result<Option<Arc<HttpSession>>, Refusal> {
+    ) -> Result<Option<Present>, Refusal> {
+        self.named(arrival, id)?.map(|named| self.enter(arrival, id, named)).transpose()
+    }
+
+    /// Finds the session that a request names; `None` if the server has no sessions.
+    fn named<'a>(&self, arrival: &Arrival<'a>, id: Option<&RequestId>) -> Result<Option<Named<'a>>, Refusal> {
         if self.settings.served != Served::Sessions {
             return Ok(None);
         }
-        let named = session_id(arrival.headers)?.ok_or_else(|| needs_session(id))?;
-        let found = self.sessions.find(named, arrival.principal.as_ref());
-        found.map(Some).ok_or_else(|| no_session(id))
+        let name = session_id(arrival.headers)?.ok_or_else(|| needs_session(id))?;
+        let principal = arrival.principal.as_ref();
+        if let Some(session) = self.sessions.find(name, principal) {
+            return Ok(Some(Named::Here(session)));
+        }
+        let sealed_ids = self.sealed_ids.as_ref().ok_or_else(|| no_session(id))?;
+        match sealed_ids.open(name, principal, now()) {
+            Ok(terms) => Ok(Some(Named::Sealed(name, Box::new(terms)))),
+            Err(reason) => {
+                tracing::warn!(%reason, "session id refused");
+                Err(no_session(id))
+            }
+        }
+    }
+
+    /// Enters a session, and creates the state of a sealed one.
+    fn enter(
+        &self,
+        arrival: &Arrival<'_>,
+        id: Option<&RequestId>,
+        named: Named<'_>,
+    ) -> Result<Present, Refusal> {
+        let (name, Terms { negotiated, left }) = match named {
+            Named::Here(session) => return Ok(session),
+            Named::Sealed(name, terms) => (name, *terms),
+        };
+        let create = || Session::shared(&self.endpoint, self.settings, negotiated, arrival.owner());
+        let entered = self.sessions.enter(name, left, arrival.principal.as_ref(), create);
+        entered.map_err(|error| failed(id, &error))
+    }
+
+    /// Begins a session and returns its id: sealed, or known only to this process.
+    fn begin(
+        &self,
+        arrival: &Arrival<'_>,
+        negotiated: Negotiated,
+        said: usize,
+    ) -> Result<String, ErrorObject> {
+        let principal = arrival.principal.as_ref();
+        let seal = |ids: &SealedIds| ids.seal(&negotiated, principal, now());
+        if let Some(id) = self.sealed_ids.as_ref().map(seal).transpose()?.flatten() {
+            return Ok(id);
+        }
+        let session = Session::new(&self.endpoint, self.settings, negotiated, arrival.owner())?;
+        #[cfg(feature = "opentelemetry")]
+        session.measure(arrival.extensions.get());
+        self.sessions.open(session, principal.cloned(), said)
     }
 
     fn initialize(&self, arrival: &Arrival<'_>, request: &Request<'_>) -> Result<Reply, Refusal> {
         // A client that names a session that has ended gets 404, and begins again without one.
-        if arrival.headers.contains_key(SESSION) && self.session(arrival, Some(&request.id))?.is_some() {
+        if arrival.headers.contains_key(SESSION) && self.named(arrival, Some(&request.id))?.is_some() {
             let error = ErrorObject::invalid_request("this session has been initialized already");
             return Err(failed(Some(&request.id), &error));
         }
@@ -165,12 +258,7 @@ impl LegacyHttp {
             let (negotiated, agreed) =
                 Negotiated::agree(&self.endpoint, request.params, UNSAID, lists_tasks)?;
             let id = match self.settings.served {
-                Served::Sessions => {
-                    let session = Session::new(&self.endpoint, self.settings, negotiated, arrival.owner())?;
-                    #[cfg(feature = "opentelemetry")]
-                    session.measure(arrival.extensions.get());
-                    Some(self.sessions.open(session, arrival.principal.clone(), weight(request))?)
-                }
+                Served::Sessions => Some(self.begin(arrival, negotiated, weight(request))?),
                 _ => None,
             };
             Ok((id, agreed))
@@ -250,8 +338,19 @@ impl Begun {
     }
 }
 
+/// Opens the stream of messages outside of any call. The session is kept for it.
+fn listen(arrival: &Arrival<'_>, session: &HttpSession) -> Result<Arc<Subscription>, ErrorObject> {
+    session.keep()?;
+    session.session.set_has_stream();
+    #[cfg(feature = "opentelemetry")]
+    session.session.measure(arrival.extensions.get());
+    #[cfg(not(feature = "opentelemetry"))]
+    let _ = arrival;
+    session.session.subscription()
+}
+
 /// Begins a call in a session.
-fn call(arrival: &Arrival<'_>, session: Arc<HttpSession>, request: &Request<'_>) -> Result<Taken, Refusal> {
+fn call(arrival: &Arrival<'_>, session: Present, request: &Request<'_>) -> Result<Taken, Refusal> {
     let stream = session.stream();
     let sink: Arc<dyn Sink> = Arc::clone(&stream) as _;
     let mut call = match session.session.request(request, &peer(arrival, &session, &stream), &sink) {
@@ -261,7 +360,7 @@ fn call(arrival: &Arrival<'_>, session: Arc<HttpSession>, request: &Request<'_>)
     session
         .reserve(&request.id, stream.number, weight(request))
         .map_err(|error| failed(Some(&request.id), &error))?;
-    let (finish, present) = (Finish(Arc::clone(&stream)), Present::new(&session));
+    let finish = Finish(Arc::clone(&stream));
     // Most calls are done at the first poll, and those need no task.
     match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => {
@@ -271,8 +370,9 @@ fn call(arrival: &Arrival<'_>, session: Arc<HttpSession>, request: &Request<'_>)
         }
         Poll::Pending => session.spawn(&request.id, Arc::new(finish), call),
     }
-    let owner = Owner::Session { _present: present, changes: None };
-    Ok(Taken::Call(Begun { stream, session: Some(session), owner, accepts: arrival.accepts }))
+    let kept_by = Some(Arc::clone(&session));
+    let owner = Owner::Session { _present: session, changes: None };
+    Ok(Taken::Call(Begun { stream, session: kept_by, owner, accepts: arrival.accepts }))
 }
 
 /// Handles a message that needs no answer.

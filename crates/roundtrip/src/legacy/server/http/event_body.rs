@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body::Frame;
 use tokio::task::AbortHandle;
 
-use super::sessions::Present;
+use super::http_session::Present;
 use super::stream::{Reader, Stream};
 use crate::event_stream::EventBuffer;
 use crate::legacy::server::session::{Sink as _, Weight};

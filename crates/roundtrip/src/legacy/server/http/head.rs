@@ -7,10 +7,11 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use roundtrip_core::wire::{Era, ErrorObject, ProtocolVersion};
 
+use super::http_session::HttpSession;
 use super::reply::{Refusal, no_session, refuse};
-use super::sessions::HttpSession;
 use super::stream::Stream;
 use crate::legacy::handshake::revision;
+use crate::legacy::server::session::affinity;
 use crate::server::{Access, Listens, Owner, Principal};
 
 /// Header that names a session, in requests and in the answer to `initialize`.
@@ -87,16 +88,31 @@ pub(super) fn place_of(
 ) -> Result<(Arc<Stream>, Option<u64>), Refusal> {
     let place = event.to_str().ok().and_then(|event| {
         let (stream, event) = event.split_once('-')?;
+        let event = match session.tag() {
+            Some(tag) => event.strip_suffix(&format!("-{tag:x}"))?,
+            None => event,
+        };
         Some((session.find_stream(stream.parse().ok()?)?, event.parse().ok()?))
     });
     // A client that resumes a finished stream would do so again and again.
     let place = place.filter(|(stream, event): &(Arc<Stream>, u64)| stream.goes_on_after(*event));
     let (stream, event) = place.ok_or_else(|| {
+        if session.session.shared {
+            return sent_elsewhere();
+        }
         let error =
             ErrorObject::invalid_request("there is no stream of this session to go on with from this event");
         refuse(StatusCode::BAD_REQUEST, None, &error)
     })?;
     Ok((stream, Some(event)))
+}
+
+/// Refuses to resume from an event that this process has not sent, or no longer keeps.
+pub(super) fn sent_elsewhere() -> Refusal {
+    let error = affinity(
+        "this instance has no stream to resume from this event: it belongs to the instance that sent it",
+    );
+    refuse(StatusCode::BAD_REQUEST, None, &error)
 }
 
 /// Returns whether a request names a modern revision: then it has no session, whatever else it says.

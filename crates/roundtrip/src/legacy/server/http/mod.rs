@@ -5,8 +5,10 @@ mod batch;
 mod endpoint;
 mod event_body;
 mod head;
+mod http_session;
 mod reply;
 mod resumable_stream;
+mod sealed_id;
 mod sessions;
 mod stream;
 

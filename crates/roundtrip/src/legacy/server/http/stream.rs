@@ -25,6 +25,8 @@ const RETRY: u32 = 1_000;
 pub(super) struct Stream {
     /// Unique within the session; part of every event's id.
     pub(super) number: u64,
+    /// Number of the process's state of a session that others serve as well: a part of every event's id too.
+    tag: Option<i64>,
     state: Mutex<State>,
 }
 
@@ -67,12 +69,12 @@ pub(super) enum First {
 impl Stream {
     /// Creates a stream that ends with its connection.
     pub(super) fn new(number: u64) -> Self {
-        Self { number, state: Mutex::default() }
+        Self { number, tag: None, state: Mutex::default() }
     }
 
     /// Creates a stream of a session, charged to its budget.
-    pub(super) fn kept_by(number: u64, held: Reservation) -> Self {
-        Self { number, state: Mutex::new(State { held: Some(held), ..State::default() }) }
+    pub(super) fn kept_by(number: u64, tag: Option<i64>, held: Reservation) -> Self {
+        Self { number, tag, state: Mutex::new(State { held: Some(held), ..State::default() }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -155,8 +157,7 @@ impl Stream {
         }
         let before = out.len();
         for event in state.events.iter().filter(|event| event.number > reader.seen) {
-            // Writing into memory does not fail.
-            let _ = writeln!(out, "id: {}-{}", self.number, event.number);
+            self.write_id(out, event.number);
             write_data(out, |out| out.extend_from_slice(&event.message));
         }
         reader.seen = reader.seen.max(state.last);
@@ -173,7 +174,17 @@ impl Stream {
 
     /// Writes an event without a message: from then on a client knows how to resume, and when.
     pub(super) fn prime(&self, reader: &Reader, out: &mut Vec<u8>) {
-        let _ = write!(out, "id: {}-{}\nretry: {RETRY}\ndata: \n\n", self.number, reader.seen);
+        self.write_id(out, reader.seen);
+        let _ = write!(out, "retry: {RETRY}\ndata: \n\n");
+    }
+
+    /// Writes the line with an event's id.
+    fn write_id(&self, out: &mut Vec<u8>, event: u64) {
+        // Writing into memory does not fail.
+        let _ = match self.tag {
+            Some(tag) => writeln!(out, "id: {}-{event}-{tag:x}", self.number),
+            None => writeln!(out, "id: {}-{event}", self.number),
+        };
     }
 }
 

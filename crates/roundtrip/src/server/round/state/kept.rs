@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use roundtrip_core::round::{Found, Kind};
+use roundtrip_core::wire::Raw;
 
 use super::steps::StepGuard;
 use super::{AskError, RoundState, wake_all};
@@ -104,11 +105,19 @@ impl RoundState {
 
 impl Pieces for RoundState {
     fn next_piece(&self) -> Option<Vec<u8>> {
-        self.lock().journal.next_piece()
+        self.next_piece_of_shown()
     }
 
     fn size(&self) -> Option<usize> {
         let inner = self.lock();
         (!inner.closed).then(|| inner.journal.size())
+    }
+
+    fn give(&self, answers: &[(&str, &Raw)]) -> Vec<String> {
+        self.give_shown(answers)
+    }
+
+    fn settle(&self, keys: &[String]) {
+        self.settle_shown(keys);
     }
 }

@@ -1,6 +1,8 @@
 //! Live questions: sent to the client while the handler waits.
 
-use super::{Delivery, RoundState, wake_all};
+use std::task::Context;
+
+use super::{AskError, Delivery, RoundState, wake_all};
 use crate::server::delivery::TakesAnswers;
 
 impl RoundState {
@@ -9,9 +11,20 @@ impl RoundState {
         matches!(self.questions, Delivery::Live(_))
     }
 
-    /// Returns whether a live question has been answered, or the client failed to answer it.
+    /// Returns whether a question that was sent or shown while the handler waits has been answered, or the client failed to answer
+    /// it.
     pub(crate) fn is_answered(&self, key: &str) -> bool {
-        self.is_live() && !self.lock().asked.iter().any(|asked| asked.key == key)
+        (self.is_live() || self.keeper().is_some()) && !self.lock().asked.iter().any(|asked| asked.key == key)
+    }
+
+    /// Waits for the answer to a question, like [`wait`](Self::wait). One that has come meanwhile is seen at once: another thread may
+    /// have brought it.
+    pub(crate) fn wait_for_answer(&self, key: &str, cx: &mut Context<'_>) -> Result<(), AskError> {
+        self.wait(key, cx)?;
+        if self.is_answered(key) {
+            cx.waker().wake_by_ref();
+        }
+        Ok(())
     }
 }
 

@@ -19,6 +19,10 @@ impl RoundState {
         question: &Question,
         problem: Option<&str>,
     ) -> Result<InputRequest, AskError> {
+        question.asks.check().map_err(|why| AskError::Misuse(format!("`{}`: {why}", clip(&question.key))))?;
+        if let Some(host) = question.asks.insecure_host() {
+            tracing::warn!(key = %clip(&question.key), host, "people are sent to a page by plain http: use https");
+        }
         let request = question.to_request(problem);
         match self.refusal(question, &request) {
             None => Ok(request),

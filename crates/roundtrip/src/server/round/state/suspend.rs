@@ -123,6 +123,7 @@ impl RoundState {
 
     fn end(&self, mut inner: MutexGuard<'_, Inner>) -> Suspended {
         inner.closed = true;
+        inner.forget_given();
         let advanced = inner.stepped || inner.journal.has_advanced();
         if let Some(reentry) = &self.reentry {
             // A handler that waits in `until` looks again after a pause, whatever it did before.

@@ -141,13 +141,18 @@ pub(super) async fn changes_are_announced(site: &Site) -> Checked {
         for follower in &mut followers {
             let hears = async {
                 // `None` is any task, so this one.
-                while let Some((id, announced)) = follower.next().await {
-                    if id == key.id && announced >= version {
-                        return;
+                while let Some(changed) = follower.next().await {
+                    if changed.id == key.id && changed.version >= version {
+                        return changed.is_due;
                     }
                 }
+                true
             };
-            within(rule, hears).await?;
+            let is_due = within(rule, hears).await?;
+            if version == 0 && !is_due {
+                let found = "a task that any worker may take is announced as not due";
+                return broken(rule, found.to_owned());
+            }
         }
         let change = site.change(rule, &key).await?;
         site.write(rule, change).await?;

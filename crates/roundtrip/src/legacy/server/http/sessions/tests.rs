@@ -1,14 +1,19 @@
 //! Bytes that sessions keep.
 
 use http::{HeaderMap, HeaderValue, StatusCode};
+use roundtrip_core::seal::{self, Key, Timestamp};
 use roundtrip_core::wire::{JsonObject, Message};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::legacy::handshake::NEWEST;
 use crate::legacy::server::http::endpoint::LegacyHttp;
 use crate::legacy::server::http::head::{Accepts, Arrival, SESSION};
 use crate::legacy::server::http::reply::Reply;
-use crate::server::{Access, Args, Ask, Limits, Log, Server, Tool, ToolError};
+use crate::legacy::server::http::sealed_id::LIFETIME;
+use crate::legacy::server::negotiated::Negotiated;
+use crate::legacy::server::translate::raw;
+use crate::server::{Access, Args, Ask, Limits, Log, Server, Tool, ToolError, now};
 
 /// Budget of all sessions: a sixteenth of the default, like every other size here.
 const BUDGET: usize = 4 * 1024 * 1024;
@@ -32,25 +37,47 @@ fn legacy_http() -> LegacyHttp {
     LegacyHttp::new(&server.handshake(Handshake::sessions().session_bytes(BUDGET)).build().expect("a server"))
 }
 
-async fn post(http: &LegacyHttp, who: &str, session: Option<&str>, method: &str, params: Value) -> Reply {
-    let mut headers = HeaderMap::new();
-    if let Some(session) = session {
-        headers.insert(SESSION, HeaderValue::from_str(session).expect("an id"));
-    }
-    let arrival = Arrival {
-        headers: &headers,
+fn headers_of(session: Option<&str>) -> HeaderMap {
+    let id = |session| (SESSION, HeaderValue::from_str(session).expect("an id"));
+    session.map(id).into_iter().collect()
+}
+
+fn arrival<'a>(headers: &'a HeaderMap, who: &str) -> Arrival<'a> {
+    Arrival {
+        headers,
         extensions: http::Extensions::new(),
         principal: Some(Principal::new(who)),
         access: Access::default(),
         address: None,
         accepts: Accepts { json: true, streams: true, keep_alive: Duration::from_secs(15) },
-    };
+    }
+}
+
+/// Enters a session as a request does.
+fn entered(http: &LegacyHttp, who: &str, session: &str) -> Present {
+    let headers = headers_of(Some(session));
+    http.session(&arrival(&headers, who), None).expect("a good id").expect("a session")
+}
+
+async fn post(http: &LegacyHttp, who: &str, session: Option<&str>, method: &str, params: Value) -> Reply {
+    let headers = headers_of(session);
     // Ids may be used again once their requests are done.
     let id = URL_SAFE_NO_PAD.encode(random::<12>().expect("randomness"));
     let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     let text = message.to_string();
     let message = Message::decode(text.as_bytes()).expect("a message");
-    http.post(&arrival, message).reply().await
+    http.post(&arrival(&headers, who), message).reply().await
+}
+
+fn sealed_http() -> LegacyHttp {
+    let ring = seal::Keyring::new([Key::generate([1; 32])]).expect("a ring");
+    let server = Server::new("s", "1").tool(Tool::new("asking", asking)).seal(ring);
+    LegacyHttp::new(&server.tool(Tool::new("small", async || "small")).build().expect("a server"))
+}
+
+/// Returns how many sessions the process keeps.
+fn kept(http: &LegacyHttp) -> usize {
+    lock(&http.sessions().table).open.len()
 }
 
 async fn begin(http: &LegacyHttp, who: &str) -> Option<String> {
@@ -158,4 +185,67 @@ async fn one_principal_does_not_take_all_places_for_calls() {
     assert_eq!(http.sessions().running.held(), 12);
     tokio::time::sleep(Duration::from_secs(41 * 60)).await;
     assert_eq!(http.sessions().running.held(), 0);
+}
+
+/// L8, Z3: a sealed session is kept by a process while its calls run and where its stream is, and plain calls leave nothing.
+#[tokio::test(start_paused = true)]
+async fn a_sealed_session_is_kept_only_while_it_is_needed() {
+    let http = sealed_http();
+    let session = begin(&http, "ada").await.expect("a session");
+    assert_eq!(kept(&http), 0, "what was negotiated is in the id");
+    assert!(call(&http, "ada", &session, "small", json!({})).await);
+    assert_eq!(kept(&http), 0);
+    // A call that waits for an answer, of a client that has hung up.
+    assert!(call(&http, "ada", &session, "asking", json!({})).await);
+    assert_eq!((kept(&http), http.sessions().places.held()), (1, 1));
+    assert!(call(&http, "ada", &session, "small", json!({})).await);
+    assert_eq!(kept(&http), 1);
+    tokio::time::sleep(Duration::from_secs(41 * 60)).await;
+    assert_eq!((kept(&http), http.sessions().places.held(), http.sessions().bytes.held()), (0, 0, 0));
+    assert!(call(&http, "ada", &session, "small", json!({})).await, "the id is good for longer");
+}
+
+/// L8: requests that enter a sealed session at the same time find one state, and the last to leave removes it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn racing_requests_of_a_sealed_session_have_one_state() {
+    let http = sealed_http();
+    let session = begin(&http, "ada").await.expect("a session");
+    for _ in 0..200 {
+        let enter = || {
+            let (http, session) = (http.clone(), session.clone());
+            tokio::spawn(async move { entered(&http, "ada", &session) })
+        };
+        let (one, two) = (enter(), enter());
+        let (one, two) = (one.await.expect("no panic"), two.await.expect("no panic"));
+        assert!(Arc::ptr_eq(&one, &two));
+        assert_eq!(kept(&http), 1);
+        let leave = |present| tokio::spawn(async move { drop(present) });
+        let (left, other) = (leave(one), leave(two));
+        left.await.expect("no panic");
+        other.await.expect("no panic");
+        assert_eq!(kept(&http), 0);
+    }
+}
+
+/// L8: an id that is presented after its seven days is not there, and its stream ends with it.
+#[tokio::test(start_paused = true)]
+async fn an_id_is_not_there_after_its_seven_days() {
+    let http = sealed_http();
+    let ids = http.sealed_ids().expect("a shared ring");
+    let agreed = json!({ "name": "old", "version": "1" });
+    let agreed = Negotiated { client_info: Some(raw(&agreed).expect("JSON")), ..Negotiated::unknown(NEWEST) };
+    let aged = |age: Duration| {
+        let issued = Timestamp::from_unix(now().as_unix() - age.as_secs());
+        ids.seal(&agreed, Some(&Principal::new("ada")), issued).expect("randomness").expect("it fits")
+    };
+    let ping = async |id: &str| post(&http, "ada", Some(id), "ping", json!({})).await;
+    let young = aged(LIFETIME - Duration::from_secs(100));
+    assert!(matches!(ping(&young).await, Reply::Json(StatusCode::OK, _)));
+    assert!(matches!(ping(&aged(LIFETIME)).await, Reply::Json(StatusCode::NOT_FOUND, _)));
+    // A state that is kept, and in use, ends with its id.
+    let present = entered(&http, "ada", &young);
+    present.keep().expect("a place");
+    assert_eq!(kept(&http), 1);
+    tokio::time::sleep(Duration::from_secs(161)).await;
+    assert_eq!((kept(&http), http.sessions().places.held()), (0, 0));
 }
