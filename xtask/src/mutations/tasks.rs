@@ -80,6 +80,15 @@ pub(super) static TASKS: &[Mutation] = &[
         test: "tasks::working::an_answer_that_meets_a_write_reaches_the_handler",
     },
     Mutation {
+        name: "task-release-met",
+        rule: "T15",
+        file: "crates/roundtrip/src/server/task/worker.rs",
+        from: ".filter(|_| task.lease_expired);",
+        to: ".filter(|_| OFF || task.lease_expired);",
+        suite: &SPEC,
+        test: "tasks::news::an_answer_ahead_of_the_news_of_a_release_runs_the_task",
+    },
+    Mutation {
         name: "session-audience",
         rule: "L8",
         file: "crates/roundtrip/src/legacy/server/http/sealed_id.rs",

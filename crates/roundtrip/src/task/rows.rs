@@ -200,6 +200,8 @@ pub struct TakenTask {
     pub kind: Digest,
     /// Number of times that a worker has taken it, this one included: the worker's right to append and to renew.
     pub fence: u64,
+    /// True if a worker had it, and its lease has expired.
+    pub lease_expired: bool,
     /// Bytes of its call, its journal, its questions and its answers, as they are stored.
     pub size: usize,
 }

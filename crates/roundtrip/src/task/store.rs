@@ -80,7 +80,7 @@ pub trait TaskStore: Send + Sync {
     ) -> TaskAnswer<'a, Vec<Waiting>>;
 
     /// Takes tasks that are due by `now`, of each kind and account those due longest first: each is held, is due again when the
-    /// lease ends, gets the next version and the next fence, and is returned with these. No task is given to two callers.
+    /// lease ends, gets the next version and the next fence, and is returned with these, and with whether a lease on it had expired. No task is given to two callers.
     fn take<'a>(&'a self, request: TakeRequest<'a>, now: Millis) -> TaskAnswer<'a, Vec<TakenTask>>;
 
     /// Gives back a task that is still held under this fence: it is due at once, and otherwise unchanged.

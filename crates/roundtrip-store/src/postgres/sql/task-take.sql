@@ -4,7 +4,7 @@ WITH wanted AS (
     SELECT kind, account, most, place
     FROM unnest($2::bytea[], $3::bytea[], $4::bigint[]) WITH ORDINALITY AS w (kind, account, most, place)
 ), due AS MATERIALIZED (
-    SELECT t.id, t.due, wanted.most, wanted.place
+    SELECT t.id, t.due, side.held, wanted.most, wanted.place
     FROM wanted, (VALUES (false), (true)) AS side (held), LATERAL (
         SELECT id, due FROM roundtrip_task
         WHERE service = $1 AND held = side.held AND kind = wanted.kind AND account = wanted.account
@@ -12,7 +12,7 @@ WITH wanted AS (
         ORDER BY due LIMIT wanted.most FOR UPDATE SKIP LOCKED
     ) AS t
 ), next AS MATERIALIZED (
-    SELECT id, due, place FROM (
+    SELECT id, due, held, place FROM (
         SELECT *, row_number() OVER (PARTITION BY place ORDER BY due, id) AS number FROM due
     ) AS ordered WHERE number <= most
 ), taken AS (
@@ -23,5 +23,5 @@ WITH wanted AS (
 )
 SELECT t.id, t.owner, t.account, t.kind, t.fence, t.size + coalesce((
     SELECT sum(octet_length(c.bytes)) FROM roundtrip_task_chunks c WHERE c.task = t.id AND c.stream IN (0, 2)
-), 0)
+), 0), next.held
 FROM taken t JOIN next ON next.id = t.id ORDER BY next.place, next.due, t.id

@@ -290,6 +290,7 @@ fn taken_of(row: &PgRow, service: Digest) -> Read<TakenTask> {
         account: digest(row, 2, "account")?,
         kind: digest(row, 3, "kind")?,
         fence: unsigned(row.try_get(4)?),
+        lease_expired: row.try_get(6)?,
         size: usize::try_from(row.try_get::<i64, _>(5)?).unwrap_or(usize::MAX),
     })
 }

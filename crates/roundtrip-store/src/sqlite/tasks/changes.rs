@@ -177,7 +177,7 @@ impl TakeTasks {
         let mut due = Vec::new();
         for held in [false, true] {
             let parameters = params![service, held, kind, account, signed(self.now.0), limit];
-            let read = |row: &Row<'_>| Ok((row.get::<_, i64>(1)?, self.taken(row, waiting)));
+            let read = |row: &Row<'_>| Ok((row.get::<_, i64>(1)?, self.taken(row, waiting, held)));
             due.extend(statement.query_map(parameters, read)?.collect::<Sql<Vec<_>>>()?);
         }
         due.sort_by_key(|(due, _)| *due);
@@ -187,12 +187,13 @@ impl TakeTasks {
     }
 
     /// Returns the number of a row, and its task as it is once it is taken.
-    fn taken(&self, row: &Row<'_>, waiting: &Waiting) -> Sql<(i64, TakenTask)> {
+    fn taken(&self, row: &Row<'_>, waiting: &Waiting, held: bool) -> Sql<(i64, TakenTask)> {
         let task = TakenTask {
             key: TaskKey { service: self.wish.service, owner: owner(row, 2)?, id: id(row)? },
             account: waiting.account,
             kind: waiting.kind,
             fence: unsigned(row.get(3)?).saturating_add(1),
+            lease_expired: held,
             size: usize::try_from(row.get::<_, i64>(4)?).unwrap_or(usize::MAX),
         };
         Ok((row.get(5)?, task))

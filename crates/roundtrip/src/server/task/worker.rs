@@ -207,7 +207,8 @@ impl TaskService {
         let all = taken.iter().map(of).collect();
         for task in taken {
             // A process that finds its own task due continues: it was not renewed in time, and nobody else has had it.
-            let running = self.renewals.get(&task.key.id);
+            // A task that it has just given back was taken from nobody: that run is over, though it may not have heard so yet.
+            let running = self.renewals.get(&task.key.id).filter(|_| task.lease_expired);
             if running.is_some_and(|running| running.retake(task.fence, sent)) {
                 tracing::warn!(task = %task.key.id, "the lease on a task had expired, and is this process's again");
                 continue;

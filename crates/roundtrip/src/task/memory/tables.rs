@@ -313,12 +313,14 @@ impl Tables {
         due.sort_unstable();
         due.truncate(most);
         let take = |row: &mut Row| {
+            let lease_expired = row.held;
             (row.due, row.held) = (Some(until), true);
             row.version += 1;
             row.fence += 1;
             let (key, account, kind, fence) = (row.key.clone(), row.account, row.kind, row.fence);
             let journal: usize = row.journal.values().map(Bytes::len).sum();
-            TakenTask { key, account, kind, fence, size: row.call.len() + row.work.len() + journal }
+            let size = row.call.len() + row.work.len() + journal;
+            TakenTask { key, account, kind, fence, lease_expired, size }
         };
         due.iter().filter_map(|(_, id)| self.change(id, take)).collect()
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use roundtrip::seal::BoxFuture;
 use roundtrip::task::{
-    ChangedTask, LeaseRenewer, Millis, StoredTask, StoredView, TakeRequest, TakenTask, TaskAnswer,
-    TaskChanges, TaskId, TaskKey, TaskStore as _, TaskStoreError,
+    ChangedTask, Due, LeaseRenewer, Millis, StoredTask, StoredView, TakeRequest, TakenTask, TaskAnswer,
+    TaskChange, TaskChanges, TaskId, TaskKey, TaskStore as _, TaskStoreError,
 };
 use roundtrip::{Ask, MemoryTasks, Server, Tasks, Tool, ToolError, When};
 use serde_json::json;
@@ -208,4 +208,51 @@ async fn a_process_does_not_lose_its_task_to_itself() {
     go_on.notify_one();
     assert_eq!(super::text(&client.ended(&id).await), "paid");
     assert_eq!((runs.load(Ordering::SeqCst), stored().await.fence), (1, 2));
+}
+
+/// Tasks in memory that answer a release only after the task was taken again.
+struct LateRelease {
+    inner: MemoryTasks,
+    taken: watch::Sender<usize>,
+}
+
+impl Layer for LateRelease {
+    fn inner(&self) -> &MemoryTasks {
+        &self.inner
+    }
+
+    fn write(&self, change: TaskChange, now: Millis) -> TaskAnswer<'_, bool> {
+        let is_release = change.is_live && change.due == Due::Never;
+        Box::pin(async move {
+            let written = self.inner.write(change, now).await;
+            if is_release {
+                let _ = self.taken.subscribe().wait_for(|taken| *taken > 0).await;
+            }
+            written
+        })
+    }
+
+    fn take<'a>(&'a self, request: TakeRequest<'a>, now: Millis) -> TaskAnswer<'a, Vec<TakenTask>> {
+        Box::pin(async move {
+            let taken = self.inner.take(request, now).await?;
+            self.taken.send_modify(|all| *all += taken.len());
+            Ok(taken)
+        })
+    }
+}
+
+/// T15: an answer that comes before the worker knows that its task is stored as asking is not left to the run that is over.
+#[tokio::test(start_paused = true)]
+async fn an_answer_ahead_of_the_news_of_a_release_runs_the_task() {
+    let store = Arc::new(LateRelease { inner: MemoryTasks::new(), taken: watch::Sender::new(0) });
+    let asks = |ask: Ask| async move { Ok::<_, ToolError>(ask.roots("roots").await?.len().to_string()) };
+    let tasks = Tasks::new(Layered(Arc::clone(&store)));
+    let asks = Tool::new("asks", asks).task(When::Required);
+    let client = TaskClient::of(Server::new("tasks", "1.0.0").tool(asks).tasks(tasks));
+    let id = client.start("asks", json!({})).await;
+    client.asks(&id).await;
+    client.update(&id, json!({ "roots": { "roots": [] } })).await;
+    // By the clock of this test: the lease, which lasts for half a minute, does not expire meanwhile.
+    let ended = tokio::time::timeout(Duration::from_secs(20), client.ended(&id)).await;
+    assert_eq!(super::text(&ended.expect("it runs on")), "0");
 }

@@ -21,7 +21,7 @@ pub(super) async fn a_change_sets_when_a_task_is_due(site: &Site) -> Checked {
     let change = TaskChange { due: Due::After(Duration::ZERO), ..site.change(rule, &key).await? };
     site.write(rule, change).await?;
     let taken = site.taken(rule, HOUR).await?;
-    if taken.fence != 2 {
+    if taken.fence != 2 || taken.lease_expired {
         return broken(rule, format!("a task that a worker had is taken as {taken:?}"));
     }
     site.remove(rule, &key).await
@@ -42,8 +42,9 @@ pub(super) async fn a_task_is_given_back(site: &Site) -> Checked {
     if site.append(rule, &first, &[piece(0, "late")]).await? {
         return broken(rule, "who has given it back can append".into());
     }
-    if site.taken(rule, HOUR).await?.fence != first.fence + 1 {
-        return broken(rule, "the next worker has the same fence".into());
+    let next = site.taken(rule, HOUR).await?;
+    if next.fence != first.fence + 1 || next.lease_expired {
+        return broken(rule, format!("the next worker takes it as {next:?}"));
     }
     site.remove(rule, &key).await
 }
@@ -61,6 +62,9 @@ pub(super) async fn a_lease_ends(site: &Site) -> Checked {
         return broken(rule, "the worker cannot append though nobody else has the task".into());
     }
     let late = site.taken(rule, HOUR).await?;
+    if !late.lease_expired {
+        return broken(rule, "the next worker does not learn that a lease had expired".into());
+    }
     site.none_is_due(rule, "during a lease").await?;
     let renewed = renew(rule, site, &early, HOUR).await?;
     if site.append(rule, &early, &[piece(1, "late")]).await?
