@@ -1,4 +1,4 @@
-//! Databases that are restarted in mid-call. Tests on the same servers would notice, so that these have a program of their own.
+//! Databases that are restarted in mid-call. Tests on the same servers would notice: these run while no other does (.config/nextest.toml).
 
 #![cfg(all(unix, any(feature = "postgres", feature = "redis")))]
 #![expect(clippy::expect_used, reason = "a test says what it expects")]

@@ -106,6 +106,7 @@ async fn a_store_that_is_away_says_so_and_comes_back<S: RateSite>(_: &S, through
 /// Server processes that share a limit.
 #[cfg(unix)]
 mod processes {
+    use std::sync::{Arc, Mutex};
     use std::time::{Duration, Instant};
 
     use roundtrip::client::ServerRejection;
@@ -140,37 +141,63 @@ mod processes {
         true
     }
 
-    /// Calls until a moment, one call after the other, and returns how many were let through.
-    async fn hits(client: Client, until: Instant) -> u32 {
-        let mut passed = 0;
-        while Instant::now() < until {
-            match client.call_tool("hit", ()).await {
-                Ok(_) => passed += 1,
-                Err(Error::Rejected(ServerRejection::RateLimited(_))) => {}
-                Err(other) => panic!("{other}"),
-            }
-        }
-        passed
+    /// Number of refusals after which the bucket is empty for certain: no call that found it full is still under way.
+    const SETTLED: u32 = 50;
+
+    /// Calls that were let through between two refusals. Both found the bucket empty: what came back to it in between was let through,
+    /// however slowly this machine calls.
+    #[derive(Default)]
+    struct Measured {
+        passed: u32,
+        refused: u32,
+        /// First and last refusal, each with the number of calls that had passed.
+        between: Option<[(Instant, u32); 2]>,
     }
 
-    /// Calls instances as fast as they answer, and returns how many calls a second were let through after a full bucket.
-    async fn measured(clients: &[&Client]) -> f64 {
-        let begun = Instant::now();
-        let mut callers = JoinSet::new();
-        for number in 0..12 {
-            let client = clients[number % clients.len()].clone();
-            callers.spawn(hits(client, begun + Duration::from_secs(3)));
+    impl Measured {
+        /// Counts a call. Returns whether to go on.
+        fn count(&mut self, has_passed: bool) -> bool {
+            self.passed += u32::from(has_passed);
+            self.refused += u32::from(!has_passed);
+            let now = (Instant::now(), self.passed);
+            if !has_passed && self.refused >= SETTLED {
+                let [first, _] = self.between.unwrap_or([now; 2]);
+                self.between = Some([first, now]);
+            }
+            self.between.is_none_or(|[first, last]| last.0 - first.0 < Duration::from_secs(3))
         }
-        let passed: u32 = callers.join_all().await.into_iter().sum();
-        f64::from(passed - RATE) / begun.elapsed().as_secs_f64()
+    }
+
+    /// Calls until enough is measured, one call after the other.
+    async fn hits(client: Client, measured: Arc<Mutex<Measured>>) {
+        loop {
+            let has_passed = match client.call_tool("hit", ()).await {
+                Ok(_) => true,
+                Err(Error::Rejected(ServerRejection::RateLimited(_))) => false,
+                Err(other) => panic!("{other}"),
+            };
+            if !measured.lock().expect("no panic").count(has_passed) {
+                return;
+            }
+        }
+    }
+
+    /// Calls instances as fast as they answer, and returns how many calls a second are let through once the bucket is empty.
+    async fn measured(clients: &[&Client]) -> f64 {
+        let (all, mut callers) = (Arc::<Mutex<Measured>>::default(), JoinSet::new());
+        for number in 0..12 {
+            callers.spawn(hits(clients[number % clients.len()].clone(), Arc::clone(&all)));
+        }
+        callers.join_all().await;
+        let all = all.lock().expect("no panic");
+        let [first, last] = all.between.expect("refusals");
+        f64::from(last.1 - first.1) / (last.0 - first.0).as_secs_f64()
     }
 
     /// Z3: two processes on one store let through together what one would, within 5 %.
     async fn processes_share_a_limit(fleet: Fleet) {
         let (one, other) = (fleet.start(false).await, fleet.start(false).await);
         let alone = measured(&[&one.client]).await;
-        // The bucket is full again.
-        tokio::time::sleep(Duration::from_millis(1_200)).await;
         let together = measured(&[&one.client, &other.client]).await;
         for (rate, of) in [(alone, f64::from(RATE)), (together, f64::from(RATE)), (together, alone)] {
             assert!((rate / of - 1.0).abs() <= 0.05, "alone {alone:.1}, together {together:.1} a second");
