@@ -13,6 +13,7 @@ mod guard;
 #[path = "no_guard.rs"]
 mod guard;
 mod head;
+mod head_timer;
 mod headers;
 #[cfg(feature = "legacy")]
 mod legacy;

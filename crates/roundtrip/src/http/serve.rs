@@ -2,26 +2,28 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::{Future, IntoFuture, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower_service::Service as _;
 
 use super::head::{self, HEAD_BYTES};
+use super::head_timer::HeadTimer;
 use super::service::Http;
 use super::shutdown::{Phase, Signals, Trigger, reached};
-use super::socket::{AnsweringGuard, RequestBody, Socket};
+use super::socket::{RequestBody, Socket};
 use crate::server::{ServeError, Server};
 
 /// Path of the endpoint if Roundtrip accepts the connections itself.
@@ -159,9 +161,10 @@ async fn connection(
     let http = http.for_address(stream.peer_addr().ok().map(|address| address.ip()));
     let socket = Socket::new(stream, limits.write_timeout);
     let answering = socket.answering();
+    let mut timer = HeadTimer::new(answering.clone(), limits.head_timeout);
     let service = service_fn(move |request: Request<Incoming>| {
         let (mut http, answering) = (http.clone(), answering.clone());
-        let guard = AnsweringGuard(answering.clone());
+        let guard = answering.begin();
         async move {
             let mut response = if answering.next_head() > HEAD_BYTES
                 && let Some(refused) = head::refuse_long(&request)
@@ -178,25 +181,61 @@ async fn connection(
             Ok::<_, Infallible>(response)
         }
     });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_timeout)
-        .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(socket), service);
+    let connection =
+        http1::Builder::new().max_buf_size(HEAD_BYTES).serve_connection(TokioIo::new(socket), service);
     let mut connection = pin!(connection);
-    let ended = tokio::select! {
-        ended = &mut connection => ended,
-        () = reached(&mut phases, Phase::Draining) => {
-            connection.as_mut().graceful_shutdown();
-            tokio::select! {
-                ended = connection => ended,
-                () = reached(&mut phases, Phase::Stopped) => return,
+    for phase in [Phase::Draining, Phase::Stopped] {
+        match until(phase, connection.as_mut(), &mut timer, &mut phases).await {
+            Ended::Closed(closed) => {
+                if let Err(error) = closed {
+                    tracing::debug!(%error, "connection ended");
+                }
+                return;
             }
+            Ended::Silent => {
+                let limit = limits.head_timeout;
+                return tracing::debug!(?limit, "connection ended: no head has arrived within the limit");
+            }
+            Ended::Phase => connection.as_mut().graceful_shutdown(),
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "connection ended");
     }
+}
+
+/// Reason why a connection is not served any more, or otherwise than before.
+enum Ended {
+    Closed(hyper::Result<()>),
+    /// A head was waited for too long.
+    Silent,
+    /// The server has reached another phase.
+    Phase,
+}
+
+/// Serves a connection until its end, or until the server has reached a phase.
+async fn until(
+    phase: Phase,
+    mut connection: Pin<&mut impl Future<Output = hyper::Result<()>>>,
+    timer: &mut HeadTimer,
+    phases: &mut watch::Receiver<Phase>,
+) -> Ended {
+    let seen = phases.clone();
+    let mut reached = pin!(reached(phases, phase));
+    let mut is_first = true;
+    // A connection is woken for every request, and the other two hardly ever: after the first time they are polled when they have
+    // something to say. The waker of a task stays the same.
+    poll_fn(|cx| {
+        if let Poll::Ready(closed) = connection.as_mut().poll(cx) {
+            return Poll::Ready(Ended::Closed(closed));
+        }
+        if (is_first || timer.is_due()) && timer.poll(cx).is_ready() {
+            return Poll::Ready(Ended::Silent);
+        }
+        if (is_first || seen.has_changed().unwrap_or(true)) && reached.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ended::Phase);
+        }
+        is_first = false;
+        Poll::Pending
+    })
+    .await
 }
 
 impl fmt::Debug for Bound {

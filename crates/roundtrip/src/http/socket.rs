@@ -9,7 +9,7 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -18,17 +18,24 @@ use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// Most bytes of further requests that are read while one is being answered. Beyond them the client has to wait.
 const READ_AHEAD: usize = 64 * 1024;
 
 /// State that a connection and the requests on it share. HTTP/1 answers one request after the other.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Answering(Arc<Shared>);
 
-#[derive(Debug, Default)]
+/// Time of a connection that has a request: it waits for no head.
+const BUSY: u64 = u64::MAX;
+
+#[derive(Debug)]
 struct Shared {
+    /// Time at which the connection was accepted.
+    accepted: Instant,
+    /// Time from then to when the connection began to wait for the next head, in milliseconds, or [`BUSY`].
+    waits_since: AtomicU64,
     /// True while a request has been read and is being answered.
     is_on: AtomicBool,
     /// Bytes that hyper has read since the head before, and the most that it may have read ahead of that time.
@@ -38,6 +45,40 @@ struct Shared {
 }
 
 impl Answering {
+    fn new() -> Self {
+        Self(Arc::new(Shared {
+            accepted: Instant::now(),
+            waits_since: AtomicU64::new(0),
+            is_on: AtomicBool::new(false),
+            unparsed: AtomicUsize::new(0),
+            last_read: AtomicUsize::new(0),
+        }))
+    }
+
+    /// Takes note that a head has arrived. The next one is waited for once the guard is dropped.
+    pub(super) fn begin(&self) -> AnsweringGuard {
+        self.0.waits_since.store(BUSY, Ordering::Relaxed);
+        AnsweringGuard(self.clone())
+    }
+
+    /// Returns the time since which the next head is waited for; `None` while there is a request.
+    pub(super) fn waits_for_head_since(&self) -> Option<Instant> {
+        let since = self.0.waits_since.load(Ordering::Relaxed);
+        (since != BUSY).then(|| self.0.accepted + Duration::from_millis(since))
+    }
+
+    /// Gives the next head its whole time again: the client has read on in the answer before it.
+    fn wait_anew(&self) {
+        if self.0.waits_since.load(Ordering::Relaxed) != BUSY {
+            self.wait_for_head();
+        }
+    }
+
+    fn wait_for_head(&self) {
+        let since = u64::try_from(self.0.accepted.elapsed().as_millis()).unwrap_or_default();
+        self.0.waits_since.store(since, Ordering::Relaxed);
+    }
+
     fn set(&self, on: bool) {
         self.0.is_on.store(on, Ordering::Relaxed);
     }
@@ -95,13 +136,14 @@ impl http_body::Body for RequestBody {
     }
 }
 
-/// Clears the flag when dropped: with the response, or earlier by a connection that ends.
+/// Clears the flag when dropped, and has the next head waited for: with the response, or earlier by a connection that ends.
 #[derive(Debug)]
-pub(super) struct AnsweringGuard(pub(super) Answering);
+pub(super) struct AnsweringGuard(Answering);
 
 impl Drop for AnsweringGuard {
     fn drop(&mut self) {
         self.0.set(false);
+        self.0.wait_for_head();
     }
 }
 
@@ -123,7 +165,7 @@ pub(super) struct Socket {
 
 impl Socket {
     pub(super) fn new(stream: TcpStream, write_timeout: Duration) -> Self {
-        let (answering, ahead) = (Answering::default(), BytesMut::new());
+        let (answering, ahead) = (Answering::new(), BytesMut::new());
         Self { stream, answering, ahead, ended: false, told: false, write_timeout, blocked: None }
     }
 
@@ -166,7 +208,9 @@ impl Socket {
         write: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = write(Pin::new(&mut self.stream), cx) {
-            self.blocked = None;
+            if self.blocked.take().is_some() {
+                self.answering.wait_anew();
+            }
             return Poll::Ready(written);
         }
         self.read_ahead(cx)?;

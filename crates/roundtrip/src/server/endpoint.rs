@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use roundtrip_core::wire::{
-    CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, ProtocolVersion, Request, RequestId,
-    ServerResult, decode_params, encode_error, peek_version,
+    CallToolRequestParams, ClientRequest, ErrorObject, HeaderParams, LONGEST_ID, ProtocolVersion, Request,
+    RequestId, ServerResult, decode_params, encode_error, peek_version,
 };
 #[cfg(feature = "legacy")]
 use roundtrip_core::wire::{ServerCapabilities, SubscriptionFilter};
@@ -30,6 +30,8 @@ use crate::telemetry::{Network, Serving, Telemetry};
 /// Request that begins a session of the handshake eras.
 pub(crate) const INITIALIZE: &str = "initialize";
 
+/// Most bytes around a result: its envelope, with the longest id.
+const LONGEST_ENVELOPE: usize = LONGEST_ID + 64;
 /// Bytes that a question takes, more often than not.
 const USUAL_QUESTION: usize = 768;
 
@@ -131,10 +133,14 @@ impl Endpoint {
     pub fn encode(&self, out: &mut Vec<u8>, id: &RequestId, outcome: Outcome) {
         let failed = match outcome {
             Ok(result) => {
-                if let ServerResult::InputRequired(asks) = &result {
-                    // A state can be long: room for it is made once.
-                    out.reserve(USUAL_QUESTION + asks.request_state.as_ref().map_or(0, String::len));
-                }
+                // A state or a page can be long: room for it, and for all that is written around it, is made once.
+                out.reserve(match &result {
+                    ServerResult::InputRequired(asks) => {
+                        USUAL_QUESTION + asks.request_state.as_ref().map_or(0, String::len)
+                    }
+                    ServerResult::Cached(page) => LONGEST_ENVELOPE + page.get().len(),
+                    _ => 0,
+                });
                 match result.encode(out, id, &self.0.signature) {
                     Ok(()) => return,
                     Err(error) => ErrorObject::internal(format!("the result does not serialise: {error}")),

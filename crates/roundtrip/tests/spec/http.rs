@@ -1,7 +1,7 @@
 //! Streamable HTTP: headers, streams, limits and shutdown (transports, "Streamable HTTP").
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use roundtrip::http::HttpLimits;
 use roundtrip::{Args, Extension, Principal, Progress, Server, Tool};
@@ -318,6 +318,35 @@ async fn slow_and_idle_connections_time_out() {
     let mut idle = running.connect().await;
     assert_eq!(post(&mut idle, &headers(&echo("x")), &echo("x")).await.status, 200);
     assert!(idle.closed().await);
+}
+
+/// H7: the time for a head counts between requests: neither a call that takes longer, nor the age of a connection ends it. A head that
+/// comes bit by bit has no more time than one that comes at once.
+#[tokio::test]
+async fn the_time_for_a_head_is_no_time_for_a_call() {
+    let mut limits = HttpLimits::default();
+    limits.head_timeout = Duration::from_millis(300);
+    let late = 3 * limits.head_timeout;
+    let slow = move || async move {
+        tokio::time::sleep(late).await;
+        "late"
+    };
+    let slow = Tool::new("slow", slow);
+    let running = Running::start_with(server().tool(slow), limits).await;
+    let mut connection = running.connect().await;
+    let call = message(1, "tools/call", json!({ "name": "slow" }));
+    assert_eq!(post(&mut connection, &headers(&call), &call).await.result()["content"][0]["text"], "late");
+    for _ in 0..4 {
+        assert_eq!(post(&mut connection, &headers(&echo("x")), &echo("x")).await.status, 200);
+        tokio::time::sleep(limits.head_timeout / 3).await;
+    }
+    assert_eq!(post(&mut connection, &headers(&call), &call).await.result()["content"][0]["text"], "late");
+    let (begun, mut bits) = (Instant::now(), running.connect().await);
+    bits.raw(b"POST /mcp HTTP/1.1\r\n").await;
+    tokio::time::sleep(limits.head_timeout / 2).await;
+    bits.raw(b"Host: localhost\r\n").await;
+    assert!(bits.closed().await && connection.closed().await);
+    assert!(begun.elapsed() >= limits.head_timeout, "{:?}", begun.elapsed());
 }
 
 /// H8: no Accept or any counts as both, JSON only gets JSON without notifications, stream only gets a stream, and

@@ -79,6 +79,25 @@ async fn a_client_that_never_reads_its_answer_loses_its_connection() {
     assert_eq!(next.expect("there is room").status, 200);
 }
 
+/// H7: the time for the next head does not run while the client reads the answer before it.
+#[tokio::test]
+async fn a_client_that_reads_slowly_has_its_whole_answer() {
+    const SIZE: usize = 32 * 1024 * 1024;
+    let server = Server::new("s", "1").tool(Tool::new("large", async || "x".repeat(SIZE)));
+    let mut limits = HttpLimits::default();
+    limits.head_timeout = Duration::from_millis(400);
+    let running = Running::start_with(server, limits).await;
+    let mut slow = running.connect().await;
+    send(&mut slow, &message(1, "tools/call", json!({ "name": "large" }))).await;
+    assert_eq!(slow.head().await.status, 200);
+    let (mut read, mut piece) = (0, vec![0; SIZE / 8]);
+    while read < SIZE {
+        tokio::time::sleep(limits.head_timeout / 2).await;
+        assert_eq!(slow.bytes(&mut piece).await, piece.len(), "closed after {read} bytes");
+        read += piece.len();
+    }
+}
+
 /// H7: a stream on which there is nothing to say is not cut, however long that takes: only blocked writes count.
 #[tokio::test]
 async fn an_idle_stream_is_not_cut() {

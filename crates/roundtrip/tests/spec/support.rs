@@ -183,6 +183,18 @@ impl Connection {
         let _ = self.0.get_mut().write_all(bytes).await;
     }
 
+    /// Fills a buffer as far as the server sends, and returns the number of bytes.
+    pub(crate) async fn bytes(&mut self, buffer: &mut [u8]) -> usize {
+        let mut size = 0;
+        while size < buffer.len() {
+            match self.0.read(&mut buffer[size..]).await {
+                Ok(0) | Err(_) => break,
+                Ok(more) => size += more,
+            }
+        }
+        size
+    }
+
     pub(crate) async fn line(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).await.expect("a line");
